@@ -1,0 +1,134 @@
+/** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
+import { isIP } from 'node:net'
+import { errorKinds } from '../errors.ts'
+import { nearest } from './faults.ts'
+import type { GatewayConfig } from './gateway.ts'
+import type { LimitsConfig } from './limits.ts'
+import type { RoutesConfig } from './routes.ts'
+import type { Path } from './visit.ts'
+
+export type Report = (file: 'gateway' | 'routes' | 'limits', path: Path, message: string, severity?: 'fault' | 'warning') => void
+
+interface Checked {
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+}
+
+/** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
+export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
+  for (const rule of [checkInstall, checkUpstreams, checkPaths, checkShapes, checkLimits]) {
+    try {
+      rule(config, report)
+    } catch (error) {
+      if (!unfit) throw error
+    }
+  }
+}
+
+function checkInstall ({ gateway: { server, session, redis, envelope } }: Checked, report: Report): void {
+  const usesRedis = redis !== undefined && redis.url !== ''
+  session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
+  if (usesRedis && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
+  if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')
+  if (session.cookie.sameSite === 'none' && !session.cookie.secure) report('gateway', ['session', 'cookie', 'sameSite'], 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true')
+  if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')
+  if (server.hosts.length === 0 && session.cookie.secure) report('gateway', ['server', 'hosts'], 'empty: every well-formed Host is answered; name your own', 'warning')
+  server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
+  for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)
+}
+
+function isBlock (block: string): boolean {
+  const [address = '', bits, ...rest] = block.split('/')
+  const version = isIP(address)
+  return version !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+}
+
+function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
+  const known = Object.keys(routes.upstreams)
+  const used = new Set<string>()
+  const must = (file: 'gateway' | 'routes', path: Path, given: string) => {
+    used.add(given)
+    if (!known.includes(given)) report(file, path, `there is no upstream "${given}".${nearest(given, known)}`)
+  }
+  gateway.login.sources.forEach((source, index) => { if (source.kind === 'upstream-login') must('gateway', ['login', 'sources', index, 'upstream'], source.upstream) })
+  for (const [name, route] of Object.entries(routes.routes)) must('routes', ['routes', name, 'upstream'], route.upstream)
+  const { profile } = routes.endpoints
+  if (profile.upstream !== undefined) must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)
+  else if (profile.from === 'upstream') report('routes', ['endpoints', 'profile', 'from'], 'the key "upstream" is missing: which upstream knows the current user?')
+  if (profile.from === 'session' && (profile.upstream ?? profile.rewrite ?? profile.shape ?? profile.timeout) !== undefined) report('routes', ['endpoints', 'profile', 'from'], 'the session answers, so upstream, rewrite, shape and timeout have no effect; set `from: upstream`')
+  for (const name of known) if (!used.has(name)) report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
+}
+
+const reserved = ['login', 'logout', 'profile']
+
+function checkPaths ({ routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
+  const taken = new Map<string, string>()
+  const take = (method: string, path: string, owner: string, where: Path) => {
+    const key = `${method} ${path}`
+    const other = taken.get(key)
+    if (other !== undefined) report('routes', where, `${method} ${path} is taken by ${other}`)
+    else taken.set(key, owner)
+  }
+  take('POST', endpoints.login.path, 'endpoints.login', ['endpoints', 'login', 'path'])
+  for (const method of ['GET', 'POST']) take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
+  take('GET', endpoints.profile.path, 'endpoints.profile', ['endpoints', 'profile', 'path'])
+  for (const [name, { path }] of Object.entries(endpoints)) if (path.endsWith('*')) report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
+  for (const [name, route] of Object.entries(routes)) {
+    if (reserved.includes(name)) report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
+    if (hasDots(route.path)) report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
+    for (const method of route.methods) take(method, route.path, `routes.${name}`, ['routes', name, 'path'])
+    if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'ends in /*, but the public path has no * that it could keep')
+    if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'has to end in /* as the public path does, to keep what stands there')
+    if (route.rewrite !== undefined && hasDots(route.rewrite)) report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
+    if (route.access === 'public' && /\/admin(\/|$)/.test(route.path)) report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
+  }
+  const methodsOf = aliasTargets({ endpoints, routes })
+  for (const [alias, target] of Object.entries(aliases)) {
+    const methods = methodsOf.get(target)
+    if (methods === undefined) report('routes', ['aliases', alias], `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`)
+    else if (alias.endsWith('*') !== target.endsWith('*')) report('routes', ['aliases', alias], 'alias and target both end in /*, or neither')
+    for (const method of methods ?? []) take(method, alias, `the alias ${alias}`, ['aliases', alias])
+  }
+}
+
+const hasDots = (path: string) => path.split('/').slice(1).some(part => part === '' || part === '.' || part === '..') && path !== '/'
+
+/** What an alias may stand for: the path of each route and endpoint, with the methods there. */
+export function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
+  const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']]])
+  for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
+  return targets
+}
+
+function checkShapes ({ routes: { routes, endpoints, shapes } }: Checked, report: Report): void {
+  const known = Object.keys(shapes)
+  const used = new Set<string>()
+  const must = (path: Path, given: string | undefined) => {
+    if (given === undefined) return
+    used.add(given)
+    if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
+  }
+  for (const [name, { shape }] of Object.entries(routes)) must(['routes', name, 'shape'], shape)
+  must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
+  for (const [name, steps] of Object.entries(shapes)) {
+    if (!used.has(name)) report('routes', ['shapes', name], 'no route uses this shape', 'warning')
+    steps.forEach((step, index) => { if (step.wrap !== undefined && index < steps.length - 1) report('routes', ['shapes', name, index], '`wrap` has to be the last operation') })
+  }
+}
+
+function checkLimits ({ routes, limits }: Checked, report: Report): void {
+  const known = [...reserved, ...Object.keys(routes.routes)]
+  const entries = Object.entries(limits.limits)
+  for (const [name, limit] of entries) {
+    limit.routes.forEach((route, index) => { if (!known.includes(route)) report('limits', ['limits', name, 'routes', index], `there is no route "${route}".${nearest(route, known)}`) })
+    const onlyLogin = limit.routes.length === 1 && limit.routes[0] === 'login'
+    if (limit.by === 'account' && !onlyLogin) report('limits', ['limits', name, 'routes'], 'only a sign-in tries an account: set routes: [login]')
+    if (limit.refusedOnly && !onlyLogin) report('limits', ['limits', name, 'refusedOnly'], 'only a sign-in is refused: set routes: [login]')
+    if (limit.by === 'user' && onlyLogin) report('limits', ['limits', name, 'by'], 'who signs in is no user yet: set by: address or by: account')
+    if (limit.window === 0) report('limits', ['limits', name, 'window'], 'a window has a length')
+  }
+  for (const by of ['address', 'account'] as const) {
+    if (!entries.some(([, limit]) => limit.by === by && (limit.routes.length === 0 || limit.routes.includes('login')))) report('limits', ['limits'], `no limit counts sign-ins by ${by}: passwords can be guessed without end`, 'warning')
+  }
+}

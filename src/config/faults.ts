@@ -1,0 +1,105 @@
+/** What is wrong in config: one fault a mistake, with file, line, what was expected and the nearest known name. */
+import { isObject, type Node, type Path, visit } from './visit.ts'
+import { Check } from 'typebox/value'
+
+export interface Fault {
+  readonly file: string
+  /** 1-based; 0 where the file as a whole is meant. */
+  readonly line: number
+  /** Dotted, such as `routes.notices.upstream`. */
+  readonly path: string
+  readonly message: string
+  /** A warning does not keep the gateway from starting. */
+  readonly severity: 'fault' | 'warning'
+}
+
+/** Thrown when config cannot be used; holds every fault that was found. */
+export class ConfigError extends Error {
+  readonly faults: readonly Fault[]
+  constructor (faults: readonly Fault[]) {
+    super(faults.map(describeFault).join('\n'))
+    this.name = 'ConfigError'
+    this.faults = faults
+  }
+}
+
+/** One line for people: `config/routes.yaml:12 routes.notices.upstream: there is no upstream "notice"; did you mean "notices"?` */
+export function describeFault ({ file, line, path, message, severity }: Fault): string {
+  return `${file}${line > 0 ? `:${line}` : ''} ${path === '' ? '' : `${path}: `}${severity === 'warning' ? 'warning: ' : ''}${message}`
+}
+
+/** ` Did you mean "x"?` for the nearest of the known names, or the empty string where none is near. */
+export function nearest (given: string, known: Iterable<string>): string {
+  let best = ''
+  let least = Math.max(2, Math.floor(given.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(given.toLowerCase(), candidate.toLowerCase())
+    if (distance < least) { least = distance; best = candidate }
+  }
+  return best === '' ? '' : ` Did you mean "${best}"?`
+}
+
+function editDistance (a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+const show = (value: unknown) => {
+  const written = JSON.stringify(value) ?? String(value)
+  return written.length > 60 ? `${written.slice(0, 57)}…` : written
+}
+
+/** Every place where `value` does not fit its schema. */
+export function schemaFaults (schema: Node, value: unknown, report: (path: Path, message: string) => void): void {
+  visit(schema, value, (at, found, path) => {
+    if (at.anyOf !== undefined) return report(path, `expected ${unionText(at)}, found ${show(found)}`)
+    if (at.type === 'object') {
+      if (!isObject(found)) return report(path, `expected a mapping, found ${show(found)}`)
+      objectFaults(at, found, path, report)
+    } else if (at.type === 'array') {
+      if (!Array.isArray(found)) return report(path, `expected a list, found ${show(found)}`)
+      if (at.minItems !== undefined && found.length < at.minItems) report(path, 'expected at least one item')
+      if (at.uniqueItems === true && new Set(found).size < found.length) report(path, 'an item stands there twice')
+    } else if (!Check(at, found)) {
+      // A secret's value must not be shown, not even a wrong one.
+      report(path, at.format === 'x-secret' ? `expected ${expectation(at)}` : `expected ${expectation(at)}, found ${show(found)}`)
+    }
+  })
+}
+
+function objectFaults (at: Node, found: Record<string, unknown>, path: Path, report: (path: Path, message: string) => void) {
+  const known = Object.keys(at.properties ?? {})
+  for (const key of Object.keys(found)) {
+    if (at.properties !== undefined && at.additionalProperties === false && !Object.hasOwn(at.properties, key)) report([...path, key], `unknown key "${key}".${nearest(key, known)}`)
+    else if (at.properties === undefined && at.patternProperties !== undefined && !Object.keys(at.patternProperties).some(pattern => new RegExp(pattern).test(key))) report([...path, key], `the name "${key}" is not allowed: lower-case letters, digits and dashes; a path begins with /`)
+  }
+  for (const key of at.required ?? []) {
+    if (found[key] === undefined) report(path, `the key "${key}" is missing (${at.properties?.[key]?.description ?? expectation(at.properties?.[key] ?? at)})`)
+  }
+  const count = Object.keys(found).length
+  if (at.maxProperties !== undefined && count > at.maxProperties) report(path, `expected exactly one of ${known.join(', ')}; found ${Object.keys(found).join(', ')}`)
+  if (at.minProperties !== undefined && count < at.minProperties) report(path, `expected one of ${known.join(', ')}`)
+}
+
+function unionText (at: Node): string {
+  const kinds = at.anyOf?.flatMap(branch => typeof branch.properties?.['kind']?.const === 'string' ? [branch.properties['kind'].const] : []) ?? []
+  return at.expected ?? (kinds.length > 0 ? `"kind" to be one of ${kinds.join(', ')}` : (at.anyOf ?? []).map(expectation).join(' or '))
+}
+
+function expectation (at: Node): string {
+  if (at.expected !== undefined) return at.expected
+  if (at.const !== undefined) return show(at.const)
+  if (at.enum !== undefined) return `one of ${at.enum.join(', ')}`
+  const range = [at.minimum !== undefined ? `at least ${at.minimum}` : '', at.maximum !== undefined ? `at most ${at.maximum}` : ''].filter(Boolean).join(' and ')
+  if (at.type === 'integer') return `a whole number${range === '' ? '' : ` of ${range}`}`
+  if (at.type === 'boolean') return 'true or false'
+  if (at.type === 'string') return 'a text that is not empty'
+  return at.type ?? 'another value'
+}

@@ -1,0 +1,135 @@
+/** Install config, `gateway.yaml`: what needs a restart to change. */
+import { Type, type Static, type TProperties } from 'typebox'
+import { dotted, duration, flag, header, list, listen, name, oneOf, origin, pairs, path, secret, text, whole } from './primitives.ts'
+
+const section = <T extends TProperties>(properties: T, description: string) => Type.Object(properties, { description, additionalProperties: false, default: {} })
+const optional = <T extends TProperties>(properties: T, description: string) => Type.Optional(Type.Object(properties, { description, additionalProperties: false }))
+
+const server = section({
+  listen: listen({ default: '127.0.0.1:8080', description: 'Where the console reaches the gateway.' }),
+  hosts: list(text({ description: 'A host name, without port.' }), { default: [], description: 'The `Host` names that are answered; empty answers any well-formed one. Set it in production: only a listed host is passed on as `X-Forwarded-Host`.', examples: [['console.example.com']] }),
+  origins: list(origin({ description: 'An origin.' }), { default: [], description: 'Origins other than our own whose pages may call with credentials (CORS). A page on another *site* also needs `session.cookie.sameSite: none`.', examples: [['https://console.example.com']] }),
+  corsHeaders: list(header({ description: 'A request header.' }), { default: ['accept', 'authorization', 'content-type', 'x-csrf-token', 'x-requested-with', 'x-xsrf-token'], description: 'Request headers that a page of `origins` may send.' }),
+  trustedProxies: list(text({ description: 'An address or CIDR block.' }), { default: [], description: 'Addresses of the load balancers in front, whose `X-Forwarded-For` and `-Proto` are believed. Empty believes nobody.', examples: [['10.0.0.0/8']] }),
+  mount: Type.Optional(path({ description: 'A prefix before every public path: `/x` serves `/x/api/…`.', examples: ['/admin'] })),
+  headersTimeout: duration({ default: '10s', description: 'How long a client may take to send its header fields.' }),
+  requestTimeout: duration({ default: '30s', description: 'How long a client may take to send a whole request.' }),
+  keepAlive: duration({ default: '72s', description: 'How long an unused connection is kept; longer than the load balancer keeps its own.' })
+}, 'The public listener.')
+
+const ops = section({
+  listen: listen({ default: '127.0.0.1:9090', description: 'Where `/healthz` and `/readyz` are answered. Keep it private.' }),
+  strictRedis: flag({ default: false, description: 'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.' })
+}, 'The listener for operators and orchestrators.')
+
+const log = section({
+  level: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info', description: 'The least level that is written.' }),
+  format: oneOf(['auto', 'json', 'pretty'], { default: 'auto', description: '`auto` is readable on a terminal and JSON elsewhere.' })
+}, 'Logs, on standard output.')
+
+const drain = section({
+  notice: duration({ default: '5s', description: 'After SIGTERM: how long requests are still taken while `/readyz` says 503, so that load balancers notice.' }),
+  grace: duration({ default: '10s', description: 'After that: how long requests in flight may take to finish.' })
+}, 'How the process stops.')
+
+const redis = optional({
+  url: Type.String({ pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$', expected: 'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys', description: 'The Redis server; `rediss://` is TLS. Empty: the embedded store, for one process only.', examples: ['redis://redis:6379', '${REDIS_URL:-}'] }),
+  username: Type.Optional(text({ description: 'The ACL user.' })),
+  password: Type.Optional(secret({ description: 'The password.', examples: ['file:/run/secrets/redis-password'] })),
+  ca: Type.Optional(text({ description: 'A PEM file with the authority of a `rediss://` server, where the system does not know it.' })),
+  prefix: Type.String({ pattern: '^[A-Za-z0-9:_-]{0,32}$', default: 'cg:', expected: 'letters, digits, : _ and -', description: 'What every key begins with.' }),
+  connectTimeout: duration({ default: '1s', description: 'How long a connection may take.' }),
+  commandTimeout: duration({ default: '400ms', description: 'How long a command may take; then what needs a session answers 503.' })
+}, 'Where sessions and counters live. Without it they live in this process, which suits one process and development.')
+
+const session = section({
+  secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie: the newest signs, all verify. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
+  idle: duration({ default: '30m', description: 'A session ends when it was not used for so long.' }),
+  absolute: duration({ default: '8h', description: 'A session ends so long after sign-in, used or not.' }),
+  remembered: section({
+    idle: Type.Optional(duration({ description: 'As `session.idle`, for sign-ins that asked to be remembered; the same without it.' })),
+    absolute: Type.Optional(duration({ description: 'As `session.absolute`, likewise; the cookie lives as long.' }))
+  }, 'Life-times of sessions whose sign-in asked to be remembered (`autoLogin`): their cookie outlives the browser.'),
+  cookie: section({
+    name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', default: 'console_sid', expected: 'letters, digits, _ and -', description: 'The cookie’s name; with `secure` it gets the prefix `__Host-`.' }),
+    secure: flag({ default: true, description: 'Whether the cookie needs https. `false` is for development on loopback.' }),
+    sameSite: oneOf(['strict', 'lax', 'none'], { default: 'strict', description: '`none` is for a console on another site only, and makes the cookie `Partitioned`.' })
+  }, 'The session cookie: always HttpOnly, Path=/ and without Domain.')
+}, 'Sessions: an opaque cookie in the browser, the data in Redis.')
+
+const usersFile = Type.Object({
+  kind: Type.Literal('users-file', { description: 'Users of a YAML file with argon2id hashes.' }),
+  file: text({ default: 'users.yaml', description: 'The file, seen from the config folder. `console-gateway hash-password` makes a hash.' })
+}, { additionalProperties: false, title: 'users-file' })
+
+const answerTest = (meta: { default: object, description: string }) => Type.Object({
+  status: Type.Optional(list(whole({ minimum: 100, maximum: 599, description: 'A status.' }), { description: 'HTTP statuses that fit.', minItems: 1 })),
+  path: Type.Optional(dotted({ description: 'A member of the JSON answer.', examples: ['code'] })),
+  in: Type.Optional(list(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), { description: 'Values of that member that fit. Without it, the member has to be there and be neither null nor false.', minItems: 1 }))
+}, { additionalProperties: false, minProperties: 1, ...meta })
+
+const upstreamLogin = Type.Object({
+  kind: Type.Literal('upstream-login', { description: 'A back-end’s own sign-in.' }),
+  upstream: name({ description: 'An upstream of `routes.yaml`.' }),
+  path: path({ description: 'Where it takes sign-ins (POST).', examples: ['/auth/login'] }),
+  format: oneOf(['json', 'form'], { default: 'json', description: 'How the body is written.' }),
+  body: pairs(Type.Unknown(), { default: { username: '{username}', password: '{password}' }, description: 'The body: `{username}` and `{password}` stand for what the administrator typed, everything else goes as it is.' }),
+  passExtra: flag({ default: true, description: 'Whether further members of the console’s sign-in body are added.' }),
+  headers: pairs(Type.String(), { default: {}, description: 'Header fields for the request.' }),
+  success: answerTest({ default: { status: [200] }, description: 'How a successful sign-in is recognised: all that is given has to fit.' }),
+  refused: answerTest({ default: { status: [400, 401, 403, 404, 422] }, description: 'How a refusal is recognised. An answer that is neither is a fault of the upstream (502), never a refusal.' }),
+  user: Type.Object({
+    id: dotted({ description: 'Where the user’s id is in the answer.', examples: ['data.user.id'] }),
+    username: Type.Optional(dotted({ description: 'The user name; what was typed, without it.' })),
+    name: Type.Optional(dotted({ description: 'The name for people; the user name, without it.' })),
+    roles: Type.Optional(dotted({ description: 'A role, or a list of roles.' })),
+    roleMap: pairs(Type.String(), { default: {}, description: 'The back-end’s roles in the console’s words; others stay as they are.', examples: [{ ADMINISTRATOR: 'admin' }] }),
+    profile: Type.Optional(dotted({ description: 'An object with more about the user, kept for the profile.' }))
+  }, { additionalProperties: false, description: 'Where the answer says who signed in.' }),
+  token: Type.Optional(dotted({ description: 'Where the answer holds the back-end’s token. It stays in the session; the browser never sees it.', examples: ['data.token'] })),
+  cookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the answer that stay in the session and go to upstreams with `credential: cookies`.' }),
+  timeout: duration({ default: '10s', description: 'How long the back-end may take.' }),
+  logout: Type.Optional(Type.Object({
+    path: path({ description: 'Where it takes sign-outs.' }),
+    method: oneOf(['POST', 'GET', 'DELETE'], { default: 'POST', description: 'With this method.' })
+  }, { additionalProperties: false, description: 'The back-end’s own sign-out, called with the session’s credential. Its failure does not keep our session alive.' }))
+}, { additionalProperties: false, title: 'upstream-login' })
+
+const login = section({
+  fields: section({
+    username: text({ default: 'username', description: 'The user name.' }),
+    password: text({ default: 'password', description: 'The password.' }),
+    remember: text({ default: 'autoLogin', description: 'A boolean: whether the cookie outlives the browser.' })
+  }, 'The members of the console’s sign-in body.'),
+  refusedStatus: Type.Unsafe<200 | 401>(Type.Integer({ enum: [200, 401], expected: '401 or 200', default: 401, description: 'The HTTP status of a refused sign-in. 200 suits consoles that only look at `status: error` in the body.' })),
+  sources: Type.Array(Type.Union([usersFile, upstreamLogin]), { minItems: 1, default: [{ kind: 'users-file', file: 'users.yaml' }], description: 'What may vouch for an administrator, tried in this order.' })
+}, 'Sign-in.')
+
+const envelope = section({
+  dialect: oneOf(['dual', 'ant-design-pro', 'base-response'], { default: 'dual', description: 'The outer object of every answer. `dual` suits both kinds of console.' }),
+  successCode: whole({ default: 0, description: 'The `code` of a success.', examples: [0, 200, 20000] }),
+  language: oneOf(['en', 'zh'], { default: 'en', description: 'The language of the gateway’s own messages.' }),
+  messages: pairs(Type.String({ minLength: 1 }), { default: {}, description: 'Messages of your own, by error code.', examples: [{ 'login.refused': 'Wrong user name or password.' }] }),
+  tokenCookies: list(Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' }), { default: ['TOKEN__'], description: 'Cookies in which consoles keep a token of their own: expired at sign-in and sign-out, never sent upstream.' })
+}, 'How answers look.')
+
+const identity = section({
+  id: header({ default: 'x-user-id', description: 'The header that tells an upstream the user’s id.' }),
+  username: header({ default: 'x-user-name', description: 'The user name.' }),
+  roles: header({ default: 'x-user-roles', description: 'The roles, joined by commas.' })
+}, 'Header fields that tell upstreams who asks. What a client sends under these names, in any spelling, is dropped. Values are percent-encoded where they are not plain ASCII.')
+
+const consoleFiles = optional({
+  root: text({ description: 'The folder of the built console, seen from the config folder.', examples: ['../console/dist'] })
+}, 'Serve the console’s own files, so that page and gateway share an origin: history fallback, hashed assets cached for good.')
+
+export const gatewaySchema = Type.Object({
+  server, ops, log, drain, redis, session, login, envelope, identity, console: consoleFiles
+}, { additionalProperties: false, default: {}, title: 'gateway.yaml', description: 'Install config: changes need a restart.' })
+
+export type GatewayConfig = Static<typeof gatewaySchema>
+export type AnswerTest = UpstreamLoginConfig['success']
+export type UsersFileConfig = Static<typeof usersFile>
+export type UpstreamLoginConfig = Static<typeof upstreamLogin>
+export type SourceConfig = GatewayConfig['login']['sources'][number]
+export type RedisConfig = NonNullable<GatewayConfig['redis']>

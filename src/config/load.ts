@@ -1,0 +1,125 @@
+/** Config files → parsed → references filled → defaults → validated → checked → frozen; the only reader of config files. */
+import { readFileSync, statSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import type { Static, TSchema } from 'typebox'
+import { isMap, isScalar, LineCounter, parseDocument, type Document } from 'yaml'
+import { checkConfig } from './check.ts'
+import { ConfigError, type Fault, schemaFaults } from './faults.ts'
+import { gatewaySchema, type GatewayConfig } from './gateway.ts'
+import { limitsSchema, type LimitsConfig } from './limits.ts'
+import { toBytes, toMilliseconds } from './primitives.ts'
+import { type Environment, resolveReferences } from './references.ts'
+import { routesSchema, type RoutesConfig } from './routes.ts'
+import { isObject, type Node, type Path, visit } from './visit.ts'
+
+export interface Config {
+  /** Absolute; what relative paths in config are seen from. */
+  readonly folder: string
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+  readonly warnings: readonly Fault[]
+}
+
+const maxFileBytes = 1024 * 1024
+
+/** @throws ConfigError with every fault at once. */
+export function loadConfig (folder: string, environment: Environment): Config {
+  const faults: Fault[] = []
+  const absolute = resolve(folder)
+  const read = <T extends TSchema>(name: string, schema: T) => readFile(absolute, name, schema, environment, faults)
+  const gateway = read('gateway.yaml', gatewaySchema)
+  const routes = read('routes.yaml', routesSchema)
+  const limits = read('limits.yaml', limitsSchema)
+  if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
+  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value }
+  const files = { gateway, routes, limits }
+  const unfit = [...faults]
+  checkConfig(config, (file, path, message, severity = 'fault') => {
+    const found = files[file].fault(path, message, severity)
+    // What hangs on a value that does not even fit its schema has been said already.
+    if (!unfit.some(other => other.file === found.file && `${found.path}.`.startsWith(`${other.path}.`))) faults.push(found)
+  }, unfit.length > 0)
+  const warnings = faults.filter(({ severity }) => severity === 'warning')
+  if (warnings.length < faults.length) throw new ConfigError(faults)
+  return deepFreeze({ ...config, warnings })
+}
+
+interface LoadedFile<T> {
+  readonly value: T
+  readonly fault: (path: Path, message: string, severity: Fault['severity']) => Fault
+}
+
+function readFile<T extends TSchema> (folder: string, name: string, schema: T, environment: Environment, faults: Fault[]): LoadedFile<Static<T>> | undefined {
+  const file = join(folder, name)
+  const shown = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file)
+  const whole = (message: string) => { faults.push({ file: shown, line: 0, path: '', message, severity: 'fault' }); return undefined }
+  let source: string
+  try {
+    if (statSync(file).size > maxFileBytes) return whole('the file is larger than 1 MiB')
+    source = readFileSync(file, 'utf8')
+  } catch (error) {
+    return whole(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`)
+  }
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  for (const error of document.errors) faults.push({ file: shown, line: lines.linePos(error.pos[0]).line, path: '', message: error.message, severity: 'fault' })
+  if (document.errors.length > 0) return undefined
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 50 })
+  } catch {
+    return whole('the YAML aliases of this file expand to too much')
+  }
+  if (!isObject(value)) return whole('expected a mapping; the file is empty or holds something else')
+  const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: lineOf(document, lines, path), path: path.join('.'), message, severity })
+  const report = (path: Path, message: string) => { faults.push(fault(path, message, 'fault')) }
+  dropEmptySections(schema as Node, value)
+  resolveReferences(schema as Node, value, { environment, folder, report })
+  fillDefaults(schema as Node, value)
+  schemaFaults(schema as Node, value, report)
+  return { value: convertUnits(schema as Node, value) as Static<T>, fault }
+}
+
+/** `server:` with nothing below it is null in YAML; people mean "nothing set". */
+function dropEmptySections (schema: Node, value: unknown): void {
+  visit(schema, value, (at, found) => {
+    if (!isObject(found) || at.properties === undefined) return
+    for (const key of Object.keys(found)) if (found[key] === null && Object.hasOwn(at.properties, key)) delete found[key]
+  })
+}
+
+function fillDefaults (schema: Node, value: unknown): void {
+  visit(schema, value, (at, found) => {
+    if (!isObject(found)) return
+    for (const [key, member] of Object.entries(at.properties ?? {})) if (found[key] === undefined && member.default !== undefined) found[key] = structuredClone(member.default)
+  })
+}
+
+function convertUnits (schema: Node, value: unknown): unknown {
+  return visit(schema, value, (at, found, _, put) => {
+    if (at.format === 'x-duration') put(toMilliseconds(String(found)))
+    if (at.format === 'x-size') put(toBytes(String(found)))
+  })
+}
+
+/** The line of the key at `path`, or of the nearest thing above it that the file holds. */
+function lineOf (document: Document, lines: LineCounter, path: Path): number {
+  for (let length = path.length; length > 0; length--) {
+    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
+    const last = path[length - 1]
+    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && key.value === last) : undefined
+    const node = pair?.key ?? document.getIn(path.slice(0, length), true)
+    const range = (node as { range?: [number, number, number] } | undefined)?.range
+    if (range !== undefined) return lines.linePos(range[0]).line
+  }
+  return 1
+}
+
+function deepFreeze<T> (value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}

@@ -1,0 +1,57 @@
+/** The small schemas that the config files share; each says in `expected` how people call it. */
+import { Type, type TSchema } from 'typebox'
+
+/** Milliseconds; written `500ms`, `30s`, `5m`, `8h` or `7d` in a file. */
+export type Duration = number
+/** Bytes; written `512B`, `64KiB`, `1MiB` or `1GiB` in a file. */
+export type Size = number
+
+export const durationPattern = '^(0|[1-9][0-9]*)(ms|s|m|h|d)$'
+export const sizePattern = '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$'
+export const namePattern = '^[a-z][a-z0-9-]{0,62}$'
+const headerPattern = '^[a-z0-9][a-z0-9-]{0,62}$'
+
+interface Meta {
+  description: string
+  default?: unknown
+  examples?: unknown[]
+  [keyword: PropertyKey]: unknown
+}
+
+export const duration = (meta: Meta) => Type.Unsafe<Duration>(Type.String({ pattern: durationPattern, format: 'x-duration', expected: 'a duration such as 500ms, 30s, 5m or 8h', ...meta }))
+export const size = (meta: Meta) => Type.Unsafe<Size>(Type.String({ pattern: sizePattern, format: 'x-size', expected: 'a size such as 4KiB, 1MiB or 1GiB', ...meta }))
+export const secret = (meta: Meta) => Type.String({ format: 'x-secret', minLength: 1, expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)', ...meta })
+export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
+export const flag = (meta: Meta) => Type.Boolean(meta)
+export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
+export const listen = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$', expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080', ...meta })
+export const url = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$', expected: 'an http:// or https:// address without user, query or fragment', ...meta })
+export const origin = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@*]+$', expected: 'an origin such as https://console.example.com (no path, no wildcard)', ...meta })
+/** A public or upstream path; `/*` at its end stands for everything below. */
+export const path = (meta: Meta) => Type.String({ pattern: "^/[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?$", expected: 'a path that begins with /, with /* at its end at most', ...meta })
+export const dotted = (meta: Meta) => Type.String({ pattern: '^[^.\\s]+(\\.[^.\\s]+)*$', expected: 'names joined by dots, such as result.items', ...meta })
+export const header = (meta: Meta) => Type.String({ pattern: headerPattern, expected: 'a header name in lower case, such as x-user-id', ...meta })
+export const name = (meta: Meta) => Type.String({ pattern: namePattern, expected: 'a name in lower case with dashes', ...meta })
+export const list = <T extends TSchema>(items: T, meta: Meta) => Type.Array(items, meta)
+export const oneOf = <const T extends string[]>(values: T, meta: Meta) => Type.Unsafe<T[number]>(Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta }))
+/** A map from names of the operator's choice to what `value` describes. */
+export const named = <T extends TSchema>(value: T, meta: Meta) => Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
+export const pairs = <T extends TSchema>(value: T, meta: Meta) => Type.Record(Type.String({ pattern: '^.+$' }), value, meta)
+
+const durationUnits: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const sizeUnits: Record<string, number> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+
+/** @returns milliseconds; the text has passed the pattern. */
+export function toMilliseconds (written: string): Duration {
+  return measured(written, durationPattern, durationUnits)
+}
+
+/** @returns bytes; the text has passed the pattern. */
+export function toBytes (written: string): Size {
+  return measured(written, sizePattern, sizeUnits)
+}
+
+function measured (written: string, pattern: string, units: Record<string, number>): number {
+  const [, amount, unit] = new RegExp(pattern).exec(written) ?? []
+  return Number(amount) * (units[unit ?? ''] ?? NaN)
+}

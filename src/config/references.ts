@@ -1,0 +1,52 @@
+/** `${NAME}`, `${NAME:-default}` and `file:PATH`: how values reach config from outside the files. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parse } from 'yaml'
+import { type Node, type Path, visit } from './visit.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+
+/** Stands in for a secret that could not be had, so that its absence is one fault and not three. */
+const placeholder = '-'.repeat(32)
+
+interface Context {
+  readonly environment: Environment
+  /** What a relative `file:PATH` is seen from. */
+  readonly folder: string
+  readonly report: (path: Path, message: string) => void
+}
+
+/** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
+export function resolveReferences (schema: Node, value: unknown, { environment, folder, report }: Context): unknown {
+  return visit(schema, value, (at, found, path, put) => {
+    if (typeof found !== 'string') return
+    const isSecret = at.format === 'x-secret'
+    if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(found)) {
+      put(placeholder)
+      return report(path, 'a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH')
+    }
+    let missing = false
+    const filled = found.replace(reference, (_, name: string, fallback: string | undefined) => {
+      const given = environment[name]
+      if (given !== undefined && (given !== '' || fallback === undefined)) return given
+      if (fallback !== undefined) return fallback
+      missing = true
+      report(path, `the environment variable ${name} is not set`)
+      return ''
+    })
+    if (missing) return put(isSecret ? placeholder : undefined)
+    if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), path, report))
+    if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? parse(filled) : filled)
+  })
+}
+
+function readSecret (file: string, path: Path, report: Context['report']): string {
+  try {
+    return readFileSync(file, 'utf8').trimEnd()
+  } catch (error) {
+    report(path, `the secret's file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}): ${file}`)
+    return placeholder
+  }
+}

@@ -1,0 +1,78 @@
+/** Live config, `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
+import { Type, type Static, type TProperties } from 'typebox'
+import { dotted, duration, flag, list, name, named, oneOf, pairs, path, size, text, url, whole } from './primitives.ts'
+
+const closed = <T extends TProperties>(properties: T, meta: { description: string, default?: unknown, title?: string, minProperties?: number, maxProperties?: number }) => Type.Object(properties, { additionalProperties: false, ...meta })
+
+const upstream = closed({
+  url: url({ description: 'The back-end’s address; a path in it stands before every upstream path.', examples: ['http://orders.internal:8080'] }),
+  connectTimeout: duration({ default: '2s', description: 'How long a connection may take.' }),
+  responseTimeout: duration({ default: '15s', description: 'How long the first byte of the answer may take; a route may say otherwise.' }),
+  idleTimeout: duration({ default: '30s', description: 'How long an answer’s body may stall, on either side.' }),
+  connections: whole({ minimum: 1, maximum: 10_000, default: 200, description: 'Requests in flight at once.' }),
+  queue: whole({ maximum: 100_000, default: 100, description: 'Requests that wait for one of those; more are answered 503.' }),
+  credential: Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$', default: 'none', expected: 'none, bearer, cookies or header:NAME', description: 'How the credential of an `upstream-login` session is sent: `bearer` (`Authorization: Bearer …`), `cookies`, or `header:x-token`.' }),
+  identity: flag({ default: true, description: 'Whether the identity header fields are sent.' }),
+  ca: Type.Optional(text({ description: 'A PEM file with the authority of an https upstream, where the system does not know it. Certificates are always verified.' }))
+}, { description: 'A back-end.' })
+
+const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(Type.Union([
+  Type.String({ enum: ['public', 'session'] }),
+  Type.Object({ roles: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }) }, { additionalProperties: false })
+], { default: 'session', expected: 'public, session, or roles: [NAME, …]', description: 'Who may call: anyone (`public`), whoever is signed in (`session`), or whoever has one of the roles (`roles: [admin]`).' }))
+
+const proxied = {
+  upstream: name({ description: 'An upstream of this file.' }),
+  rewrite: Type.Optional(path({ description: 'The path at the upstream; with `/*` at its end it keeps what the `*` of `path` stands for. Without it the public path is kept.', examples: ['/internal/notices'] })),
+  timeout: Type.Optional(duration({ description: 'How long the first byte of the answer may take; the upstream’s `responseTimeout` without it.' })),
+  shape: Type.Optional(name({ description: 'A shape of this file. Without it the answer passes as it is.' }))
+}
+
+const route = closed({
+  path: path({ description: 'The public path; `/*` at its end takes everything below.', examples: ['/api/notices', '/api/orders/*'] }),
+  methods: list(oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), { default: ['GET'], minItems: 1, uniqueItems: true, description: 'The methods; GET brings HEAD.' }),
+  access,
+  ...proxied,
+  maxBody: Type.Optional(size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })),
+  passAuthorization: flag({ default: false, description: 'Whether the client’s own `Authorization` goes to the upstream.' }),
+  passCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the client that go to the upstream. No other does.' }),
+  setCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies that this upstream may set in the browser. No other does.' }),
+  redirects: oneOf(['refuse', 'pass'], { default: 'refuse', description: 'What becomes of an upstream’s redirect elsewhere: 502, or passed on. One to the upstream itself is translated to its public path.' })
+}, { description: 'A public path that is proxied.' })
+
+const endpoints = closed({
+  login: closed({ path: path({ default: '/api/auth/admin/login', description: 'Sign-in (POST).' }) }, { default: {}, description: 'Sign-in.' }),
+  logout: closed({ path: path({ default: '/api/account/logout', description: 'Sign-out (GET and POST).' }) }, { default: {}, description: 'Sign-out.' }),
+  profile: closed({
+    path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
+    from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
+    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape
+  }, { default: {}, description: 'The current user.' })
+}, { default: {}, description: 'The paths that the gateway answers itself.' })
+
+const step = {
+  unwrap: Type.Optional(dotted({ description: 'Go on with what is at this path; null where there is nothing.', examples: ['result.items'] })),
+  pick: Type.Optional(list(text({ description: 'A member.' }), { minItems: 1, description: 'Keep these members.' })),
+  rename: Type.Optional(pairs(text({ description: 'The new name.' }), { description: 'Old name: new name.', examples: [{ subject: 'title' }] })),
+  default: Type.Optional(pairs(Type.Unknown(), { description: 'Values for members that are absent or null.', examples: [{ read: false }] })),
+  wrap: Type.Optional(oneOf(['envelope', 'list'], { description: '`envelope` puts the value under `data` of the success envelope; `list` also sets `total`, and makes an empty list of null.' }))
+}
+const { wrap: _, ...itemStep } = step
+const one = { minProperties: 1, maxProperties: 1 }
+const shapeStep = closed({
+  ...step,
+  each: Type.Optional(list(closed(itemStep, { ...one, description: 'An operation.' }), { minItems: 1, description: 'Operations on each item of the list.' }))
+}, { ...one, description: 'One operation.' })
+
+export const routesSchema = Type.Object({
+  upstreams: named(upstream, { description: 'The back-ends, by name.' }),
+  endpoints,
+  aliases: Type.Record(Type.String({ pattern: '^/' }), path({ description: 'The path of a route or endpoint.' }), { default: {}, description: 'Other public paths for a route or endpoint: same access, limits and name in logs.', examples: [{ '/api/currentUser': '/api/account/profile' }] }),
+  routes: named(route, { description: 'What is proxied, by name. The name stands in logs and is what limits refer to.' }),
+  shapes: named(list(shapeStep, { minItems: 1, description: 'Operations, in their order.' }), { description: 'How answers are turned into what the console expects, by name.' })
+}, { additionalProperties: false, default: {}, title: 'routes.yaml', description: 'Live config: what is served, and from where.' })
+
+export type RoutesConfig = Static<typeof routesSchema>
+export type UpstreamConfig = RoutesConfig['upstreams'][string]
+export type RouteConfig = RoutesConfig['routes'][string]
+export type ShapeStep = RoutesConfig['shapes'][string][number]

@@ -1,0 +1,68 @@
+/** Walks a value beside its schema: the one place that knows how our schemas nest. */
+import type { TSchema } from 'typebox'
+
+/** What our schemas carry beside JSON Schema's own keywords. */
+export interface Node extends TSchema {
+  readonly type?: string
+  readonly format?: string
+  readonly expected?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly patternProperties?: Readonly<Record<string, Node>>
+  readonly additionalProperties?: boolean
+  readonly minProperties?: number
+  readonly maxProperties?: number
+  readonly minItems?: number
+  readonly uniqueItems?: boolean
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly items?: Node
+  readonly anyOf?: readonly Node[]
+}
+
+export type Path = ReadonlyArray<string | number>
+export type Visitor = (schema: Node, value: unknown, path: Path, put: (value: unknown) => void) => void
+
+export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The branch of a union that the value means: the one whose `kind` fits, else the one of the same type. */
+export function branchOf (schema: Node, value: unknown): Node {
+  if (schema.anyOf === undefined) return schema
+  const kind = isObject(value) ? value['kind'] : undefined
+  return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
+    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === (isObject(value) ? 'object' : typeof value)) ?? schema
+}
+
+/** The schema of a member, of a map's value, or of nothing known. */
+export function memberSchema (schema: Node, key: string): Node | undefined {
+  if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) return schema.properties[key]
+  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) if (new RegExp(pattern).test(key)) return member
+  return undefined
+}
+
+/** Calls `visitor` for every value that a schema covers, outermost first; `put` replaces the value where it stands. */
+export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
+  let result = value
+  const step = (schema: Node, at: unknown, path: Path, put: (value: unknown) => void) => {
+    let current = at
+    const branch = branchOf(schema, at)
+    visitor(branch, at, path, replaced => { current = replaced; put(replaced) })
+    if (Array.isArray(current) && branch.items !== undefined) {
+      const { items } = branch
+      const array: unknown[] = current
+      array.forEach((item, index) => step(items, item, [...path, index], replaced => { array[index] = replaced }))
+    } else if (isObject(current)) {
+      const object = current
+      for (const key of Object.keys(object)) {
+        const member = memberSchema(branch, key)
+        if (member !== undefined) step(member, object[key], [...path, key], replaced => { object[key] = replaced })
+      }
+    }
+  }
+  step(root, value, [], replaced => { result = replaced })
+  return result
+}
