@@ -69,7 +69,7 @@ export function schemaFaults (schema: Node, value: unknown, report: (path: Path,
       if (at.uniqueItems === true && new Set(found).size < found.length) report(path, 'an item stands there twice')
     } else if (!Check(at, found)) {
       // A secret's value must not be shown, not even a wrong one.
-      report(path, at.format === 'x-secret' ? `expected ${expectation(at)}` : `expected ${expectation(at)}, found ${show(found)}`)
+      report(path, at.format === 'x-secret' || at.format === 'x-hash' ? `expected ${expectation(at)}` : `expected ${expectation(at)}, found ${show(found)}`)
     }
   })
 }

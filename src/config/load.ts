@@ -1,6 +1,6 @@
 /** Config files → parsed → references filled → defaults → validated → checked → frozen; the only reader of config files. */
 import { readFileSync, statSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { isMap, isScalar, LineCounter, parseDocument, type Document } from 'yaml'
 import { checkConfig } from './check.ts'
@@ -10,6 +10,7 @@ import { limitsSchema, type LimitsConfig } from './limits.ts'
 import { toBytes, toMilliseconds } from './primitives.ts'
 import { type Environment, resolveReferences } from './references.ts'
 import { routesSchema, type RoutesConfig } from './routes.ts'
+import { usersSchema, type UsersConfig } from './users.ts'
 import { isObject, type Node, type Path, visit } from './visit.ts'
 
 export interface Config {
@@ -18,6 +19,8 @@ export interface Config {
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
+  /** The users files that login sources name, by that name. */
+  readonly users: Readonly<Record<string, UsersConfig>>
   readonly warnings: readonly Fault[]
 }
 
@@ -32,7 +35,12 @@ export function loadConfig (folder: string, environment: Environment): Config {
   const routes = read('routes.yaml', routesSchema)
   const limits = read('limits.yaml', limitsSchema)
   if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
-  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value }
+  const users: Record<string, UsersConfig> = {}
+  for (const source of gateway.value.login?.sources ?? []) {
+    const found = source?.kind === 'users-file' && typeof source.file === 'string' ? read(source.file, usersSchema) : undefined
+    if (found !== undefined && source.kind === 'users-file') users[source.file] = found.value
+  }
+  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users }
   const files = { gateway, routes, limits }
   const unfit = [...faults]
   checkConfig(config, (file, path, message, severity = 'fault') => {
@@ -51,7 +59,7 @@ interface LoadedFile<T> {
 }
 
 function readFile<T extends TSchema> (folder: string, name: string, schema: T, environment: Environment, faults: Fault[]): LoadedFile<Static<T>> | undefined {
-  const file = join(folder, name)
+  const file = resolve(folder, name)
   const shown = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file)
   const whole = (message: string) => { faults.push({ file: shown, line: 0, path: '', message, severity: 'fault' }); return undefined }
   let source: string

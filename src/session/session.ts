@@ -1,6 +1,7 @@
 /** Sessions: who is signed in, since when, until when. Opens, resolves and closes them over a store. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Duration } from '../config/primitives.ts'
+import { GatewayError } from '../errors.ts'
 
 export interface Identity {
   readonly id: string
@@ -38,10 +39,9 @@ export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced'
 export type Resolved = { readonly live: Session } | { readonly ended: EndReason }
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
-export class StoreUnavailable extends Error {
+export class StoreUnavailable extends GatewayError {
   constructor (cause: unknown) {
-    super('the session store cannot answer', { cause })
-    this.name = 'StoreUnavailable'
+    super('session.unavailable', { cause, retryAfter: 2 })
   }
 }
 
@@ -124,7 +124,7 @@ export function createSessions ({ store, lifeTimes, now = Date.now, onTouchFaile
     if (time >= live.absoluteEnd) return { ended: 'absolute' }
     // The store's own clock tells how long ago the session was used: each use sets the time left anew.
     const idleLeft = found.ttlMs - epitaphMs
-    if (idleLeft <= 0) return { ended: live.absoluteEnd - time <= live.idleMs && found.ttlMs <= 0 ? 'absolute' : 'idle' }
+    if (idleLeft <= 0) return { ended: 'idle' }
     const full = Math.min(live.idleMs, live.absoluteEnd - time)
     if (touch && full - idleLeft >= Math.min(touchAtMostEveryMs, live.idleMs / 4)) store.touch(key, full + epitaphMs).catch(onTouchFailed)
     return { live }

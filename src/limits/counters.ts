@@ -1,0 +1,111 @@
+/** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
+import type { Redis, Result } from 'ioredis'
+
+export interface Count {
+  readonly current: number
+  /** Milliseconds until the window ends. */
+  readonly ttl: number
+}
+
+export interface Counters {
+  /** Counts one and says how many there are now. The window starts with the first. */
+  hit (key: string, windowMs: number): Promise<Count>
+  /** Takes one back, never below nothing. */
+  giveBack (key: string): Promise<void>
+  close (): void
+}
+
+const maxKeys = 100_000
+
+/** Bounded: the oldest key gives way, since clients choose the keys. */
+export function createMemoryCounters (now: () => number = Date.now): Counters {
+  const windows = new Map<string, { current: number, endsAt: number }>()
+  const sweep = setInterval(() => {
+    const time = now()
+    for (const [key, { endsAt }] of windows) if (endsAt <= time) windows.delete(key)
+  }, 60_000)
+  sweep.unref()
+  return {
+    async hit (key, windowMs) {
+      const time = now()
+      let found = windows.get(key)
+      if (found === undefined || found.endsAt <= time) {
+        if (windows.size >= maxKeys) windows.delete(windows.keys().next().value ?? '')
+        windows.set(key, found = { current: 0, endsAt: time + windowMs })
+      }
+      found.current++
+      return { current: found.current, ttl: found.endsAt - time }
+    },
+    async giveBack (key) {
+      const found = windows.get(key)
+      if (found !== undefined && found.current > 0) found.current--
+    },
+    close: () => clearInterval(sweep)
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    counterHit (key: string, windowMs: number): Result<[number, number], Context>
+    counterGiveBack (key: string): Result<number, Context>
+  }
+}
+
+// A key that lost its time to live would count for ever, so it gets one anew.
+const hitScript = `
+local current = redis.call('INCR', KEYS[1])
+local ttl = redis.call('PTTL', KEYS[1])
+if ttl < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  ttl = tonumber(ARGV[1])
+end
+return { current, ttl }`
+
+const giveBackScript = `
+local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+if current > 0 then return redis.call('DECR', KEYS[1]) end
+return 0`
+
+/** Shared by all replicas. Rejects when Redis cannot answer. */
+export function createRedisCounters (redis: Redis, prefix: string): Counters {
+  redis.defineCommand('counterHit', { numberOfKeys: 1, lua: hitScript })
+  redis.defineCommand('counterGiveBack', { numberOfKeys: 1, lua: giveBackScript })
+  return {
+    async hit (key, windowMs) {
+      const [current, ttl] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
+      return { current, ttl }
+    },
+    async giveBack (key) {
+      await redis.counterGiveBack(`${prefix}limit:${key}`)
+    },
+    close: () => {}
+  }
+}
+
+const pauseAfterFailureMs = 1000
+
+/**
+ * Counters that go on in memory while Redis is away, so that a limit never falls away with it.
+ * After a failure Redis is left alone for a second: a hanging one must not cost each request its time-out.
+ */
+export function withFallback (shared: Counters, local: Counters, onFallback: () => void): Counters {
+  let pausedUntil = 0
+  const attempt = async <T>(first: () => Promise<T>, second: () => Promise<T>): Promise<T> => {
+    if (performance.now() < pausedUntil) return await second()
+    try {
+      return await first()
+    } catch {
+      pausedUntil = performance.now() + pauseAfterFailureMs
+      onFallback()
+      return await second()
+    }
+  }
+  return {
+    hit: (key, windowMs) => attempt(() => shared.hit(key, windowMs), () => local.hit(key, windowMs)),
+    giveBack: key => attempt(() => shared.giveBack(key), () => local.giveBack(key)),
+    close: () => {
+      shared.close()
+      local.close()
+    }
+  }
+}

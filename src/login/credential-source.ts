@@ -1,0 +1,27 @@
+/** What may vouch for an administrator: password in, identity out. */
+import type { Credential, Identity, Session } from '../session/session.ts'
+
+export interface Attempt {
+  readonly username: string
+  readonly password: string
+  /** Further members of the console's sign-in body. */
+  readonly extra: Readonly<Record<string, unknown>>
+  readonly address: string
+  readonly requestId: string
+}
+
+export type Verdict =
+  | { readonly vouched: true, readonly identity: Identity, readonly credential?: Credential }
+  | { readonly vouched: false }
+
+export interface CredentialSource {
+  /** Stands in the session, so that its sign-out finds the way back. */
+  readonly name: string
+  /**
+   * Takes the same time for a wrong password and an unknown user.
+   * @throws GatewayError when it cannot tell; that is never a refusal
+   */
+  verify (attempt: Attempt): Promise<Verdict>
+  /** Ends the session at its source too. May fail; ours is over by then. */
+  signOut? (session: Session): Promise<void>
+}

@@ -1,0 +1,18 @@
+/** Credential source: users of a YAML file, argon2id hashes. */
+import type { UsersConfig } from '../config/users.ts'
+import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
+import type { CredentialSource } from './credential-source.ts'
+
+export function createUsersFile ({ users }: UsersConfig): CredentialSource {
+  const known = new Map(Object.entries(users).map(([username, user]) => [username, { ...user, hash: parseHash(user.password) }]))
+  const decoy = decoyHash([...known.values()][0]?.hash)
+  return {
+    name: 'users-file',
+    async verify ({ username, password }) {
+      const user = known.get(username)
+      const matches = await verifyPassword(password, user?.hash ?? decoy)
+      if (!matches || user === undefined || user.disabled) return { vouched: false }
+      return { vouched: true, identity: { id: user.id ?? username, username, name: user.name ?? username, roles: user.roles, profile: user.profile } }
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/** Which header fields cross the gateway, in each direction. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { GatewayConfig } from '../config/gateway.ts'
+import type { Session } from '../session/session.ts'
+
+/** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
+const connectionBound = ['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings']
+
+/** Built by the gateway for itself, never copied. */
+const built = ['host', 'cookie', 'authorization', 'content-length', 'x-request-id']
+
+/**
+ * What back-ends take as the word of a proxy: identity, the client's address, another path or method.
+ * The names are compared after `_` became `-`, since CGI-like back-ends do not tell the two apart.
+ */
+const trusted = /^(?:forwarded$|x-forwarded|x-real-ip$|x-client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip$|x-original-|x-rewrite-url$|x-http-method|x-method-override$|(?:x-)?remote-|(?:x-)?(?:user|users|username|userid|role|roles|group|groups|identity|principal|authenticated|account|admin)(?:-|$)|x-(?:auth|authorization|authenticated|webauth|token-subject|ssl|ssl-client|client-cert|client-verify|envoy|internal)(?:-|$))/
+
+type Fields = Record<string, string | string[]>
+
+export interface RequestFieldOptions {
+  readonly identity: GatewayConfig['identity']
+  /** Whether this upstream is told who asks. */
+  readonly tellIdentity: boolean
+  /** `none`, `bearer`, `cookies` or `header:NAME`. */
+  readonly credential: string
+  readonly passAuthorization: boolean
+  readonly passCookies: readonly string[]
+  /** Compressed answers cannot be shaped. */
+  readonly plainAnswer: boolean
+}
+
+export interface Caller {
+  readonly address: string
+  readonly protocol: string
+  /** The `Host` of the request, where config lists it; an unvetted one is not passed on. */
+  readonly host: string | undefined
+  readonly requestId: string
+  readonly session: Session | undefined
+}
+
+const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.test(name) && !connectionBound.includes(name) && !built.includes(name))
+
+/**
+ * The fields for the upstream, built anew: the gateway's own, and of the client's those that are
+ * neither connection-bound (nor listed in `Connection`, so that nobody makes us drop what we add),
+ * nor trusted by back-ends, nor spelt with `_`. Console's own extra fields pass.
+ */
+export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean) => Fields {
+  const { identity, tellIdentity, credential, passAuthorization, passCookies, plainAnswer } = options
+  const ownNames = new Set([identity.id, identity.username, identity.roles, ...(credential.startsWith('header:') ? [credential.slice(7)] : [])])
+  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !(plainAnswer && name === 'accept-encoding'))
+  return (headers, caller, hasBody) => {
+    const fields: Fields = {}
+    const listed = headers.connection === undefined ? undefined : headers.connection.toLowerCase().split(',').map(name => name.trim())
+    for (const name in headers) {
+      const value = headers[name]
+      if (value !== undefined && crosses(name) && listed?.includes(name) !== true) fields[name] = value
+    }
+    if (hasBody && headers['content-length'] !== undefined) fields['content-length'] = headers['content-length']
+    if (!hasBody) delete fields['content-type']
+    if (plainAnswer) fields['accept-encoding'] = 'identity'
+    if (passAuthorization && headers.authorization !== undefined) fields['authorization'] = headers.authorization
+    const kept = passCookies.length > 0 && headers.cookie !== undefined ? keepCookies(headers.cookie, passCookies) : ''
+    if (kept !== '') fields['cookie'] = kept
+    fields['x-request-id'] = caller.requestId
+    fields['x-forwarded-for'] = caller.address
+    fields['x-forwarded-proto'] = caller.protocol
+    if (caller.host !== undefined) fields['x-forwarded-host'] = caller.host
+    if (caller.session !== undefined) addSession(fields, caller.session, kept)
+    return fields
+  }
+
+  function addSession (fields: Fields, session: Session, keptCookies: string): void {
+    if (tellIdentity) {
+      fields[identity.id] = fieldValue(session.identity.id)
+      fields[identity.username] = fieldValue(session.identity.username)
+      fields[identity.roles] = session.identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',')
+    }
+    const { token, cookies } = session.credential ?? {}
+    if (credential === 'bearer' && token !== undefined) fields['authorization'] = `Bearer ${token}`
+    else if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
+    else if (credential === 'cookies' && cookies !== undefined) fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
+  }
+}
+
+/** Never copied from an upstream's answer: connection-bound, banners, and what is the gateway's own to say. */
+const droppedFromAnswers = new Set([...connectionBound, 'server', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime', 'via', 'www-authenticate', 'alt-svc', 'clear-site-data', 'strict-transport-security', 'set-cookie', 'set-cookie2', 'location', 'content-location', 'x-request-id', 'refresh', 'service-worker-allowed', 'x-accel-redirect', 'x-sendfile', 'x-content-type-options'])
+const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
+
+const cachingFields = new Set(['cache-control', 'expires', 'pragma', 'age'])
+
+const answerNameCrosses = memoized((name: string) => !droppedFromAnswers.has(name) && !droppedFamilies.test(name))
+
+export interface AnswerFieldOptions {
+  /** Names of cookies that this upstream may set. */
+  readonly setCookies: readonly string[]
+  /** Whether the upstream may say how long its answer may be kept; personal data may not be. */
+  readonly mayCache: boolean
+}
+
+/** The fields of an upstream's answer that the client may see; `Location` is the caller's to judge. */
+export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
+  return headers => {
+    const fields: Fields = {}
+    for (const name in headers) {
+      const value = headers[name]
+      if (value !== undefined && answerNameCrosses(name) && (mayCache || !cachingFields.has(name))) fields[name] = value
+    }
+    const given = headers['set-cookie']
+    if (setCookies.length > 0 && given !== undefined) {
+      const kept = (Array.isArray(given) ? given : [given]).filter(cookie => setCookies.includes(cookieName(cookie)))
+      if (kept.length > 0) fields['set-cookie'] = kept
+    }
+    return fields
+  }
+}
+
+// Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
+const cookieName = (pair: string) => pair.slice(0, Math.max(0, pair.indexOf('='))).replace(/^[ \t]+|[ \t]+$/g, '')
+
+function keepCookies (header: string, names: readonly string[]): string {
+  return header.split(';').filter(pair => names.includes(cookieName(pair))).map(pair => pair.replace(/^[ \t]+|[ \t]+$/g, '')).join('; ')
+}
+
+/** Printable ASCII as it is, everything else percent-encoded: a name must not break a header. */
+function fieldValue (value: string): string {
+  return /^[\x20-\x24\x26-\x7e]*$/.test(value) ? value : encodeURIComponent(value.toWellFormed())
+}
+
+/** Remembers decisions about names: a console sends the same few with each request. Bounded, since clients choose the names. */
+function memoized (decide: (name: string) => boolean): (name: string) => boolean {
+  const known = new Map<string, boolean>()
+  return name => {
+    let decision = known.get(name)
+    if (decision === undefined) {
+      if (known.size >= 1000) known.clear()
+      decision = decide(name)
+      known.set(name, decision)
+    }
+    return decision
+  }
+}

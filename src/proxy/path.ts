@@ -1,0 +1,66 @@
+/** Which public paths may cross the gateway, and what path each becomes at its upstream. */
+import { GatewayError } from '../errors.ts'
+
+// RFC 3986 pchar without ";", plus what browsers leave unescaped. "%" is looked at below.
+const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/
+const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
+/**
+ * Escapes that make two readers see two paths: a separator, a control, an escape of an escape,
+ * and letters, digits, "-", ".", "_", "~", which no client needs to escape (RFC 3986 §2.3).
+ */
+const doubtfulEscape = /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|00|[01]))/i
+const queryRefused = /[^\x21-\x7e]|#/
+
+/**
+ * Holds a request's target to one reading, before anything is decided by it: refused, never repaired.
+ * @param target as it stands in the request line
+ * @throws GatewayError `request.path`
+ */
+export function checkTarget (target: string): void {
+  const mark = target.indexOf('?')
+  const path = mark < 0 ? target : target.slice(0, mark)
+  if (!allowed.test(path) || emptyOrDotSegment.test(path)) throw new GatewayError('request.path')
+  if (path.includes('%')) {
+    if (doubtfulEscape.test(path)) throw new GatewayError('request.path')
+    try {
+      decodeURIComponent(path)
+    } catch (cause) {
+      throw new GatewayError('request.path', { cause })
+    }
+  }
+  if (mark >= 0 && queryRefused.test(target.slice(mark + 1))) throw new GatewayError('request.path')
+}
+
+export interface Rewrite {
+  /** Public target (path, maybe query) → upstream path without query. @throws GatewayError `request.path` for another spelling of the public path. */
+  readonly toUpstream: (target: string) => string
+  /** Upstream path → public path, or undefined where no public path leads there. */
+  readonly toPublic: (path: string) => string | undefined
+}
+
+/**
+ * @param publicPaths the path of the route and its aliases, as the router knows them
+ * @param upstreamPath the path at the upstream; both end in `/*`, or neither does
+ * @param base what stands before every upstream path, without a slash at its end
+ */
+export function createRewrite (publicPaths: readonly string[], upstreamPath: string, base: string): Rewrite {
+  const stem = (path: string) => path.endsWith('/*') ? path.slice(0, -1) : path
+  const upstreamStem = base + stem(upstreamPath)
+  const open = upstreamPath.endsWith('/*')
+  const publicStems = publicPaths.map(stem)
+  const [first = ''] = publicStems
+  return {
+    toUpstream: target => {
+      const mark = target.indexOf('?')
+      const path = mark < 0 ? target : target.slice(0, mark)
+      for (const publicStem of publicStems) {
+        if (open ? path.startsWith(publicStem) : path === publicStem) return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
+      }
+      throw new GatewayError('request.path')
+    },
+    toPublic: path => {
+      if (open) return path.startsWith(upstreamStem) ? first + path.slice(upstreamStem.length) : undefined
+      return path === upstreamStem ? first : undefined
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/** A client's body on its way to an upstream: small ones collected first, others streamed and counted. */
+import { Transform, type Readable, pipeline } from 'node:stream'
+import { GatewayError } from '../errors.ts'
+
+/**
+ * Collects a body of known length. The upstream is not called before it is whole, so that
+ * a slow or broken client holds no upstream connection.
+ */
+export function readSmallBody (body: Readable, length: number, done: (error: GatewayError | null, bytes?: Buffer) => void): void {
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  let settled = false
+  const finish = (error: GatewayError | null) => {
+    if (settled) return
+    settled = true
+    if (error === null && at === length) done(null, bytes)
+    else done(error ?? new GatewayError('request.malformed'))
+  }
+  body.on('data', (chunk: Buffer) => { at += chunk.copy(bytes, at) })
+  body.once('end', () => finish(null))
+  body.once('error', cause => finish(new GatewayError('request.malformed', { cause })))
+  body.once('close', () => finish(new GatewayError('request.malformed')))
+}
+
+/** A body of unknown length, cut off with `request.too-large` where it grows beyond `maxBytes`. */
+export function countedBody (body: Readable, maxBytes: number): Readable {
+  let seen = 0
+  const counter = new Transform({
+    transform (chunk: Buffer, _encoding, done) {
+      seen += chunk.length
+      if (seen > maxBytes) done(new GatewayError('request.too-large'))
+      else done(null, chunk)
+    }
+  })
+  pipeline(body, counter, () => {})
+  return counter
+}

@@ -1,0 +1,137 @@
+/** The only sockets to back-ends: pools, time-outs, one retry of safe requests, and the names of failures. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { Pool, type Dispatcher } from 'undici'
+import type { UpstreamConfig } from '../config/routes.ts'
+import { GatewayError } from '../errors.ts'
+import { createAnswer, type Answered, type Exchange } from './answer.ts'
+import { upstreamError } from './failures.ts'
+import { readSmallBody, countedBody } from './request-body.ts'
+
+/** Where the proxy plugin's header object carries the exchange from the route to the dispatcher. */
+export const exchangeKey = Symbol('exchange')
+
+export interface SendOptions {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body?: string
+  readonly timeoutMs: number
+  readonly maxBytes: number
+}
+
+export interface Sent {
+  readonly status: number
+  readonly headers: Record<string, string | string[] | undefined>
+  readonly body: Buffer
+}
+
+type RequestOptions = Omit<Dispatcher.DispatchOptions, 'headers'> & { headers: Record<PropertyKey, unknown> }
+type RequestCallback = (error: Error | null, answer?: { statusCode: number, headers: Answered['headers'], body: Answered['body'] }) => void
+
+export type Upstream = ReturnType<typeof createUpstream>
+
+/** A retry costs one, a request earns a tenth: at most 10 % more load on a back-end that is in trouble. */
+const retryBudget = 10
+
+/** One back-end. Outlives the routes that use it; whoever made it closes it. */
+export function createUpstream (config: UpstreamConfig, folder: string) {
+  const { origin, pathname } = new URL(config.url)
+  const pool = new Pool(origin, {
+    connections: config.connections,
+    pipelining: 1,
+    keepAliveTimeout: 4000,
+    keepAliveMaxTimeout: 60_000,
+    // The first byte has a clock of its own below: undici's is only exact to a second.
+    headersTimeout: 0,
+    bodyTimeout: config.idleTimeout,
+    maxHeaderSize: 16 * 1024,
+    allowH2: false,
+    connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(config.ca !== undefined && { ca: readFileSync(resolve(folder, config.ca)) }) }
+  })
+  let inFlight = 0
+  let budget = retryBudget
+
+  /**
+   * Sends a request and gives one answer to `done`: an error of ours, or the answer as soon as it may go on.
+   * A safe request whose connection broke before an answer is sent once more; nothing else ever is.
+   */
+  function dispatch (options: Dispatcher.DispatchOptions, exchange: Exchange, done: (error: GatewayError | null, answer?: Answered) => void): void {
+    if (inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
+    inFlight++
+    budget = Math.min(retryBudget, budget + 0.1)
+    const isSafe = (options.method === 'GET' || options.method === 'HEAD') && options.body == null
+    const attempt = (retriesLeft: number) => pool.dispatch(options, createAnswer(exchange, config.idleTimeout, {
+      onAnswer: answer => done(null, answer),
+      onFailed: error => {
+        const failure = upstreamError(error)
+        if (retriesLeft > 0 && budget >= 1 && !exchange.isGone && (failure.code === 'upstream.reset' || failure.code === 'upstream.refused')) {
+          budget -= 1
+          return attempt(retriesLeft - 1)
+        }
+        settle()
+        done(failure)
+      },
+      onSettled: () => settle()
+    }))
+    let settled = false
+    const settle = () => {
+      if (!settled) inFlight--
+      settled = true
+    }
+    try {
+      attempt(isSafe ? 1 : 0)
+    } catch (error) {
+      settle()
+      done(upstreamError(error))
+    }
+  }
+
+  /** What the proxy plugin calls in the place of undici's own `request`. */
+  function request (options: RequestOptions, callback: RequestCallback): void {
+    const { [exchangeKey]: exchange, connection: _connection, 'transfer-encoding': _encoding, ...headers } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
+    const send = (body: Dispatcher.DispatchOptions['body']) => {
+      // `reset: false`: undici would close the connection after each HEAD.
+      dispatch({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null, reset: false }, exchange, (error, answer) => {
+        if (answer === undefined) callback(error)
+        else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
+      })
+    }
+    const { body } = options
+    if (!(body instanceof Readable)) return send(typeof body === 'string' && body !== '' ? body : null)
+    const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
+    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? callback(error) : send(bytes))
+    else send(length === undefined ? countedBody(body, exchange.maxBodyBytes) : body)
+  }
+
+  /**
+   * A request of the gateway's own, its answer collected.
+   * @throws GatewayError `upstream.*`, or `overloaded`
+   */
+  async function send ({ method, path, headers, body, timeoutMs, maxBytes }: SendOptions): Promise<Sent> {
+    const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: false }
+    return await new Promise((resolve, reject) => {
+      dispatch({ method, path: (pathname === '/' ? '' : pathname) + path, headers, body: body ?? null }, exchange, (error, answer) => {
+        if (answer === undefined) return reject(error ?? new GatewayError('upstream.invalid'))
+        if (answer.body instanceof Readable) {
+          answer.body.destroy()
+          return reject(new GatewayError('upstream.invalid', { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
+        }
+        resolve({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
+      })
+    })
+  }
+
+  return {
+    /** Scheme, host and port. */
+    origin,
+    /** What stands before every upstream path, without a slash at its end. */
+    base: pathname.replace(/\/$/, ''),
+    config,
+    request,
+    send,
+    inFlight: () => inFlight,
+    close: async () => { await pool.destroy() }
+  }
+}
