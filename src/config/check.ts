@@ -95,7 +95,7 @@ function checkPaths ({ routes: { endpoints, aliases, routes } }: Checked, report
 const hasDots = (path: string) => path.split('/').slice(1).some(part => part === '' || part === '.' || part === '..') && path !== '/'
 
 /** What an alias may stand for: the path of each route and endpoint, with the methods there. */
-export function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
+function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
   const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']]])
   for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
   return targets

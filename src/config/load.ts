@@ -11,7 +11,7 @@ import { toBytes, toMilliseconds } from './primitives.ts'
 import { type Environment, resolveReferences } from './references.ts'
 import { routesSchema, type RoutesConfig } from './routes.ts'
 import { usersSchema, type UsersConfig } from './users.ts'
-import { isObject, type Node, type Path, visit } from './visit.ts'
+import { asNode, isObject, type Node, type Path, visit } from './visit.ts'
 
 export interface Config {
   /** Absolute; what relative paths in config are seen from. */
@@ -82,11 +82,11 @@ function readFile<T extends TSchema> (folder: string, name: string, schema: T, e
   if (!isObject(value)) return whole('expected a mapping; the file is empty or holds something else')
   const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: lineOf(document, lines, path), path: path.join('.'), message, severity })
   const report = (path: Path, message: string) => { faults.push(fault(path, message, 'fault')) }
-  dropEmptySections(schema as Node, value)
-  resolveReferences(schema as Node, value, { environment, folder, report })
-  fillDefaults(schema as Node, value)
-  schemaFaults(schema as Node, value, report)
-  return { value: convertUnits(schema as Node, value) as Static<T>, fault }
+  dropEmptySections(asNode(schema), value)
+  resolveReferences(asNode(schema), value, { environment, folder, report })
+  fillDefaults(asNode(schema), value)
+  schemaFaults(asNode(schema), value, report)
+  return { value: convertUnits(asNode(schema), value) as Static<T>, fault }
 }
 
 /** `server:` with nothing below it is null in YAML; people mean "nothing set". */
@@ -98,7 +98,8 @@ function dropEmptySections (schema: Node, value: unknown): void {
 }
 
 function fillDefaults (schema: Node, value: unknown): void {
-  visit(schema, value, (at, found) => {
+  visit(schema, value, (at, found, _, put) => {
+    if (Array.isArray(found) && found.includes(undefined)) put(found.filter(item => item !== undefined))
     if (!isObject(found)) return
     for (const [key, member] of Object.entries(at.properties ?? {})) if (found[key] === undefined && member.default !== undefined) found[key] = structuredClone(member.default)
   })

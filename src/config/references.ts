@@ -37,6 +37,8 @@ export function resolveReferences (schema: Node, value: unknown, { environment, 
       return ''
     })
     if (missing) return put(isSecret ? placeholder : undefined)
+    // Told to be nothing, a secret is not there at all.
+    if (isSecret && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), path, report))
     if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? parse(filled) : filled)
   })

@@ -2,8 +2,10 @@
 import type { TSchema } from 'typebox'
 
 /** What our schemas carry beside JSON Schema's own keywords. */
-export interface Node extends TSchema {
+export interface Node {
   readonly type?: string
+  readonly title?: string
+  readonly examples?: readonly unknown[]
   readonly format?: string
   readonly expected?: string
   readonly description?: string
@@ -23,6 +25,9 @@ export interface Node extends TSchema {
   readonly items?: Node
   readonly anyOf?: readonly Node[]
 }
+
+/** A TypeBox schema, seen as what it is at run time. */
+export const asNode = (schema: TSchema): Node => schema as Node
 
 export type Path = ReadonlyArray<string | number>
 export type Visitor = (schema: Node, value: unknown, path: Path, put: (value: unknown) => void) => void

@@ -72,7 +72,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
         maxBytes: maxAnswerBytes
       })
       const answer = parseJson(body)
-      if (fits(config.refused, status, answer) && !(fits(config.success, status, answer))) return { vouched: false }
+      if (fits(config.refused, status, answer)) return { vouched: false }
       if (!fits(config.success, status, answer)) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer (status ${status}) is neither a success nor a refusal`) })
       return { vouched: true, identity: identityOf(answer, attempt.username), credential: credentialOf(answer, headers) }
     },
@@ -106,7 +106,7 @@ function writeBody (config: UpstreamLoginConfig, { username, password, extra }: 
   }
   const body = { ...(config.passExtra ? extra : {}), ...fill(config.body) as Record<string, unknown> }
   if (config.format === 'json') return JSON.stringify(body)
-  return new URLSearchParams(Object.entries(body).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value) ?? ''])).toString()
+  return new URLSearchParams(Object.entries(body).map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value) ?? ''])).toString()
 }
 
 /** An answer that is no JSON has no members; the tests on it decide. */

@@ -28,7 +28,14 @@ export interface Sent {
 }
 
 type RequestOptions = Omit<Dispatcher.DispatchOptions, 'headers'> & { headers: Record<PropertyKey, unknown> }
-type RequestCallback = (error: Error | null, answer?: { statusCode: number, headers: Answered['headers'], body: Answered['body'] }) => void
+type RequestCallback = (error: null, answer: { statusCode: number, headers: Answered['headers'], body: Answered['body'] | FailedBody }) => void
+
+/** Stands in the place of a body where there is no answer. Told as an error, the plugin would log it too, and wrap it. */
+export class FailedBody {
+  readonly error: GatewayError
+  constructor (error: GatewayError) { this.error = error }
+  destroy (): void {}
+}
 
 export type Upstream = ReturnType<typeof createUpstream>
 
@@ -91,17 +98,18 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
   /** What the proxy plugin calls in the place of undici's own `request`. */
   function request (options: RequestOptions, callback: RequestCallback): void {
     const { [exchangeKey]: exchange, connection: _connection, 'transfer-encoding': _encoding, ...headers } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
+    const failed = (error: GatewayError) => callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
     const send = (body: Dispatcher.DispatchOptions['body']) => {
       // `reset: false`: undici would close the connection after each HEAD.
       dispatch({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null, reset: false }, exchange, (error, answer) => {
-        if (answer === undefined) callback(error)
+        if (answer === undefined) failed(error ?? new GatewayError('upstream.invalid'))
         else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
       })
     }
     const { body } = options
     if (!(body instanceof Readable)) return send(typeof body === 'string' && body !== '' ? body : null)
     const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
-    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? callback(error) : send(bytes))
+    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? failed(error ?? new GatewayError('request.malformed')) : send(bytes))
     else send(length === undefined ? countedBody(body, exchange.maxBodyBytes) : body)
   }
 

@@ -1,0 +1,123 @@
+/** The overview: who you are, your notices, and the orders if your role allows. Each part loads and fails on its own. */
+import { call } from './api.js'
+import { element, initialsOf, moneyText, named, picture, textOf, timeElement } from './dom.js'
+import { heading, reference, sectionError } from './panels.js'
+/** @import { Failure } from './api.js' */
+
+/**
+ * @typedef {object} Options
+ * @property {Record<string, unknown>} profile
+ * @property {AbortSignal} signal ends with the view
+ * @property {(failure: Failure) => boolean} isSignedOut takes over if so
+ */
+
+const typeNames = new Map([['notification', 'Notification'], ['message', 'Message'], ['event', 'Event']])
+
+export function overviewContent (/** @type {Options} */ options) {
+  const name = nameOf(options.profile)
+  return element('div', { class: 'overview' },
+    element('div', { class: 'greeting' }, heading(`${greeting()}, ${name}`)),
+    profileCard(options.profile, name),
+    part(options, 'notices', 'Notices', '/api/notices', noticeList),
+    part(options, 'orders', 'Orders', '/api/orders', orderTable))
+}
+
+export const nameOf = (/** @type {Record<string, unknown>} */ { name, username, userid }) => textOf(name) || textOf(username) || textOf(userid) || 'there'
+
+function greeting () {
+  const hour = new Date().getHours()
+  return hour < 5 ? 'Good night' : hour < 12 ? 'Good morning' : hour < 18 ? 'Good afternoon' : 'Good evening'
+}
+
+/**
+ * @param {Record<string, unknown>} profile
+ * @param {string} name
+ */
+function profileCard (profile, name) {
+  const role = textOf(profile['role']) || textOf(profile['access'])
+  const rows = [['Email', profile['email']], ['Title', profile['title']], ['Group', profile['group']]]
+    .map(([label, value]) => ({ label: String(label), value: textOf(value) })).filter(({ value }) => value !== '')
+  return element('section', { ...named('profile'), class: 'card profile', 'aria-labelledby': 'profile-name' },
+    element('div', { class: 'person' },
+      picture(profile['avatar'], initialsOf(name), 'avatar'),
+      element('div', {},
+        element('h2', named('profile-name'), name),
+        role !== '' && element('p', { ...named('profile-role'), class: 'badge role' }, role))),
+    element('dl', {}, ...rows.map(({ label, value }) => element('div', {}, element('dt', {}, label), element('dd', {}, value)))))
+}
+
+/**
+ * A section that asks for a list and shows it.
+ * @param {Options} options
+ * @param {string} name
+ * @param {string} title
+ * @param {string} path
+ * @param {(items: Record<string, unknown>[], titleId: string) => Node[]} render
+ */
+function part ({ signal, isSignedOut }, name, title, path, render) {
+  const titleId = `${name}-title`
+  const content = element('div', { class: 'content' })
+  const load = async () => {
+    content.setAttribute('aria-busy', 'true')
+    content.replaceChildren(element('p', { class: 'loading', role: 'status' }, `Loading ${title.toLowerCase()}…`))
+    const answer = await call(path, { signal })
+    if (signal.aborted) return
+    content.removeAttribute('aria-busy')
+    if (answer.ok) return content.replaceChildren(...render(Array.isArray(answer.data) ? answer.data.filter(isRecord) : [], titleId))
+    if (isSignedOut(answer)) return
+    content.replaceChildren(answer.status === 403 ? forbidden(name, answer) : sectionError(name, answer, retry))
+  }
+  const retry = async () => {
+    await load()
+    // The pressed button is gone.
+    if (!signal.aborted) (content.querySelector('button') ?? section.querySelector('h2'))?.focus()
+  }
+  const section = element('section', { class: `card part ${name}`, 'aria-labelledby': titleId }, element('h2', { id: titleId, tabindex: -1 }, title), content)
+  void load()
+  return section
+}
+
+const isRecord = (/** @type {unknown} */ value) => typeof value === 'object' && value !== null
+
+/** A role that may not see this is no error: nothing is broken. */
+function forbidden (/** @type {string} */ name, /** @type {Failure} */ failure) {
+  return element('p', { ...named(`${name}-forbidden`), class: 'note' }, failure.message, ...reference(failure))
+}
+
+function noticeList (/** @type {Record<string, unknown>[]} */ notices, /** @type {string} */ titleId) {
+  if (notices.length === 0) return [element('p', { ...named('notices'), class: 'note' }, 'Nothing new.')]
+  const unread = notices.filter(({ read }) => read !== true).length
+  return [
+    element('p', { ...named('notices-unread'), class: 'muted' }, unread === 0 ? 'All read' : `${unread} unread of ${notices.length}`),
+    element('ul', { ...named('notices'), class: 'notice-list', 'aria-labelledby': titleId }, ...notices.map(noticeItem))
+  ]
+}
+
+function noticeItem (/** @type {Record<string, unknown>} */ { avatar, title, description, datetime, type, read, extra }) {
+  const kind = typeNames.has(textOf(type)) ? textOf(type) : 'notification'
+  return element('li', { 'data-testid': 'notice', 'data-type': kind, class: read === true ? 'notice' : 'notice unread' },
+    picture(avatar, typeNames.get(kind)?.charAt(0) ?? '', `icon ${kind}`),
+    element('div', { class: 'notice-text' },
+      element('h3', {}, read !== true && element('span', { class: 'hidden' }, 'Unread: '), textOf(title)),
+      textOf(description) !== '' && element('p', {}, textOf(description)),
+      element('p', { class: 'meta' },
+        element('span', { class: `badge ${kind}` }, typeNames.get(kind) ?? ''),
+        textOf(extra) !== '' && element('span', { class: 'badge' }, textOf(extra)),
+        timeElement(datetime))))
+}
+
+function orderTable (/** @type {Record<string, unknown>[]} */ orders, /** @type {string} */ titleId) {
+  const headers = ['Order', 'Customer', 'Amount', 'State', 'Placed']
+  const rows = orders.map(({ orderNo, customer, amount, currency, state, placedAt }) => element('tr', {},
+    element('th', { scope: 'row' }, textOf(orderNo)),
+    element('td', {}, textOf(customer)),
+    element('td', { class: 'number' }, moneyText(amount, currency)),
+    element('td', {}, element('span', { class: 'badge state' }, textOf(state))),
+    element('td', {}, timeElement(placedAt))))
+  const table = element('table', { ...named('orders'), 'aria-labelledby': titleId },
+    element('thead', {}, element('tr', {}, ...headers.map(label => element('th', { scope: 'col', class: label === 'Amount' ? 'number' : undefined }, label)))),
+    element('tbody', {}, ...rows))
+  // Scrolls sideways on narrow screens, also by keyboard.
+  const scroller = element('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-labelledby': titleId }, table)
+  return orders.length === 0 ? [scroller, element('p', { class: 'note' }, 'No orders yet.')] : [scroller]
+}

@@ -1,0 +1,21 @@
+/** The demo: the example back-end, and the gateway with its embedded store in front of it. */
+import '../src/node-version.js'
+
+const { createBackend } = await import('./backend/server.ts')
+const { serve } = await import('../src/commands/start.ts')
+
+const backend = createBackend({ port: Number(process.env['BACKEND_PORT'] ?? 9001) })
+await backend.listen()
+const gateway = await serve('config', () => backend.close())
+if (gateway === undefined) {
+  await backend.close()
+  process.exitCode = 1
+} else {
+  process.stdout.write(`
+  The console:  ${gateway.url}
+  Sign in as    admin  or  user   with the password  ant.design
+  (carol and dora, same password, are known to the back-end only: it vouches for them itself.)
+  Stop with Ctrl+C.
+
+`)
+}

@@ -1,0 +1,132 @@
+/** The map: every hook in its order, every endpoint. Nothing else decides order. */
+import { resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import cookie from '@fastify/cookie'
+import cors from '@fastify/cors'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import type { Config } from './config/load.ts'
+import { createEnvelope } from './envelope.ts'
+import { GatewayError } from './errors.ts'
+import { addConsole, opensPage, sendPage } from './endpoints/console.ts'
+import { addLogin } from './endpoints/login.ts'
+import { addLogout } from './endpoints/logout.ts'
+import { addProfile } from './endpoints/profile.ts'
+import { addProxied } from './endpoints/proxied.ts'
+import { addAccessLog } from './hooks/access-log.ts'
+import { errorHandler } from './hooks/errors.ts'
+import { createLimits, type Limits } from './hooks/limits.ts'
+import { requestPolicy } from './hooks/request-policy.ts'
+import { sameOrigin } from './hooks/same-origin.ts'
+import { addSessions, guard, sessionCookie } from './hooks/session.ts'
+import { collectRoutes, createSources } from './routing.ts'
+import type { Services } from './services.ts'
+
+/** Builds one generation. It owns nothing that lives longer: closing it leaves `services` as they are. */
+export async function buildApp (config: Config, services: Services): Promise<FastifyInstance> {
+  const { gateway, limits: { sizes } } = config
+  const { server } = gateway
+  const hosts = server.hosts.map(host => host.toLowerCase())
+  const mount = server.mount ?? ''
+  const envelope = createEnvelope(gateway.envelope)
+  const cookieKind = sessionCookie(gateway.session.cookie)
+  const sources = createSources(config, services)
+  const { login, logout, profile, proxied } = collectRoutes(config, services, envelope)
+  const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
+
+  const app: FastifyInstance = Fastify({
+    loggerInstance: services.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    trustProxy: server.trustedProxies.length > 0 ? [...server.trustedProxies] : false,
+    requestIdHeader: false,
+    genReqId: requestId(server.trustedProxies.length > 0),
+    exposeHeadRoutes: false,
+    bodyLimit: sizes.body,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    routerOptions: { maxParamLength: sizes.url }
+  })
+
+  // Every request, in this order.
+  app.addHook('onRequest', standardFields(gateway.session.cookie.secure))
+  app.addHook('onRequest', requestPolicy({ hosts, sizes }))
+  if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'], maxAge: 600 })
+  addAccessLog(app)
+  app.setErrorHandler(errorHandler({ envelope, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined }))
+  await app.register(cookie, { hook: 'onRequest' })
+  const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight })
+  const checkOrigin = sameOrigin(server.origins)
+
+  // What needs to know who asks.
+  app.register(async scope => {
+    await addSessions(scope, { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets })
+    scope.addHook('onRequest', checkOrigin)
+    scope.addHook('onRequest', limits.check)
+    scope.addHook('onRequest', guard)
+    scope.removeContentTypeParser('text/plain')
+    addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope })
+    addLogout(scope, { paths: logout, sources, cookie: cookieKind, expireTokenCookies, envelope, checkOrigin: sameOrigin(server.origins, { always: true }) })
+    if (profile.length > 0) addProfile(scope, { paths: profile, envelope })
+    scope.register(async inner => {
+      inner.removeAllContentTypeParsers()
+      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, hosts })
+    })
+  }, { prefix: mount })
+
+  // What anyone may call: no session is looked up.
+  app.register(async scope => {
+    scope.removeAllContentTypeParsers()
+    scope.addHook('onRequest', checkOrigin)
+    scope.addHook('onRequest', limits.check)
+    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, hosts })
+  }, { prefix: mount })
+
+  if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount })
+  refuseOtherMethods(app, limits)
+  app.setNotFoundHandler({ preHandler: limits.check }, (request, reply) => {
+    if (gateway.console !== undefined && opensPage(request, mount)) return sendPage(reply)
+    const message = (request.raw.url ?? '').startsWith(`${mount}/api/api/`) ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.' : undefined
+    throw new GatewayError('route.unknown', message === undefined ? {} : { message })
+  })
+  await app.ready()
+  return app
+}
+
+/** An id from outside is taken only behind a load balancer that we trust, and only if it is one. */
+function requestId (behindTrusted: boolean): (request: { headers: Record<string, string | string[] | undefined> }) => string {
+  return ({ headers }) => {
+    const given = behindTrusted ? headers['x-request-id'] : undefined
+    return typeof given === 'string' && /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID()
+  }
+}
+
+function standardFields (secure: boolean) {
+  const fields = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    ...(secure && { 'strict-transport-security': 'max-age=31536000' })
+  }
+  return function setStandardFields (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    reply.headers(fields).header('x-request-id', request.id)
+    done()
+  }
+}
+
+/** A known path with another method is 405 with `Allow` (RFC 9110 §15.5.6), as routes of their own: no second matching. */
+function refuseOtherMethods (app: FastifyInstance, limits: Limits): void {
+  const methods = new Map<string, Set<string>>()
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.route === undefined) return
+    const here = methods.get(url) ?? new Set()
+    methods.set(url, here)
+    for (const each of [method].flat()) here.add(each)
+  })
+  app.register(async scope => {
+    scope.addHook('onRequest', limits.check)
+    for (const [url, here] of [...methods]) {
+      const others = (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).filter(method => !here.has(method))
+      const allow = [...here].join(', ')
+      scope.route({ method: [...others] as HTTPMethods[], url, handler: () => { throw new GatewayError('route.method', { headers: { allow } }) } })
+    }
+  })
+}

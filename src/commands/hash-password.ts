@@ -1,0 +1,45 @@
+/** `hash-password`: makes the argon2id hash that stands in users.yaml, from a prompt or standard input. */
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { hashPassword } from '../login/argon2.ts'
+import type { Command } from './command.ts'
+
+export const hashPasswordCommand: Command = {
+  summary: 'read a password (prompt or standard input), print its argon2id hash',
+  run: async ({ rest }) => {
+    if (rest.length > 0) {
+      process.stderr.write('A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n')
+      return 2
+    }
+    const password = process.stdin.isTTY ? await ask('Password: ') : (await text(process.stdin)).replace(/\r?\n$/, '')
+    if (password === undefined || password === '' || password.length > 1024) {
+      process.stderr.write('A password has 1 to 1024 characters.\n')
+      return 1
+    }
+    if (process.stdin.isTTY && await ask('Again: ') !== password) {
+      process.stderr.write('The two are not the same.\n')
+      return 1
+    }
+    if (password.length < 8) process.stderr.write('Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n')
+    process.stdout.write(`${await hashPassword(password)}\n`)
+    return 0
+  }
+}
+
+/** Asks without showing what is typed. @returns undefined when the prompt was left */
+async function ask (question: string): Promise<string | undefined> {
+  process.stderr.write(question)
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const prompt = createInterface({ input: process.stdin, output: silent, terminal: true })
+  return await new Promise(resolve => {
+    prompt.once('line', line => {
+      resolve(line)
+      prompt.close()
+    })
+    prompt.once('close', () => {
+      process.stderr.write('\n')
+      resolve(undefined)
+    })
+  })
+}

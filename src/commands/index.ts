@@ -1,0 +1,15 @@
+/** The commands, by name. */
+import { check } from './check.ts'
+import type { Command } from './command.ts'
+import { generateSecret } from './generate-secret.ts'
+import { hashPasswordCommand } from './hash-password.ts'
+import { reference } from './reference.ts'
+import { start } from './start.ts'
+
+export const commands = {
+  start,
+  check,
+  'hash-password': hashPasswordCommand,
+  'generate-secret': generateSecret,
+  reference
+} as const satisfies Record<string, Command>

@@ -1,0 +1,128 @@
+/** `reference`: writes the JSON Schemas and docs/configuration.md from the config's own schemas, or says that they are stale. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { gatewaySchema } from '../config/gateway.ts'
+import { limitsSchema } from '../config/limits.ts'
+import { routesSchema } from '../config/routes.ts'
+import { usersSchema } from '../config/users.ts'
+import { asNode, type Node } from '../config/visit.ts'
+import { errorKinds } from '../errors.ts'
+import type { Command } from './command.ts'
+
+const files: ReadonlyArray<readonly [name: string, schema: Node]> = [['gateway', asNode(gatewaySchema)], ['routes', asNode(routesSchema)], ['limits', asNode(limitsSchema)], ['users', asNode(usersSchema)]]
+
+export const reference: Command = {
+  summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
+  run: async ({ check }) => {
+    const outputs = new Map([
+      ...files.map(([name, schema]) => [`config/schema/${name}.schema.json`, `${JSON.stringify(jsonSchema(name, schema), null, 2)}\n`] as const),
+      ['docs/configuration.md', configurationPage()]
+    ])
+    const stale = [...outputs].filter(([file, content]) => current(file) !== content)
+    if (!check) {
+      for (const [file, content] of stale) {
+        mkdirSync(dirname(file), { recursive: true })
+        writeFileSync(file, content)
+        process.stdout.write(`wrote ${file}\n`)
+      }
+      return 0
+    }
+    for (const [file] of stale) process.stderr.write(`${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`)
+    return stale.length > 0 ? 1 : 0
+  }
+}
+
+function current (file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON Schema as editors want it: what has a default is not required, and our own keywords are left out. */
+function jsonSchema (name: string, schema: Node): object {
+  return { $schema: 'http://json-schema.org/draft-07/schema#', $id: `${name}.schema.json`, ...forEditors(schema) }
+}
+
+function forEditors (schema: Node): object {
+  const { expected, format, required, properties, patternProperties, items, anyOf, ...rest } = schema
+  const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member)]))
+  const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
+  // A number or a flag may also be a reference.
+  const loose = rest.type === 'integer' || rest.type === 'boolean'
+  return {
+    ...rest,
+    ...(loose && { type: [rest.type, 'string'] }),
+    ...(properties && { properties: all(properties) }),
+    ...(patternProperties && { patternProperties: all(patternProperties), additionalProperties: false }),
+    ...(items && { items: forEditors(items) }),
+    ...(anyOf && { anyOf: anyOf.map(forEditors) }),
+    ...(needed.length > 0 && { required: needed })
+  }
+}
+
+function configurationPage (): string {
+  const parts = files.map(([, schema]) => [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n'))
+  return `# Configuration
+
+<!-- Written by \`console-gateway reference\` from the schemas in src/config. Do not edit. -->
+
+A config folder holds \`gateway.yaml\`, \`routes.yaml\` and \`limits.yaml\`, and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` says everything that is wrong with one, with file and line.
+
+- An unknown key is a fault. A key that is left out has its default.
+- \`\${NAME}\` stands for an environment variable, \`\${NAME:-text}\` for one with a default. A secret is always such a reference or \`file:PATH\`, never a text in the file.
+- Durations are written \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`; sizes \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths are seen from the config folder.
+- The first line of each file names its JSON Schema, so that editors complete and check.
+
+${parts.join('\n\n')}
+
+## Error codes
+
+The envelope's \`errorCode\`; messages can be replaced by \`envelope.messages\`.
+
+| Code | Status | Message |
+|---|---|---|
+${Object.entries(errorKinds).map(([code, { status, en }]) => `| \`${code}\` | ${status} | ${en} |`).join('\n')}
+`
+}
+
+function section (schema: Node, prefix: string): string[] {
+  return ['| Key | Value | Default | What it does |', '|---|---|---|---|', ...rows(schema, prefix)]
+}
+
+function rows (schema: Node, prefix: string): string[] {
+  const members = [
+    ...Object.entries(schema.properties ?? {}).map(([key, member]) => [`${prefix}${key}`, member, schema.required?.includes(key) === true && member.default === undefined] as const),
+    ...Object.values(schema.patternProperties ?? {}).map(member => [`${prefix}NAME`, member, false] as const)
+  ]
+  return members.flatMap(([key, member, required]) => [row(key, member, required), ...inner(member, key)])
+}
+
+function inner (member: Node, key: string): string[] {
+  if (member.anyOf !== undefined) return []
+  if (member.items !== undefined) return member.items.anyOf !== undefined ? member.items.anyOf.flatMap(branch => branch.type === 'object' ? rows(branch, `${key}[].`) : []) : nested(member.items) ? rows(member.items, `${key}[].`) : []
+  return nested(member) ? rows(member, `${key}.`) : []
+}
+
+const nested = (schema: Node) => schema.properties !== undefined || Object.values(schema.patternProperties ?? {}).some(member => member.type === 'object' || member.type === 'array')
+
+function row (key: string, member: Node, required: boolean): string {
+  const isSection = nested(member) || (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
+  const preset = required ? '**required**' : member.default === undefined || (isSection && member.type === 'object') ? '' : `\`${JSON.stringify(member.default)}\``
+  const examples = member.examples
+  const example = examples === undefined ? '' : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
+  return `| \`${key}\` | ${valueText(member)} | ${cell(preset)} | ${cell((member.description ?? '') + example)} |`
+}
+
+function valueText (member: Node): string {
+  if (member.expected !== undefined) return cell(member.expected)
+  if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
+  if (member.type === 'integer') return 'a whole number'
+  if (member.type === 'boolean') return 'true or false'
+  if (member.type === 'array') return 'a list'
+  if (member.type === 'object') return 'a mapping'
+  return 'a text'
+}
+
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ')

@@ -1,0 +1,39 @@
+/** `start`: runs the gateway until a signal ends it. */
+import closeWithGrace from 'close-with-grace'
+import { ConfigError } from '../config/faults.ts'
+import { type Config, loadConfig } from '../config/load.ts'
+import { type Gateway, startGateway } from '../gateway.ts'
+import type { Command } from './command.ts'
+
+export const start: Command = {
+  summary: 'run the gateway (the default)',
+  run: async ({ config }) => await serve(config) === undefined ? 1 : 0
+}
+
+/** Starts, and stops on SIGTERM and SIGINT. Says on standard error why it could not, and returns undefined then. */
+export async function serve (folder: string, alsoStop: () => Promise<void> = async () => {}): Promise<Gateway | undefined> {
+  let config: Config
+  let gateway: Gateway
+  try {
+    config = loadConfig(folder, process.env)
+    gateway = await startGateway(config)
+  } catch (error) {
+    process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
+    return undefined
+  }
+  const { drain } = config.gateway
+  // Somebody at a terminal does not wait for load balancers.
+  closeWithGrace({ delay: drain.notice + drain.grace + 3000, logger: false }, async ({ signal, err }) => {
+    if (err !== undefined) process.stderr.write(`${err.stack ?? err.message}\n`)
+    await gateway.stop(signal === 'SIGINT' || err !== undefined ? { noticeMs: 0 } : {})
+    await alsoStop()
+  })
+  return gateway
+}
+
+function startMessage (error: unknown): string {
+  const { code, message, address, port } = error as NodeJS.ErrnoException & { address?: string, port?: number }
+  if (code === 'EADDRINUSE') return `${address}:${port} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.`
+  if (code === 'EACCES') return `${address}:${port} may not be listened on by this user. Use a port above 1023.`
+  return error instanceof Error ? error.stack ?? message : String(error)
+}

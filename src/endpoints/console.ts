@@ -1,0 +1,39 @@
+/** The console's own files, so that page and gateway share an origin: history fallback, hashed assets cached for good. */
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+interface Options {
+  /** Absolute. */
+  readonly root: string
+  readonly prefix: string
+}
+
+/** Build tools put a hash of the content into a file's name. */
+const hashed = /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
+
+/** A page may load only what its own origin serves; inline styles are what component libraries make. */
+const pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"
+
+export function addConsole (app: FastifyInstance, { root, prefix }: Options): void {
+  app.register(fastifyStatic, {
+    root,
+    prefix: `${prefix}/`,
+    wildcard: true,
+    dotfiles: 'deny',
+    cacheControl: false,
+    setHeaders: (response, path) => {
+      response.header('cache-control', hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache')
+      response.header('content-security-policy', pagePolicy)
+    }
+  })
+}
+
+/** Whether a request that nothing answers is a person opening one of the console's own addresses. */
+export function opensPage (request: FastifyRequest, prefix: string): boolean {
+  const path = request.raw.url ?? ''
+  return (request.method === 'GET' || request.method === 'HEAD') && !path.startsWith(`${prefix}/api/`) && path !== `${prefix}/api` && (request.headers.accept?.includes('text/html') ?? false)
+}
+
+export function sendPage (reply: FastifyReply): FastifyReply {
+  return reply.sendFile('index.html')
+}

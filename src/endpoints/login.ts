@@ -1,0 +1,82 @@
+/** `POST` sign-in: asks each credential source until one vouches, opens the session, answers in the console's dialect. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayConfig } from '../config/gateway.ts'
+import type { Envelope } from '../envelope.ts'
+import { GatewayError } from '../errors.ts'
+import { replyWith } from '../hooks/errors.ts'
+import type { Limits } from '../hooks/limits.ts'
+import { openSession, type SessionCookie } from '../hooks/session.ts'
+import type { CredentialSource, Verdict } from '../login/credential-source.ts'
+import { authorityOf } from '../proxy/current-user.ts'
+import type { Sessions } from '../session/session.ts'
+
+interface Options {
+  readonly paths: readonly string[]
+  readonly maxBody: number
+  readonly config: GatewayConfig['login']
+  readonly sources: readonly CredentialSource[]
+  readonly limits: Limits
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  readonly expireTokenCookies: (reply: FastifyReply) => void
+  readonly envelope: Envelope
+}
+
+export function addLogin (scope: FastifyInstance, options: Options): void {
+  const { paths, maxBody, config, sources, limits, sessions, cookie, expireTokenCookies, envelope } = options
+  for (const url of paths) scope.route({ method: 'POST', url, bodyLimit: maxBody, config: { route: 'login', access: 'public', maxBody }, handler: signIn })
+
+  async function signIn (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { username, password, remember, type, extra } = readBody(request.body, config.fields)
+    request.actor = username
+    const attempt = await limits.signIn(request, username)
+    const vouched = await firstVouching(sources, { username, password, extra, address: request.ip, requestId: request.id })
+    if (vouched === undefined) {
+      request.log.info({ event: 'login.refused', user: username, address: request.ip }, 'sign-in refused')
+      const refused = new GatewayError('login.refused')
+      if (config.refusedStatus === 401) throw refused
+      return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
+    }
+    const { source, verdict: { identity, credential } } = vouched
+    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, ...(credential && { credential }) })
+    await attempt.giveBack()
+    expireTokenCookies(reply)
+    request.log.info({ event: 'login', user: identity.username, source, session: session.id, address: request.ip }, 'signed in')
+    return envelope.login({ type, authority: authorityOf(identity) })
+  }
+}
+
+/** @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused */
+async function firstVouching (sources: readonly CredentialSource[], attempt: Parameters<CredentialSource['verify']>[0]) {
+  let undecided: unknown
+  for (const source of sources) {
+    try {
+      const verdict: Verdict = await source.verify(attempt)
+      if (verdict.vouched) return { source: source.name, verdict }
+    } catch (error) {
+      undecided ??= error
+    }
+  }
+  if (undecided !== undefined) throw undecided
+  return undefined
+}
+
+interface Body {
+  readonly username: string
+  readonly password: string
+  readonly remember: boolean
+  readonly type: string
+  readonly extra: Record<string, unknown>
+}
+
+/** Only strings count: a list of one string is no user name, whatever a lenient parser would make of it. */
+function readBody (body: unknown, fields: GatewayConfig['login']['fields']): Body {
+  const malformed = (message: string) => new GatewayError('request.malformed', { message })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformed('Sign-in needs a JSON object.')
+  const { [fields.username]: username, [fields.password]: password, [fields.remember]: remember, ...extra } = body as Record<string, unknown>
+  if (typeof username !== 'string' || username === '' || username.length > 255) throw malformed(`Sign-in needs "${fields.username}", a text of 1 to 255 characters.`)
+  if (typeof password !== 'string' || password === '' || password.length > 1024) throw malformed(`Sign-in needs "${fields.password}", a text of 1 to 1024 characters.`)
+  if (remember !== undefined && remember !== null && typeof remember !== 'boolean') throw malformed(`"${fields.remember}" is true or false.`)
+  const { type } = extra
+  return { username, password, remember: remember === true, type: typeof type === 'string' ? type.slice(0, 64) : 'account', extra }
+}

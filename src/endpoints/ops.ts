@@ -1,0 +1,21 @@
+/** The operators' listener: is the process alive, may it get traffic. */
+import Fastify, { LogController, type FastifyInstance } from 'fastify'
+
+export interface Readiness {
+  readonly ready: boolean
+  /** Each part and how it is, for people. */
+  readonly parts: Readonly<Record<string, string>>
+}
+
+/** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. */
+export function createOps (readiness: () => Readiness): FastifyInstance {
+  const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
+  ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
+  ops.get('/healthz', () => ({ status: 'ok' }))
+  ops.get('/readyz', (_request, reply) => {
+    const { ready, parts } = readiness()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', ...parts })
+  })
+  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'There is nothing at this address. Try /healthz or /readyz.' }))
+  return ops
+}

@@ -1,0 +1,20 @@
+/** `GET` profile, answered from the session. (From an upstream it is a proxied route like others.) */
+import type { FastifyInstance } from 'fastify'
+import type { Envelope } from '../envelope.ts'
+import { liveSession, sessionError } from '../hooks/session.ts'
+import { fillCurrentUser } from '../proxy/current-user.ts'
+
+interface Options {
+  readonly paths: readonly string[]
+  readonly envelope: Envelope
+}
+
+export function addProfile (scope: FastifyInstance, { paths, envelope }: Options): void {
+  for (const url of paths) {
+    scope.get(url, { config: { route: 'profile', access: 'session' } }, async request => {
+      const session = liveSession(request)
+      if (session === undefined) throw sessionError(request)
+      return envelope.success(fillCurrentUser(session.identity.profile, session.identity))
+    })
+  }
+}

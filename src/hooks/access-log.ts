@@ -1,0 +1,33 @@
+/** One line a request: route, status, durations, who. Never a query's secrets, a cookie or a body. */
+import type { FastifyInstance } from 'fastify'
+import { unknownRoute } from './context.ts'
+import { liveSession } from './session.ts'
+
+export function addAccessLog (app: FastifyInstance): void {
+  app.decorateRequest('exchange', undefined)
+  app.decorateRequest('actor', undefined)
+  app.addHook('onResponse', function logRequest (request, reply, done) {
+    const session = liveSession(request)
+    const user = session?.identity.username ?? request.actor
+    request.log.info({
+      route: request.routeOptions.config.route ?? unknownRoute,
+      method: request.method,
+      path: pathOf(request.raw.url ?? ''),
+      status: reply.raw.headersSent ? reply.statusCode : 499,
+      ms: round(reply.elapsedTime),
+      ...(request.exchange?.firstByteMs !== undefined && { upstreamMs: round(request.exchange.firstByteMs) }),
+      address: request.ip,
+      ...(user !== undefined && { user }),
+      ...(session !== undefined && { session: session.id })
+    }, 'request')
+    done()
+  })
+}
+
+const round = (ms: number) => Math.round(ms * 100) / 100
+
+/** Without the query, where tokens travel. */
+function pathOf (target: string): string {
+  const mark = target.indexOf('?')
+  return (mark < 0 ? target : target.slice(0, mark)).slice(0, 512)
+}

@@ -1,0 +1,30 @@
+/** What the gateway puts on Fastify's requests and routes. */
+import type { Live } from './session.ts'
+import type { Exchange } from '../proxy/answer.ts'
+import type { EndReason, NewSession } from '../session/session.ts'
+import type { RouteConfig } from '../config/routes.ts'
+
+export type Access = RouteConfig['access']
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The name in logs and limits; an alias has that of what it stands for. */
+    route?: string
+    access?: Access
+    maxBody?: number
+  }
+  interface FastifyRequest {
+    /** What a proxied request and its upstream tell each other. */
+    exchange: Exchange | undefined
+    /** The user name of a sign-in or sign-out, where no session tells it. */
+    actor: string | undefined
+  }
+  interface Session {
+    live?: Live
+    ended?: EndReason
+    opening?: NewSession
+  }
+}
+
+/** The name under which whatever no route names is logged and limited. */
+export const unknownRoute = 'unknown'

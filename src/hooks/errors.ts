@@ -1,0 +1,48 @@
+/** The one way in which an error is answered. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Envelope } from '../envelope.ts'
+import { errorKinds, type GatewayError, toGatewayError } from '../errors.ts'
+import { unknownRoute } from './context.ts'
+
+/** Fields of an upstream's answer that an error in its place must not keep. */
+const bodyFields = ['content-encoding', 'content-length', 'content-disposition', 'content-language', 'content-range', 'etag', 'last-modified', 'accept-ranges', 'cache-control']
+
+interface Options {
+  readonly envelope: Envelope
+  /** Members that a route's errors have beside the standard ones. */
+  readonly extraOf: (request: FastifyRequest, error: GatewayError) => Record<string, unknown> | undefined
+}
+
+export function errorHandler ({ envelope, extraOf }: Options) {
+  return function answerError (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = toGatewayError(thrown)
+    logError(error, request)
+    const extra = extraOf(request, error)
+    replyWith(reply, error, { ...envelope.failure(error, request.id), ...(extra !== undefined && extra) })
+  }
+}
+
+/** Sends a body in the place of whatever was about to be answered. */
+export function replyWith (reply: FastifyReply, error: GatewayError, body: Record<string, unknown>): void {
+  for (const name of bodyFields) reply.removeHeader(name)
+  reply.code(error.status).header('cache-control', 'no-store').header('content-type', 'application/json; charset=utf-8')
+  if (error.detail.retryAfter !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
+  if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
+  // What is left of a body that nobody reads would be taken for the next request.
+  if (!reply.request.raw.complete) reply.header('connection', 'close')
+  void reply.send(JSON.stringify(body))
+}
+
+function logError (error: GatewayError, request: FastifyRequest): void {
+  const fields = { code: error.code, route: request.routeOptions.config.route ?? unknownRoute, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }
+  if (error.code === 'gateway.fault') request.log.error({ ...fields, err: error.cause }, 'a fault of the gateway')
+  else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
+  else request.log.debug(fields, 'request refused')
+}
+
+/** One line: an upstream that is away needs no stack. */
+function reasonOf (cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const { code } = cause as NodeJS.ErrnoException
+  return `${cause.message === '' ? code ?? cause.name : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
+}

@@ -1,0 +1,158 @@
+/** Cookie ↔ session on the request: @fastify/session carries the cookie, our engine keeps the session. */
+import { Signer } from '@fastify/cookie'
+import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayConfig } from '../config/gateway.ts'
+import { GatewayError } from '../errors.ts'
+import type { NewSession, Session, Sessions } from '../session/session.ts'
+import './context.ts'
+
+/** What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is ever "modified". */
+export class Live {
+  readonly session: Session
+  constructor (session: Session) { this.session = session }
+  toJSON (): string { return this.session.id }
+}
+
+type CookieConfig = GatewayConfig['session']['cookie']
+
+export interface SessionCookie {
+  readonly name: string
+  readonly options: { path: string, secure: boolean, httpOnly: boolean, sameSite: 'strict' | 'lax' | 'none', domain: null, partitioned: boolean }
+}
+
+/** `__Host-` binds the cookie to this very host (RFC 6265bis §4.1.3.2); it needs Secure. */
+export function sessionCookie ({ name, secure, sameSite }: CookieConfig): SessionCookie {
+  return { name: secure ? `__Host-${name}` : name, options: { path: '/', secure, httpOnly: true, sameSite, domain: null, partitioned: sameSite === 'none' } }
+}
+
+interface Options {
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  /** Newest first: it signs, all verify. */
+  readonly secrets: readonly string[]
+}
+
+/** Loads the session of each request of `scope`; a store that cannot answer makes it 503, never 401. */
+export async function addSessions (scope: FastifyInstance, { sessions, cookie, secrets }: Options): Promise<void> {
+  const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${cookie.name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
+  scope.addHook('onRequest', function refuseTwoSessions (request, _reply, done) {
+    const { cookie: header } = request.headers
+    // One browser has one session; two cookies of the name mean that somebody planted one.
+    if (header !== undefined && header.indexOf(cookie.name) !== header.lastIndexOf(cookie.name) && new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1) {
+      return done(new GatewayError('request.malformed', { message: 'Two different session cookies were sent. Please clear the cookies of this site and sign in again.' }))
+    }
+    done()
+  })
+  await scope.register(fastifySession, {
+    store: storeFor(sessions),
+    secret: rememberingSigner(secrets),
+    cookieName: cookie.name,
+    cookie: cookie.options as never,
+    rolling: false,
+    saveUninitialized: false
+  })
+}
+
+/** The live session of a request, or undefined. */
+export function liveSession (request: FastifyRequest): Session | undefined {
+  return (request.session as FastifyRequest['session'] | null | undefined)?.live?.session
+}
+
+/**
+ * Opens a session under a new id; the browser's former one is closed.
+ * @throws StoreUnavailable
+ */
+export async function openSession (request: FastifyRequest, cookie: SessionCookie, sessions: Sessions, opening: NewSession): Promise<Session> {
+  if (request.session.live !== undefined) await sessions.close(request.session.sessionId, 'replaced')
+  if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
+  request.session.opening = opening
+  await request.session.save()
+  const { live } = request.session
+  if (live === undefined) throw new GatewayError('gateway.fault')
+  if (opening.remembered) request.session.cookie.expires = new Date(live.session.absoluteEnd)
+  return live.session
+}
+
+/**
+ * Closes the session of a request, if it has one, and clears its cookie.
+ * @throws StoreUnavailable; the cookie is kept then, since the session may live on
+ */
+export async function closeSession (request: FastifyRequest, reply: FastifyReply, cookie: SessionCookie): Promise<Session | undefined> {
+  const live = liveSession(request)
+  if (request.cookies[cookie.name] !== undefined && live !== undefined) await request.session.destroy()
+  else request.session = null as never
+  // Set again, not only dropped: the plugin leaves the browser's cookie where it is.
+  reply.clearCookie(cookie.name, cookie.options as never)
+  return live
+}
+
+/** What a request without a live session is told. */
+export function sessionError (request: FastifyRequest): GatewayError {
+  const ended = (request.session as FastifyRequest['session'] | null | undefined)?.ended
+  return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
+}
+
+/** Lets pass whom the route's `access` names. */
+export function guard (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const access = request.routeOptions.config.access ?? 'session'
+  if (access === 'public') return done()
+  const session = liveSession(request)
+  if (session === undefined) return done(sessionError(request))
+  if (access !== 'session' && !session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
+  done()
+}
+
+/** Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie that another tab has just been given. */
+function storeFor (sessions: Sessions): PluginStore {
+  return {
+    get (secretId, done) {
+      sessions.resolve(secretId).then(
+        found => done(null, ('live' in found ? { live: new Live(found.live) } : found) as never),
+        (error: Error) => done(error)
+      )
+    },
+    set (secretId, data, done) {
+      const { opening } = data
+      if (opening === undefined) return done()
+      sessions.open(secretId, opening).then(session => {
+        delete data.opening
+        delete data.ended
+        data.live = new Live(session)
+        done()
+      }, (error: Error) => done(error))
+    },
+    destroy (secretId, done) {
+      sessions.close(secretId, 'revoked').then(() => done(), (error: Error) => done(error))
+    }
+  }
+}
+
+const remembered = 10_000
+
+/**
+ * The cookie's signature, computed once for each cookie instead of twice for each request. A signature of an older
+ * secret is given back as it came: the plugin clears cookies whose signature it would make differently.
+ */
+function rememberingSigner (secrets: readonly string[]) {
+  const signer = new Signer([...secrets])
+  type Unsigned = ReturnType<Signer['unsign']>
+  const verified = new Map<string, Unsigned>()
+  const signatures = new Map<string, string>()
+  return {
+    sign: (value: string) => signatures.get(value) ?? signer.sign(value),
+    unsign: (signed: string): Unsigned => {
+      const known = verified.get(signed)
+      if (known !== undefined) return known
+      const found = signer.unsign(signed)
+      if (!found.valid) return found
+      if (verified.size >= remembered) {
+        verified.clear()
+        signatures.clear()
+      }
+      verified.set(signed, found)
+      signatures.set(found.value, signed)
+      return found
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
+import type { Config } from './config/load.ts'
+import type { RouteConfig } from './config/routes.ts'
+import type { ProxiedRoute } from './endpoints/proxied.ts'
+import type { Envelope } from './envelope.ts'
+import type { CredentialSource } from './login/credential-source.ts'
+import { createUpstreamLogin } from './login/upstream-login.ts'
+import { createUsersFile } from './login/users-file.ts'
+import { fillCurrentUser } from './proxy/current-user.ts'
+import { compileShape, type Shape, valueAt } from './proxy/shape.ts'
+import type { Upstream } from './proxy/upstream.ts'
+import type { Services } from './services.ts'
+
+interface Routes {
+  readonly login: readonly string[]
+  readonly logout: readonly string[]
+  /** Empty where an upstream answers it. */
+  readonly profile: readonly string[]
+  readonly proxied: readonly ProxiedRoute[]
+}
+
+export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes } }: Config, services: Services, envelope: Envelope): Routes {
+  const pathsOf = (path: string) => [path, ...Object.entries(aliases).flatMap(([alias, target]) => target === path ? [alias] : [])]
+  const upstreamOf = (name: string): Upstream => {
+    const config = upstreams[name]
+    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
+    return services.upstream(config)
+  }
+  const shapeOf = (name: string | undefined): Shape | undefined => name === undefined ? undefined : compileShape(shapes[name] ?? [], envelope.success)
+  const common = (route: Pick<RouteConfig, 'path' | 'upstream' | 'rewrite' | 'timeout'>) => {
+    const upstream = upstreamOf(route.upstream)
+    return { paths: pathsOf(route.path), upstream, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
+  }
+
+  const proxied = Object.entries(routes).map(([name, route]): ProxiedRoute => {
+    const shape = shapeOf(route.shape)
+    return {
+      name,
+      ...common(route),
+      methods: route.methods,
+      access: route.access,
+      maxBody: route.maxBody ?? sizes.body,
+      ...(shape && { shape }),
+      passAuthorization: route.passAuthorization,
+      passCookies: route.passCookies,
+      setCookies: route.setCookies,
+      redirects: route.redirects
+    }
+  })
+  const { profile } = endpoints
+  if (profile.from === 'upstream') {
+    const shape = shapeOf(profile.shape)
+    proxied.push({
+      name: 'profile',
+      ...common({ ...profile, upstream: profile.upstream ?? '' }),
+      methods: ['GET'],
+      access: 'session',
+      maxBody: sizes.body,
+      shape: (body, session) => session === undefined ? null : envelope.success(fillCurrentUser(shape === undefined ? body : shape(body), session.identity)),
+      passAuthorization: false,
+      passCookies: [],
+      setCookies: [],
+      redirects: 'refuse'
+    })
+  }
+  return { login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: profile.from === 'session' ? pathsOf(profile.path) : [], proxied }
+}
+
+/** The credential sources, in the order of the config. */
+export function createSources ({ gateway, routes, users }: Config, services: Services): CredentialSource[] {
+  return gateway.login.sources.map(source => {
+    if (source.kind === 'users-file') return createUsersFile(users[source.file] ?? { users: {} })
+    const upstream = routes.upstreams[source.upstream]
+    if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
+    return createUpstreamLogin({ config: source, send: services.upstream(upstream).send, credentialStyle: upstream.credential, valueAt })
+  })
+}
+

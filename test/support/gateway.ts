@@ -1,0 +1,118 @@
+/** A gateway of its own for a test: config from objects, real sockets, its log kept. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { hashPassword } from '../../src/login/argon2.ts'
+import { createLogger } from '../../src/services.ts'
+
+type Tree = Record<string, unknown>
+
+export interface Files {
+  readonly gateway?: Tree
+  readonly routes?: Tree
+  readonly limits?: Tree
+  readonly users?: Tree
+}
+
+export const password = 'correct horse battery'
+let hash: string | undefined
+
+/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits, unless `files` says otherwise. */
+export async function configFolder (files: Files = {}): Promise<string> {
+  hash ??= await hashPassword(password)
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const write = (name: string, content: Tree) => writeFileSync(join(folder, name), stringify(content))
+  write('gateway.yaml', merge({
+    server: { listen: '127.0.0.1:0' },
+    ops: { listen: '127.0.0.1:0' },
+    drain: { notice: '0ms', grace: '2s' },
+    session: { cookie: { secure: false } },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+  }, files.gateway ?? {}))
+  write('routes.yaml', files.routes ?? {})
+  write('limits.yaml', files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
+  write('users.yaml', files.users ?? {
+    users: {
+      alice: { password: hash, id: '1', name: 'Alice Admin', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } },
+      bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
+    }
+  })
+  return folder
+}
+
+export interface TestGateway extends Gateway {
+  /** Every log line so far. */
+  readonly log: Tree[]
+  readonly folder: string
+  /** A call without redirects; JSON bodies are written and read. */
+  readonly call: (path: string, options?: CallOptions) => Promise<Called>
+  /** Signs in and gives the `Cookie` field's value. */
+  readonly signIn: (username?: string, extra?: Tree) => Promise<string>
+}
+
+export interface CallOptions {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly cookie?: string
+  readonly json?: unknown
+  readonly body?: string | Uint8Array
+}
+
+export interface Called {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // What a console would read; tests name the members they expect.
+  readonly json: any
+}
+
+/** @param cleanUp registers what has to be undone, such as tap's `t.after` */
+export async function testGateway (cleanUp: (undo: () => unknown) => void, files: Files | string = {}, environment: Record<string, string> = {}): Promise<TestGateway> {
+  const folder = typeof files === 'string' ? files : await configFolder(files)
+  const log: Tree[] = []
+  const logger = createLogger({ level: 'debug', format: 'json' }, { write: line => { log.push(JSON.parse(line) as Tree) } })
+  const gateway = await startGateway(loadConfig(folder, environment), logger)
+  cleanUp(async () => {
+    await gateway.stop({ noticeMs: 0 })
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const call = async (path: string, { method = 'GET', headers = {}, cookie, json, body }: CallOptions = {}): Promise<Called> => {
+    const answer = await fetch(gateway.url + path, {
+      method: json !== undefined && method === 'GET' ? 'POST' : method,
+      redirect: 'manual',
+      headers: { ...(cookie !== undefined && { cookie }), ...(json !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined ? { body: body as string } : {})
+    })
+    const text = await answer.text()
+    let parsed: unknown
+    try { parsed = JSON.parse(text) } catch {}
+    return { status: answer.status, headers: answer.headers, text, json: parsed }
+  }
+  const signIn = async (username = 'alice', extra: Tree = {}) => {
+    const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
+    if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
+    return cookieOf(answer)
+  }
+  return { ...gateway, log, folder, call, signIn }
+}
+
+/** The `name=value` of the session cookie that an answer sets. */
+export function cookieOf (answer: Called, name = 'console_sid'): string {
+  const found = answer.headers.getSetCookie().filter(cookie => cookie.startsWith(`${name}=`) || cookie.startsWith(`__Host-${name}=`))
+  if (found.length !== 1) throw new Error(`expected one ${name} cookie, found ${found.length}`)
+  return found[0]?.split(';', 1)[0] ?? ''
+}
+
+function merge (base: Tree, over: Tree): Tree {
+  const result: Tree = { ...base }
+  for (const [key, value] of Object.entries(over)) {
+    const below = result[key]
+    result[key] = isTree(below) && isTree(value) ? merge(below, value) : value
+  }
+  return result
+}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,46 @@
+/** A Redis of its own for a test: a real redis-server on a free port, nothing kept on disk. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+
+export interface TestRedis {
+  readonly url: string
+  readonly port: number
+  /** SIGKILL: gone at once, with all it knew. */
+  readonly kill: () => Promise<void>
+  /** Starts again on the same port, after `kill`. */
+  readonly start: () => Promise<void>
+  readonly signal: (signal: NodeJS.Signals) => void
+}
+
+export async function freePort (): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+/** @param extra further arguments for redis-server */
+export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestRedis> {
+  const port = await freePort()
+  let child: ChildProcess | undefined
+  const start = async () => {
+    const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', '/tmp', ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
+    child = started
+    const lines = createInterface({ input: started.stdout })
+    for await (const line of lines) if (line.includes('Ready to accept connections')) break
+    started.stdout.resume()
+  }
+  const kill = async () => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGCONT')
+    child.kill('SIGKILL')
+    await gone
+  }
+  await start()
+  cleanUp(kill)
+  return { url: `redis://127.0.0.1:${port}`, port, kill, start, signal: signal => { child?.kill(signal) } }
+}
