@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Config } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
 import { GatewayError } from './errors.ts'
@@ -33,8 +33,9 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const { login, logout, profile, proxied } = collectRoutes(config, services, envelope)
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
-  const app: FastifyInstance = Fastify({
-    loggerInstance: services.log as FastifyBaseLogger,
+  const log: FastifyBaseLogger = services.log
+  const app = Fastify({
+    loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     trustProxy: server.trustedProxies.length > 0 ? [...server.trustedProxies] : false,
     requestIdHeader: false,
@@ -67,7 +68,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     if (profile.length > 0) addProfile(scope, { paths: profile, envelope })
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
-      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, hosts })
+      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
     })
   }, { prefix: mount })
 
@@ -76,7 +77,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', limits.check)
-    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, hosts })
+    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount })
@@ -126,7 +127,7 @@ function refuseOtherMethods (app: FastifyInstance, limits: Limits): void {
     for (const [url, here] of [...methods]) {
       const others = (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).filter(method => !here.has(method))
       const allow = [...here].join(', ')
-      scope.route({ method: [...others] as HTTPMethods[], url, handler: () => { throw new GatewayError('route.method', { headers: { allow } }) } })
+      scope.route({ method: others, url, handler: () => { throw new GatewayError('route.method', { headers: { allow } }) } })
     }
   })
 }

@@ -52,7 +52,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     })
     return { url, opsUrl, stop }
   } catch (error) {
-    for (const close of opened.reverse()) await close().catch(() => {})
+    for (const close of opened.toReversed()) await close().catch(() => {})
     throw error
   }
 }

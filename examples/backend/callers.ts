@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller } from './data.ts'
 
-export interface Callers {
+interface Callers {
   /** A new token for a caller who has signed in here. */
   issue (caller: Caller): string
   find (headers: IncomingHttpHeaders): Caller | undefined

@@ -1,6 +1,6 @@
 /** What the example back-end knows: its accounts, its people, its notices and its orders, in its own words. */
 
-export interface Account {
+interface Account {
   readonly uid: string
   readonly loginName: string
   readonly displayName: string
@@ -15,7 +15,7 @@ export interface Caller {
   readonly roles: readonly string[]
 }
 
-export interface Notice {
+interface Notice {
   readonly noticeId: string
   readonly subject: string
   readonly body: string

@@ -13,8 +13,12 @@ let profile
 let view = new AbortController()
 let shownPath = ''
 
-/** Shows what belongs to the address now. The profile is asked for once; whoever has none is led to the sign-in page. */
-async function open () {
+/**
+ * Shows what belongs to the address now. The profile is asked for once; whoever has none is led to the sign-in page.
+ * @param {string} [unkept] what to say if there is still no session
+ * @returns {Promise<void>}
+ */
+async function open (unkept = '') {
   view.abort()
   view = new AbortController()
   const { signal } = view
@@ -22,7 +26,7 @@ async function open () {
   if (profile === undefined) {
     const answer = await call('/api/account/profile', { signal })
     if (signal.aborted) return
-    if (!answer.ok) return isSignedOut(answer) ? openLogin(answer) : showError(answer)
+    if (!answer.ok) return isSignedOut(answer) ? openLogin(answer, unkept) : showError(answer)
     profile = typeof answer.data === 'object' && answer.data !== null ? answer.data : {}
   }
   if (location.pathname === loginPath) return openAt(wantedAddress())
@@ -47,8 +51,12 @@ function showError (/** @type {Failure} */ failure) {
   }))
 }
 
-/** The address that was wanted stays in the sign-in page's own, so that it outlives a reload. */
-function openLogin (/** @type {Failure | undefined} */ failure) {
+/**
+ * The address that was wanted stays in the sign-in page's own, so that it outlives a reload.
+ * @param {Failure} [failure] why, if it was not the user's wish
+ * @param {string} [unkept]
+ */
+function openLogin (failure, unkept = '') {
   view.abort()
   view = new AbortController()
   profile = undefined
@@ -58,15 +66,15 @@ function openLogin (/** @type {Failure | undefined} */ failure) {
   }
   shownPath = location.pathname
   // That nobody has signed in yet needs no explanation.
-  const reason = failure === undefined || failure.code === 'session.none' ? '' : failure.message
-  show('Sign in', loginView({ reason, onSignedIn: open }))
+  const reason = failure === undefined || failure.code === 'session.none' ? unkept : failure.message
+  show('Sign in', loginView({ reason, onSignedIn: () => open('You signed in, but the browser did not keep the session. Check that it accepts cookies from this site.') }))
 }
 
 async function signOut () {
   const answer = await call('/api/account/logout', { method: 'POST' })
   if (!answer.ok && !isSignedOut(answer)) return answer
   history.pushState(null, '', loginPath)
-  openLogin(undefined)
+  openLogin()
   return undefined
 }
 

@@ -40,9 +40,11 @@ export function picture (source, initials, className) {
   return image
 }
 
+const segmenter = new Intl.Segmenter()
+
 export function initialsOf (/** @type {string} */ name) {
   const words = name.trim().split(/\s+/)
-  const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map(word => [...word ?? ''][0] ?? '')
+  const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map(word => segmenter.segment(word ?? '').containing(0)?.segment ?? '')
   return letters.join('').toUpperCase() || '?'
 }
 
@@ -52,7 +54,7 @@ const fullDate = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: '
 
 /** Relative within a week, then a date; what is no time stays as it is. */
 export function timeElement (/** @type {unknown} */ value) {
-  const moment = new Date(textOf(value))
+  const moment = new Date(typeof value === 'number' ? value : textOf(value))
   if (Number.isNaN(moment.getTime())) return element('span', {}, textOf(value))
   return element('time', { datetime: moment.toISOString(), title: fullDate.format(moment) }, timeText(moment))
 }

@@ -25,7 +25,7 @@ export function loginView ({ reason, onSignedIn }) {
 
   const showProblem = (/** @type {Failure} */ failure) => {
     const wait = failure.retryAfter === undefined ? '' : ` You can try again in ${waitText(failure.retryAfter)}.`
-    problem.replaceChildren(failure.message + wait, ...(failure.status === 401 ? [] : reference(failure)))
+    problem.replaceChildren(failure.message + wait, ...(failure.status < 500 ? [] : reference(failure)))
     if (failure.status !== 401 && failure.code !== 'login.refused') return
     for (const input of [username, password]) input.setAttribute('aria-invalid', 'true')
     password.focus()
@@ -33,8 +33,7 @@ export function loginView ({ reason, onSignedIn }) {
   }
 
   let isBusy = false
-  form.addEventListener('submit', async event => {
-    event.preventDefault()
+  const signIn = async () => {
     if (isBusy) return
     isBusy = true
     setBusy(button, 'Signing in…')
@@ -48,6 +47,10 @@ export function loginView ({ reason, onSignedIn }) {
     else showProblem(answer)
     isBusy = false
     setIdle(button, 'Sign in')
+  }
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    void signIn()
   })
 
   // Put in after the view is shown, so that it is read aloud.

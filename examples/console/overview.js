@@ -1,7 +1,7 @@
 /** The overview: who you are, your notices, and the orders if your role allows. Each part loads and fails on its own. */
 import { call } from './api.js'
 import { element, initialsOf, moneyText, named, picture, textOf, timeElement } from './dom.js'
-import { heading, reference, sectionError } from './panels.js'
+import { heading, sectionError } from './panels.js'
 /** @import { Failure } from './api.js' */
 
 /**
@@ -26,7 +26,7 @@ export const nameOf = (/** @type {Record<string, unknown>} */ { name, username, 
 
 function greeting () {
   const hour = new Date().getHours()
-  return hour < 5 ? 'Good night' : hour < 12 ? 'Good morning' : hour < 18 ? 'Good afternoon' : 'Good evening'
+  return hour < 5 ? 'Good evening' : hour < 12 ? 'Good morning' : hour < 18 ? 'Good afternoon' : 'Good evening'
 }
 
 /**
@@ -65,9 +65,9 @@ function part ({ signal, isSignedOut }, name, title, path, render) {
     content.removeAttribute('aria-busy')
     if (answer.ok) return content.replaceChildren(...render(Array.isArray(answer.data) ? answer.data.filter(isRecord) : [], titleId))
     if (isSignedOut(answer)) return
-    content.replaceChildren(answer.status === 403 ? forbidden(name, answer) : sectionError(name, answer, retry))
+    content.replaceChildren(answer.status === 403 ? forbidden(name, answer) : sectionError(name, answer, () => { void reload() }))
   }
-  const retry = async () => {
+  const reload = async () => {
     await load()
     // The pressed button is gone.
     if (!signal.aborted) (content.querySelector('button') ?? section.querySelector('h2'))?.focus()
@@ -77,11 +77,12 @@ function part ({ signal, isSignedOut }, name, title, path, render) {
   return section
 }
 
+/** @returns {value is Record<string, unknown>} */
 const isRecord = (/** @type {unknown} */ value) => typeof value === 'object' && value !== null
 
 /** A role that may not see this is no error: nothing is broken. */
 function forbidden (/** @type {string} */ name, /** @type {Failure} */ failure) {
-  return element('p', { ...named(`${name}-forbidden`), class: 'note' }, failure.message, ...reference(failure))
+  return element('p', { ...named(`${name}-forbidden`), class: 'note' }, failure.message)
 }
 
 function noticeList (/** @type {Record<string, unknown>[]} */ notices, /** @type {string} */ titleId) {
@@ -107,17 +108,20 @@ function noticeItem (/** @type {Record<string, unknown>} */ { avatar, title, des
 }
 
 function orderTable (/** @type {Record<string, unknown>[]} */ orders, /** @type {string} */ titleId) {
+  if (orders.length === 0) return [element('p', { ...named('orders'), class: 'note' }, 'No orders yet.')]
+  // The roles are said, since narrow screens lay the rows out anew, and some browsers then forget that this is a table.
+  const cell = (/** @type {string} */ className, /** @type {Node | string} */ content) => element('td', { role: 'cell', class: className }, content)
+  const rows = orders.map(({ orderNo, customer, amount, currency, state, placedAt }) => element('tr', { role: 'row', 'data-testid': 'order' },
+    element('th', { scope: 'row', role: 'rowheader' }, textOf(orderNo)),
+    cell('customer', textOf(customer)),
+    cell('number', moneyText(amount, currency)),
+    cell('state', textOf(state) === '' ? '' : element('span', { class: 'badge' }, textOf(state))),
+    cell('placed', timeElement(placedAt))))
   const headers = ['Order', 'Customer', 'Amount', 'State', 'Placed']
-  const rows = orders.map(({ orderNo, customer, amount, currency, state, placedAt }) => element('tr', {},
-    element('th', { scope: 'row' }, textOf(orderNo)),
-    element('td', {}, textOf(customer)),
-    element('td', { class: 'number' }, moneyText(amount, currency)),
-    element('td', {}, element('span', { class: 'badge state' }, textOf(state))),
-    element('td', {}, timeElement(placedAt))))
-  const table = element('table', { ...named('orders'), 'aria-labelledby': titleId },
-    element('thead', {}, element('tr', {}, ...headers.map(label => element('th', { scope: 'col', class: label === 'Amount' ? 'number' : undefined }, label)))),
-    element('tbody', {}, ...rows))
-  // Scrolls sideways on narrow screens, also by keyboard.
-  const scroller = element('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-labelledby': titleId }, table)
-  return orders.length === 0 ? [scroller, element('p', { class: 'note' }, 'No orders yet.')] : [scroller]
+    .map(label => element('th', { scope: 'col', role: 'columnheader', class: label === 'Amount' ? 'number' : undefined }, label))
+  const table = element('table', { ...named('orders'), role: 'table', 'aria-labelledby': titleId },
+    element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...headers)),
+    element('tbody', { role: 'rowgroup' }, ...rows))
+  // Scrolls sideways where it does not fit, also by keyboard.
+  return [element('div', { class: 'scroller', role: 'group', tabindex: 0, 'aria-labelledby': titleId }, table)]
 }

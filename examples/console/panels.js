@@ -17,7 +17,7 @@ export function frame (userName, { signOut }, ...content) {
   const button = element('button', { ...named('sign-out'), type: 'button', class: 'quiet' }, 'Sign out')
   const problem = element('p', { ...named('sign-out-error'), class: 'alert wide', role: 'alert' })
   let isBusy = false
-  button.addEventListener('click', async () => {
+  const press = async () => {
     if (isBusy) return
     isBusy = true
     setBusy(button, 'Signing out…')
@@ -25,8 +25,9 @@ export function frame (userName, { signOut }, ...content) {
     const failure = await signOut()
     isBusy = false
     setIdle(button, 'Sign out')
-    if (failure !== undefined) problem.replaceChildren(`You are still signed in. ${failure.message}`, ...reference(failure))
-  })
+    if (failure !== undefined) problem.replaceChildren(`You may still be signed in. ${failure.message}`, ...reference(failure))
+  }
+  button.addEventListener('click', () => { void press() })
   return [
     element('a', { class: 'skip', href: '#content' }, 'Skip to content'),
     element('header', { class: 'bar' },

@@ -46,7 +46,7 @@ function jsonSchema (name: string, schema: Node): object {
 }
 
 function forEditors (schema: Node): object {
-  const { expected, format, required, properties, patternProperties, items, anyOf, ...rest } = schema
+  const { expected: _expected, format: _format, required, properties, patternProperties, items, anyOf, ...rest } = schema
   const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member)]))
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
   // A number or a flag may also be a reference.

@@ -6,9 +6,9 @@ export type Duration = number
 /** Bytes; written `512B`, `64KiB`, `1MiB` or `1GiB` in a file. */
 export type Size = number
 
-export const durationPattern = '^(0|[1-9][0-9]*)(ms|s|m|h|d)$'
-export const sizePattern = '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$'
-export const namePattern = '^[a-z][a-z0-9-]{0,62}$'
+const durationPattern = '^(0|[1-9][0-9]*)(ms|s|m|h|d)$'
+const sizePattern = '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$'
+const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 const headerPattern = '^[a-z0-9][a-z0-9-]{0,62}$'
 
 interface Meta {

@@ -27,7 +27,7 @@ export interface Node {
 }
 
 /** A TypeBox schema, seen as what it is at run time. */
-export const asNode = (schema: TSchema): Node => schema as Node
+export const asNode = (schema: TSchema): Node => schema
 
 export type Path = ReadonlyArray<string | number>
 export type Visitor = (schema: Node, value: unknown, path: Path, put: (value: unknown) => void) => void
@@ -35,7 +35,7 @@ export type Visitor = (schema: Node, value: unknown, path: Path, put: (value: un
 export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The branch of a union that the value means: the one whose `kind` fits, else the one of the same type. */
-export function branchOf (schema: Node, value: unknown): Node {
+function branchOf (schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
   return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
@@ -43,7 +43,7 @@ export function branchOf (schema: Node, value: unknown): Node {
 }
 
 /** The schema of a member, of a map's value, or of nothing known. */
-export function memberSchema (schema: Node, key: string): Node | undefined {
+function memberSchema (schema: Node, key: string): Node | undefined {
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) return schema.properties[key]
   for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) if (new RegExp(pattern).test(key)) return member
   return undefined

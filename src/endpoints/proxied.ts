@@ -1,4 +1,5 @@
 /** Every route that goes to an upstream: compiled once when the app is built, run per request. */
+import { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
@@ -32,6 +33,8 @@ export interface ProxiedRoute {
 interface Options {
   readonly identity: GatewayConfig['identity']
   readonly maxShapedBytes: number
+  /** What stands before every public path. */
+  readonly mount: string
   /** The hosts that config lists: only such a one is told to upstreams. */
   readonly hosts: readonly string[]
 }
@@ -42,9 +45,9 @@ const collectBytes = 64 * 1024
 type Answer = Parameters<NonNullable<NonNullable<Parameters<FastifyReply['from']>[1]>['onResponse']>>[2] & { statusCode: number, headers: Record<string, string | string[] | undefined>, stream: unknown }
 
 /** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { identity, maxShapedBytes, hosts }: Options): void {
+export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { identity, maxShapedBytes, mount, hosts }: Options): void {
   const { upstream, shape } = route
-  const rewrite = createRewrite(route.paths, route.upstreamPath, upstream.base)
+  const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
   const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, plainAnswer: shape !== undefined })
   const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' })
 
@@ -117,7 +120,11 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     if (statusCode >= 400 && (!isJson || shape !== undefined)) {
       throw new GatewayError('upstream.error', { status: statusCode, ...messageOf(isJson && Buffer.isBuffer(body) ? body : undefined) })
     }
-    if (shape === undefined) return void reply.send(body)
+    if (shape === undefined) {
+      // Events may be long in coming; that the stream is open is news of its own.
+      if (body instanceof Readable && isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
+      return void reply.send(body)
+    }
     if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
     for (const name of ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-md5', 'digest']) reply.removeHeader(name)
     reply.header('content-type', 'application/json; charset=utf-8')
@@ -164,6 +171,8 @@ function parseJson (body: Buffer, headers: Answer['headers']): unknown {
     throw new GatewayError('shape.not-json', { cause })
   }
 }
+
+const isEventStream = (headers: Answer['headers']) => typeof headers['content-type'] === 'string' && headers['content-type'].startsWith('text/event-stream')
 
 function discard (stream: unknown): void {
   (stream as { destroy?: () => void }).destroy?.()

@@ -9,17 +9,17 @@ import { liveSession } from './session.ts'
 
 export interface SignInAttempt {
   /** Takes back what the attempt was counted, once it turned out right. */
-  giveBack (): Promise<void>
+  readonly giveBack: () => Promise<void>
 }
 
 export interface Limits {
   /** A hook, after the session's. */
-  check (request: FastifyRequest, reply: FastifyReply): Promise<void>
+  readonly check: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   /**
    * Counts a sign-in before its password is looked at, so that parallel guesses do not slip past.
    * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
    */
-  signIn (request: FastifyRequest, account: string): Promise<SignInAttempt>
+  readonly signIn: (request: FastifyRequest, account: string) => Promise<SignInAttempt>
 }
 
 interface Options {
@@ -117,7 +117,7 @@ function addressOf ({ ip }: FastifyRequest): string {
 }
 
 /** Spellings of one account share one counter: width, case, blanks and invisible characters do not count. */
-export function accountKey (typed: string): string {
+function accountKey (typed: string): string {
   return typed.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
 }
 

@@ -68,6 +68,8 @@ export async function openSession (request: FastifyRequest, cookie: SessionCooki
   if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
   request.session.opening = opening
   await request.session.save()
+  // Seen as the browser's own, or the plugin would clear the cookie before it sets it.
+  request.cookies[cookie.name] = request.session.encryptedSessionId
   const { live } = request.session
   if (live === undefined) throw new GatewayError('gateway.fault')
   if (opening.remembered) request.session.cookie.expires = new Date(live.session.absoluteEnd)

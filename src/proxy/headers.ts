@@ -4,10 +4,10 @@ import type { GatewayConfig } from '../config/gateway.ts'
 import type { Session } from '../session/session.ts'
 
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
-const connectionBound = ['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings']
+const connectionBound = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings'])
 
 /** Built by the gateway for itself, never copied. */
-const built = ['host', 'cookie', 'authorization', 'content-length', 'x-request-id']
+const built = new Set(['host', 'cookie', 'authorization', 'content-length', 'x-request-id'])
 
 /**
  * What back-ends take as the word of a proxy: identity, the client's address, another path or method.
@@ -38,7 +38,7 @@ export interface Caller {
   readonly session: Session | undefined
 }
 
-const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.test(name) && !connectionBound.includes(name) && !built.includes(name))
+const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.test(name) && !connectionBound.has(name) && !built.has(name))
 
 /**
  * The fields for the upstream, built anew: the gateway's own, and of the client's those that are

@@ -1,5 +1,5 @@
 /** A client's body on its way to an upstream: small ones collected first, others streamed and counted. */
-import { Transform, type Readable, pipeline } from 'node:stream'
+import { Transform, type Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 
 /**
@@ -28,10 +28,15 @@ export function countedBody (body: Readable, maxBytes: number): Readable {
   const counter = new Transform({
     transform (chunk: Buffer, _encoding, done) {
       seen += chunk.length
-      if (seen > maxBytes) done(new GatewayError('request.too-large'))
-      else done(null, chunk)
+      if (seen <= maxBytes) return done(null, chunk)
+      // What is left is read and dropped, or the client would not see the answer.
+      body.unpipe(counter)
+      body.resume()
+      done(new GatewayError('request.too-large'))
     }
   })
-  pipeline(body, counter, () => {})
+  body.once('error', cause => counter.destroy(new GatewayError('request.malformed', { cause })))
+  body.once('close', () => { if (!body.readableEnded) counter.destroy(new GatewayError('request.malformed')) })
+  body.pipe(counter)
   return counter
 }

@@ -1,0 +1,8 @@
+import t from 'tap'
+import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { sessionStoreContract } from '../contract/session-store.ts'
+
+let now = 1_000_000
+const store = createMemoryStore(() => now)
+t.teardown(() => store.close())
+sessionStoreContract(t, store, async ms => { now += ms })
