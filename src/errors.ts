@@ -103,7 +103,7 @@ const foreign: Readonly<Record<string, ErrorCode>> = {
 export function toGatewayError (error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown, statusCode?: unknown }
-  const known = typeof code === 'string' ? foreign[code] : undefined
+  const known = typeof code === 'string' && Object.hasOwn(foreign, code) ? foreign[code] : undefined
   if (known !== undefined) return new GatewayError(known, { cause: error })
   if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
   if (statusCode === 415) return new GatewayError('request.type', { cause: error })

@@ -23,7 +23,7 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   }
   const { drain } = config.gateway
   // Somebody at a terminal does not wait for load balancers.
-  closeWithGrace({ delay: drain.notice + drain.grace + 3000, logger: false }, async ({ signal, err }) => {
+  closeWithGrace({ delay: drain.notice + drain.grace + 3000, logger: { error: (problem: unknown) => { process.stderr.write(`${problem instanceof Error ? problem.stack ?? problem.message : String(problem)}\n`) } } }, async ({ signal, err }) => {
     if (err !== undefined) process.stderr.write(`${err.stack ?? err.message}\n`)
     await gateway.stop(signal === 'SIGINT' || err !== undefined ? { noticeMs: 0 } : {})
     await alsoStop()

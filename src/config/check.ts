@@ -26,7 +26,7 @@ export function checkConfig (config: Checked, report: Report, unfit: boolean): v
   }
 }
 
-function checkInstall ({ gateway: { server, session, redis, envelope } }: Checked, report: Report): void {
+function checkInstall ({ gateway: { server, ops, session, redis, envelope, identity } }: Checked, report: Report): void {
   const usesRedis = redis !== undefined && redis.url !== ''
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
   if (usesRedis && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
@@ -34,9 +34,20 @@ function checkInstall ({ gateway: { server, session, redis, envelope } }: Checke
   if (session.cookie.sameSite === 'none' && !session.cookie.secure) report('gateway', ['session', 'cookie', 'sameSite'], 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true')
   if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')
   if (server.hosts.length === 0 && session.cookie.secure) report('gateway', ['server', 'hosts'], 'empty: every well-formed Host is answered; name your own', 'warning')
+  for (const [section, { listen }] of Object.entries({ server, ops })) if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
+  if (server.listen === ops.listen && portOf(ops.listen) !== 0) report('gateway', ['ops', 'listen'], 'is server.listen too: operators need a port of their own')
+  server.hosts.forEach((host, index) => { if (!/^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/.test(host)) report('gateway', ['server', 'hosts', index], 'expected a host name alone, without scheme, port or path') })
+  server.origins.forEach((origin, index) => {
+    const written = URL.canParse(origin) ? new URL(origin).origin : undefined
+    if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)
+  })
+  if (usesRedis && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
+  if (new Set(Object.values(identity)).size < 3) report('gateway', ['identity'], 'id, username and roles need a header field each')
   server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
   for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)
 }
+
+const portOf = (listen: string) => Number(listen.slice(listen.lastIndexOf(':') + 1))
 
 function isBlock (block: string): boolean {
   const [address = '', bits, ...rest] = block.split('/')
@@ -53,6 +64,7 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
   }
   gateway.login.sources.forEach((source, index) => { if (source.kind === 'upstream-login') must('gateway', ['login', 'sources', index, 'upstream'], source.upstream) })
   for (const [name, route] of Object.entries(routes.routes)) must('routes', ['routes', name, 'upstream'], route.upstream)
+  for (const [name, { url }] of Object.entries(routes.upstreams)) if (!URL.canParse(url)) report('routes', ['upstreams', name, 'url'], 'is no address')
   const { profile } = routes.endpoints
   if (profile.upstream !== undefined) must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)
   else if (profile.from === 'upstream') report('routes', ['endpoints', 'profile', 'from'], 'the key "upstream" is missing: which upstream knows the current user?')
@@ -62,7 +74,7 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
 
 const reserved = ['login', 'logout', 'profile']
 
-function checkPaths ({ routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
+function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
   const taken = new Map<string, string>()
   const take = (method: string, path: string, owner: string, where: Path) => {
     const key = `${method} ${path}`
@@ -73,7 +85,10 @@ function checkPaths ({ routes: { endpoints, aliases, routes } }: Checked, report
   take('POST', endpoints.login.path, 'endpoints.login', ['endpoints', 'login', 'path'])
   for (const method of ['GET', 'POST']) take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
   take('GET', endpoints.profile.path, 'endpoints.profile', ['endpoints', 'profile', 'path'])
-  for (const [name, { path }] of Object.entries(endpoints)) if (path.endsWith('*')) report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
+  for (const [name, { path }] of Object.entries(endpoints)) {
+    if (path.endsWith('*')) report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
+    if (hasDots(path)) report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
+  }
   for (const [name, route] of Object.entries(routes)) {
     if (reserved.includes(name)) report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
     if (hasDots(route.path)) report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
@@ -81,16 +96,21 @@ function checkPaths ({ routes: { endpoints, aliases, routes } }: Checked, report
     if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'ends in /*, but the public path has no * that it could keep')
     if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'has to end in /* as the public path does, to keep what stands there')
     if (route.rewrite !== undefined && hasDots(route.rewrite)) report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
+    for (const key of ['passCookies', 'setCookies'] as const) if (route[key].some(cookie => cookie.replace(/^__Host-/, '') === session.cookie.name)) report('routes', ['routes', name, key], 'the session cookie is the gateway’s alone')
     if (route.access === 'public' && /\/admin(\/|$)/.test(route.path)) report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
   }
   const methodsOf = aliasTargets({ endpoints, routes })
   for (const [alias, target] of Object.entries(aliases)) {
     const methods = methodsOf.get(target)
+    if (!publicPath.test(alias) || hasDots(alias)) report('routes', ['aliases', alias], 'expected a path as routes have it, with /* at its end at most, without empty and dot segments')
     if (methods === undefined) report('routes', ['aliases', alias], `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`)
     else if (alias.endsWith('*') !== target.endsWith('*')) report('routes', ['aliases', alias], 'alias and target both end in /*, or neither')
     for (const method of methods ?? []) take(method, alias, `the alias ${alias}`, ['aliases', alias])
   }
 }
+
+// As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
+const publicPath = /^\/[A-Za-z0-9._~!$&'()+,=@/-]*(?:\/\*)?$/
 
 const hasDots = (path: string) => path.split('/').slice(1).some(part => part === '' || part === '.' || part === '..') && path !== '/'
 

@@ -51,27 +51,34 @@ function editDistance (a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
+/** Of an address with a user and a password, only the rest. */
 const show = (value: unknown) => {
-  const written = JSON.stringify(value) ?? String(value)
+  const written = (JSON.stringify(value) ?? String(value)).replace(/:\/\/.*@/, '://…@')
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
 }
 
 /** Every place where `value` does not fit its schema. */
 export function schemaFaults (schema: Node, value: unknown, report: (path: Path, message: string) => void): void {
   visit(schema, value, (at, found, path) => {
-    if (at.anyOf !== undefined) return report(path, `expected ${unionText(at)}, found ${show(found)}`)
+    // A secret's value must not be shown, not even a wrong one, nor one that stands where its mapping or list should.
+    const expected = (what: string) => report(path, holdsSecret(at) ? `expected ${what}` : `expected ${what}, found ${show(found)}`)
+    if (at.anyOf !== undefined) return expected(unionText(at))
     if (at.type === 'object') {
-      if (!isObject(found)) return report(path, `expected a mapping, found ${show(found)}`)
+      if (!isObject(found)) return expected('a mapping')
       objectFaults(at, found, path, report)
     } else if (at.type === 'array') {
-      if (!Array.isArray(found)) return report(path, `expected a list, found ${show(found)}`)
+      if (!Array.isArray(found)) return expected('a list')
       if (at.minItems !== undefined && found.length < at.minItems) report(path, 'expected at least one item')
       if (at.uniqueItems === true && new Set(found).size < found.length) report(path, 'an item stands there twice')
     } else if (!Check(at, found)) {
-      // A secret's value must not be shown, not even a wrong one.
-      report(path, at.format === 'x-secret' || at.format === 'x-hash' ? `expected ${expectation(at)}` : `expected ${expectation(at)}, found ${show(found)}`)
+      expected(expectation(at))
     }
   })
+}
+
+function holdsSecret (at: Node): boolean {
+  if (at.format === 'x-secret' || at.format === 'x-hash') return true
+  return [...Object.values(at.properties ?? {}), ...Object.values(at.patternProperties ?? {}), ...(at.items === undefined ? [] : [at.items])].some(holdsSecret)
 }
 
 function objectFaults (at: Node, found: Record<string, unknown>, path: Path, report: (path: Path, message: string) => void) {

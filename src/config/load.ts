@@ -25,6 +25,7 @@ export interface Config {
 }
 
 const maxFileBytes = 1024 * 1024
+const maxSyntaxFaults = 10
 
 /** @throws ConfigError with every fault at once. */
 export function loadConfig (folder: string, environment: Environment): Config {
@@ -36,7 +37,8 @@ export function loadConfig (folder: string, environment: Environment): Config {
   const limits = read('limits.yaml', limitsSchema)
   if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
   const users: Record<string, UsersConfig> = {}
-  for (const source of gateway.value.login?.sources ?? []) {
+  const sources: unknown = gateway.value.login?.sources
+  for (const source of Array.isArray(sources) ? gateway.value.login.sources : []) {
     const found = source?.kind === 'users-file' && typeof source.file === 'string' ? read(source.file, usersSchema) : undefined
     if (found !== undefined && source.kind === 'users-file') users[source.file] = found.value
   }
@@ -71,13 +73,14 @@ function readFile<T extends TSchema> (folder: string, name: string, schema: T, e
   }
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
-  for (const error of document.errors) faults.push({ file: shown, line: lines.linePos(error.pos[0]).line, path: '', message: error.message, severity: 'fault' })
+  // Garbage gives an error a line; the first few say it.
+  for (const error of document.errors.slice(0, maxSyntaxFaults)) faults.push({ file: shown, line: lines.linePos(error.pos[0]).line, path: '', message: error.message, severity: 'fault' })
   if (document.errors.length > 0) return undefined
   let value: unknown
   try {
-    value = document.toJS({ maxAliasCount: 50 })
+    value = unshared(document.toJS({ maxAliasCount: 50 }))
   } catch {
-    return whole('the YAML aliases of this file expand to too much')
+    return whole('the YAML aliases of this file expand to too much, or one holds itself')
   }
   if (!isObject(value)) return whole('expected a mapping; the file is empty or holds something else')
   const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: lineOf(document, lines, path), path: path.join('.'), message, severity })
@@ -87,6 +90,15 @@ function readFile<T extends TSchema> (folder: string, name: string, schema: T, e
   fillDefaults(asNode(schema), value)
   schemaFaults(asNode(schema), value, report)
   return { value: convertUnits(asNode(schema), value) as Static<T>, fault }
+}
+
+/** A value of its own at each place: an alias is one and the same in several, so what is put into one would be put into all. */
+function unshared (value: unknown, above: readonly unknown[] = []): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (above.includes(value)) throw new Error('an alias holds itself')
+  const here = [...above, value]
+  if (Array.isArray(value)) return value.map(item => unshared(item, here))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, unshared(member, here)]))
 }
 
 /** `server:` with nothing below it is null in YAML; people mean "nothing set". */
@@ -117,7 +129,7 @@ function lineOf (document: Document, lines: LineCounter, path: Path): number {
   for (let length = path.length; length > 0; length--) {
     const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
     const last = path[length - 1]
-    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && key.value === last) : undefined
+    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(last)) : undefined
     const node = pair?.key ?? document.getIn(path.slice(0, length), true)
     const range = (node as { range?: [number, number, number] } | undefined)?.range
     if (range !== undefined) return lines.linePos(range[0]).line

@@ -1,7 +1,6 @@
 /** `${NAME}`, `${NAME:-default}` and `file:PATH`: how values reach config from outside the files. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parse } from 'yaml'
 import { type Node, type Path, visit } from './visit.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -40,8 +39,15 @@ export function resolveReferences (schema: Node, value: unknown, { environment, 
     // Told to be nothing, a secret is not there at all.
     if (isSecret && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), path, report))
-    if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? parse(filled) : filled)
+    if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? numberOrFlag(filled) : filled)
   })
+}
+
+/** A text that is neither stays one, and the schema then says what was expected. */
+function numberOrFlag (written: string): unknown {
+  const trimmed = written.trim()
+  if (/^-?\d+$/.test(trimmed)) return Number(trimmed)
+  return trimmed === 'true' ? true : trimmed === 'false' ? false : written
 }
 
 function readSecret (file: string, path: Path, report: Context['report']): string {

@@ -46,8 +46,11 @@ function branchOf (schema: Node, value: unknown): Node {
 function memberSchema (schema: Node, key: string): Node | undefined {
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) return schema.properties[key]
   for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) if (new RegExp(pattern).test(key)) return member
-  return undefined
+  return isAnything(schema) ? schema : undefined
 }
+
+/** Where anything may stand, it is covered all the way down. */
+const isAnything = (schema: Node) => schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 
 /** Calls `visitor` for every value that a schema covers, outermost first; `put` replaces the value where it stands. */
 export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
@@ -56,8 +59,8 @@ export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
     let current = at
     const branch = branchOf(schema, at)
     visitor(branch, at, path, replaced => { current = replaced; put(replaced) })
-    if (Array.isArray(current) && branch.items !== undefined) {
-      const { items } = branch
+    const items = branch.items ?? (isAnything(branch) ? branch : undefined)
+    if (Array.isArray(current) && items !== undefined) {
       const array: unknown[] = current
       array.forEach((item, index) => step(items, item, [...path, index], replaced => { array[index] = replaced }))
     } else if (isObject(current)) {

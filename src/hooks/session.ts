@@ -64,10 +64,16 @@ export function liveSession (request: FastifyRequest): Session | undefined {
  * @throws StoreUnavailable
  */
 export async function openSession (request: FastifyRequest, cookie: SessionCookie, sessions: Sessions, opening: NewSession): Promise<Session> {
-  if (request.session.live !== undefined) await sessions.close(request.session.sessionId, 'replaced')
-  if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
-  request.session.opening = opening
-  await request.session.save()
+  try {
+    if (request.session.live !== undefined) await sessions.close(request.session.sessionId, 'replaced')
+    if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
+    request.session.opening = opening
+    await request.session.save()
+  } catch (error) {
+    // The plugin would save once more, or clear a cookie whose session may live on.
+    request.session = null as never
+    throw error
+  }
   // Seen as the browser's own, or the plugin would clear the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
   const { live } = request.session

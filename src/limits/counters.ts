@@ -30,6 +30,7 @@ export function createMemoryCounters (now: () => number = Date.now): Counters {
       const time = now()
       let found = windows.get(key)
       if (found === undefined || found.endsAt <= time) {
+        windows.delete(key)
         if (windows.size >= maxKeys) windows.delete(windows.keys().next().value ?? '')
         windows.set(key, found = { current: 0, endsAt: time + windowMs })
       }
@@ -88,14 +89,14 @@ const pauseAfterFailureMs = 1000
  * Counters that go on in memory while Redis is away, so that a limit never falls away with it.
  * After a failure Redis is left alone for a second: a hanging one must not cost each request its time-out.
  */
-export function withFallback (shared: Counters, local: Counters, onFallback: () => void): Counters {
+export function withFallback (shared: Counters, local: Counters, onFallback: () => void, now: () => number = () => performance.now()): Counters {
   let pausedUntil = 0
   const attempt = async <T>(first: () => Promise<T>, second: () => Promise<T>): Promise<T> => {
-    if (performance.now() < pausedUntil) return await second()
+    if (now() < pausedUntil) return await second()
     try {
       return await first()
     } catch {
-      pausedUntil = performance.now() + pauseAfterFailureMs
+      pausedUntil = now() + pauseAfterFailureMs
       onFallback()
       return await second()
     }

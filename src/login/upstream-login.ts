@@ -40,7 +40,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
       id,
       username,
       name: text(at(answer, user.name)) ?? username,
-      roles: roles.map(role => user.roleMap[role] ?? role),
+      roles: roles.map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
       profile: typeof profile === 'object' && profile !== null && !Array.isArray(profile) ? { ...profile } : {}
     }
   }
@@ -80,7 +80,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
     async signOut ({ credential }: Session) {
       if (config.logout === undefined || credential === undefined) return
       const style = credentialStyle === 'none' ? (credential.token === undefined ? 'cookies' : 'bearer') : credentialStyle
-      await send({
+      const { status } = await send({
         method: config.logout.method,
         path: config.logout.path,
         headers: {
@@ -92,6 +92,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
         timeoutMs: Math.min(config.timeout, 5000),
         maxBytes: maxAnswerBytes
       })
+      if (status >= 400) throw new GatewayError('upstream.error', { cause: new Error(`the sign-out was answered with status ${status}`) })
     }
   }
 }

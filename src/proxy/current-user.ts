@@ -22,7 +22,7 @@ export function fillCurrentUser (given: unknown, identity: Identity): User {
   const role = isText(user['role']) ? user['role'] : asRole(access)
   return {
     ...user,
-    id: user['id'] ?? id,
+    id: idText(user['id']) === undefined ? id : user['id'],
     userid: id,
     username,
     name: isText(user['name']) ? user['name'] : identity.name,

@@ -27,7 +27,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 export function upstreamError (error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
-  const known = codes[code] ?? (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code) ? 'upstream.refused' : 'upstream.invalid')
+  const known = (Object.hasOwn(codes, code) ? codes[code] : undefined) ?? (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code) ? 'upstream.refused' : 'upstream.invalid')
   return new GatewayError(known, { cause: error })
 }
 

@@ -10,10 +10,10 @@ const connectionBound = new Set(['connection', 'keep-alive', 'proxy-connection',
 const built = new Set(['host', 'cookie', 'authorization', 'content-length', 'x-request-id'])
 
 /**
- * What back-ends take as the word of a proxy: identity, the client's address, another path or method.
- * The names are compared after `_` became `-`, since CGI-like back-ends do not tell the two apart.
+ * What back-ends take as the word of a proxy: identity, the client's address, another path or method,
+ * a proxy to use (CGI's HTTP_PROXY). Their spellings with `_`, which CGI-like back-ends do not tell apart, never cross anyway.
  */
-const trusted = /^(?:forwarded$|x-forwarded|x-real-ip$|x-client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip$|x-original-|x-rewrite-url$|x-http-method|x-method-override$|(?:x-)?remote-|(?:x-)?(?:user|users|username|userid|role|roles|group|groups|identity|principal|authenticated|account|admin)(?:-|$)|x-(?:auth|authorization|authenticated|webauth|token-subject|ssl|ssl-client|client-cert|client-verify|envoy|internal)(?:-|$))/
+const trusted = /^(?:forwarded$|proxy$|x-forwarded|x-real-ip$|(?:x-)?client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip$|x-original-|x-rewrite-url$|x-http-method|x-method-override$|(?:x-)?remote-|(?:x-)?(?:ssl|ssl-client|client-cert|client-verify|user(?!-agent$)|users|username|userid|role|roles|group|groups|identity|principal|authenticated|account|admin)(?:-|$)|x-(?:auth|authorization|authenticated|webauth|token-subject|envoy|internal)(?:-|$))/
 
 type Fields = Record<string, string | string[]>
 
@@ -25,7 +25,7 @@ export interface RequestFieldOptions {
   readonly credential: string
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
-  /** Compressed answers cannot be shaped. */
+  /** Neither a compressed answer nor a part of one can be shaped. */
   readonly plainAnswer: boolean
 }
 
@@ -48,10 +48,10 @@ const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.te
 export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean) => Fields {
   const { identity, tellIdentity, credential, passAuthorization, passCookies, plainAnswer } = options
   const ownNames = new Set([identity.id, identity.username, identity.roles, ...(credential.startsWith('header:') ? [credential.slice(7)] : [])])
-  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !(plainAnswer && name === 'accept-encoding'))
+  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !(plainAnswer && (name === 'accept-encoding' || name === 'range' || name === 'if-range')))
   return (headers, caller, hasBody) => {
     const fields: Fields = {}
-    const listed = headers.connection === undefined ? undefined : headers.connection.toLowerCase().split(',').map(name => name.trim())
+    const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
       if (value !== undefined && crosses(name) && listed?.includes(name) !== true) fields[name] = value
@@ -77,9 +77,10 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
       fields[identity.roles] = session.identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',')
     }
     const { token, cookies } = session.credential ?? {}
-    if (credential === 'bearer' && token !== undefined) fields['authorization'] = `Bearer ${token}`
-    else if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
-    else if (credential === 'cookies' && cookies !== undefined) fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
+    // The client's own, where the route passes it, is what the route asks for.
+    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined) fields['authorization'] = `Bearer ${token}`
+    if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
+    if (credential === 'cookies' && cookies !== undefined) fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
   }
 }
 
@@ -102,9 +103,10 @@ export interface AnswerFieldOptions {
 export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
   return headers => {
     const fields: Fields = {}
+    const listed = listedIn(headers['connection'])
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && answerNameCrosses(name) && (mayCache || !cachingFields.has(name))) fields[name] = value
+      if (value !== undefined && answerNameCrosses(name) && listed?.includes(name) !== true && (mayCache || !cachingFields.has(name))) fields[name] = value
     }
     const given = headers['set-cookie']
     if (setCookies.length > 0 && given !== undefined) {
@@ -115,6 +117,9 @@ export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (he
   }
 }
 
+/** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). */
+const listedIn = (connection: string | string[] | undefined) => connection === undefined ? undefined : String(connection).toLowerCase().split(',').map(name => name.trim())
+
 // Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
 const cookieName = (pair: string) => pair.slice(0, Math.max(0, pair.indexOf('='))).replace(/^[ \t]+|[ \t]+$/g, '')
 
@@ -122,9 +127,9 @@ function keepCookies (header: string, names: readonly string[]): string {
   return header.split(';').filter(pair => names.includes(cookieName(pair))).map(pair => pair.replace(/^[ \t]+|[ \t]+$/g, '')).join('; ')
 }
 
-/** Printable ASCII as it is, everything else percent-encoded: a name must not break a header. */
+/** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */
 function fieldValue (value: string): string {
-  return /^[\x20-\x24\x26-\x7e]*$/.test(value) ? value : encodeURIComponent(value.toWellFormed())
+  return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value) ? value : encodeURIComponent(value.toWellFormed())
 }
 
 /** Remembers decisions about names: a console sends the same few with each request. Bounded, since clients choose the names. */

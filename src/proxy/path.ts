@@ -49,18 +49,22 @@ export function createRewrite (publicPaths: readonly string[], upstreamPath: str
   const open = upstreamPath.endsWith('/*')
   const publicStems = publicPaths.map(stem)
   const [first = ''] = publicStems
+  // As the router does: of `/api/*` and `/api/v1/*` the nearer one.
+  const nearestFirst = publicStems.toSorted((a, b) => b.length - a.length)
   return {
     toUpstream: target => {
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)
-      for (const publicStem of publicStems) {
+      for (const publicStem of nearestFirst) {
         if (open ? path.startsWith(publicStem) : path === publicStem) return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
       }
       throw new GatewayError('request.path')
     },
     toPublic: path => {
-      if (open) return path.startsWith(upstreamStem) ? first + path.slice(upstreamStem.length) : undefined
-      return path === upstreamStem ? first : undefined
+      if (!open) return path === upstreamStem ? first : undefined
+      const found = path.startsWith(upstreamStem) ? first + path.slice(upstreamStem.length) : '//'
+      // Browsers take `//host/…` for another host.
+      return found.startsWith('//') ? undefined : found
     }
   }
 }

@@ -1,0 +1,87 @@
+import t from 'tap'
+import { password, testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const login = '/api/auth/admin/login'
+const profile = '/api/account/profile'
+
+t.test('a user over the limit gets 429 in the envelope, with Retry-After; another user does not', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { user: { by: 'user', max: 3, window: '1m' } } } })
+  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+  for (let i = 0; i < 3; i++) t.equal((await gateway.call(profile, { cookie: alice })).headers.get('ratelimit-remaining'), String(2 - i))
+  const refused = await gateway.call(profile, { cookie: alice })
+  t.match(refused, { status: 429, json: { errorCode: 'limit.exceeded', message: /\w/ } })
+  t.ok(Number(refused.headers.get('retry-after')) > 0 && Number(refused.headers.get('retry-after')) <= 60)
+  t.equal((await gateway.call(profile, { cookie: bob })).status, 200)
+})
+
+t.test('who is not signed in is counted by address: unknown paths, refused calls and public routes together', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } }, limits: { limits: { anonymous: { by: 'address', max: 3, window: '1m' } } } })
+  t.same([(await gateway.call('/api/nothing')).status, (await gateway.call(profile)).status, (await gateway.call('/api/open')).status, (await gateway.call('/api/open')).status, (await gateway.call('/api/nothing')).status], [404, 401, 200, 429, 429])
+  t.equal(backend.seen.length, 1)
+})
+
+t.test('colleagues behind one address do not use up each other’s allowance once they are signed in', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { anonymous: { by: 'address', max: 2, window: '1m' } } } })
+  const cookie = await gateway.signIn()
+  for (let i = 0; i < 20; i++) t.equal((await gateway.call(profile, { cookie })).status, 200)
+})
+
+t.test('a limit of a route holds there alone', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { a: { path: '/api/a', upstream: 'b' }, other: { path: '/api/b', upstream: 'b' } } }, limits: { limits: { a: { by: 'user', max: 1, window: '1m', routes: ['a'] } } } })
+  const cookie = await gateway.signIn()
+  t.same([(await gateway.call('/api/a', { cookie })).status, (await gateway.call('/api/a', { cookie })).status, (await gateway.call('/api/b', { cookie })).status], [200, 429, 200])
+})
+
+t.test('failed sign-ins of one account are held up, also from other addresses and in other spellings', async t => {
+  const gateway = await testGateway(t.after, { gateway: { server: { trustedProxies: ['127.0.0.1'] } }, limits: { limits: { account: { by: 'account', max: 5, window: '10m', routes: ['login'], refusedOnly: true } } } })
+  const spellings = ['alice', 'ALICE', ' alice ', 'ａlice', 'al\u200bice', 'Alice']
+  const answers = []
+  for (const [index, username] of spellings.entries()) answers.push(await gateway.call(login, { json: { username, password: 'wrong' }, headers: { 'x-forwarded-for': `198.51.100.${index}` } }))
+  t.same(answers.map(({ status }) => status), [401, 401, 401, 401, 401, 429])
+  t.match(answers.at(-1)?.json, { errorCode: 'login.locked' })
+  t.ok(Number(answers.at(-1)?.headers.get('retry-after')) > 0)
+  t.equal((await gateway.call(login, { json: { username: 'bob', password } })).status, 200, 'others can sign in')
+})
+
+t.test('right passwords are not counted: a whole office may sign in', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { address: { by: 'address', max: 3, window: '1m', routes: ['login'], refusedOnly: true }, account: { by: 'account', max: 3, window: '1m', routes: ['login'], refusedOnly: true } } } })
+  for (let i = 0; i < 8; i++) t.equal((await gateway.call(login, { json: { username: 'alice', password } })).status, 200)
+})
+
+t.test('parallel guesses do not slip past', async t => {
+  const gateway = await testGateway(t.after, { limits: { inFlightPerUser: 1000, limits: { account: { by: 'account', max: 5, window: '1m', routes: ['login'], refusedOnly: true } } } })
+  const answers = await Promise.all(Array.from({ length: 30 }, () => gateway.call(login, { json: { username: 'alice', password: 'wrong' } })))
+  t.equal(answers.filter(({ status }) => status === 401).length, 5)
+  t.equal(answers.filter(({ status }) => status === 429).length, 25)
+})
+
+t.test('forwarded addresses count only from a proxy that config trusts', async t => {
+  const forged = await testGateway(t.after, { limits: { limits: { anonymous: { by: 'address', max: 2, window: '1m' } } } })
+  const from = (gateway: typeof forged, address: string) => gateway.call(profile, { headers: { 'x-forwarded-for': address } })
+  t.same([(await from(forged, '1.1.1.1')).status, (await from(forged, '2.2.2.2')).status, (await from(forged, '3.3.3.3')).status], [401, 401, 429])
+  const trusted = await testGateway(t.after, { gateway: { server: { trustedProxies: ['127.0.0.0/8'] } }, limits: { limits: { anonymous: { by: 'address', max: 1, window: '1m' } } } })
+  t.same([(await from(trusted, '1.1.1.1')).status, (await from(trusted, '2.2.2.2')).status, (await from(trusted, '2.2.2.2')).status], [401, 401, 429])
+})
+
+t.test('an IPv6 /64 counts as one, and IPv4 in IPv6 dress as IPv4', async t => {
+  const gateway = await testGateway(t.after, { gateway: { server: { trustedProxies: ['127.0.0.1'] } }, limits: { limits: { anonymous: { by: 'address', max: 1, window: '1m' } } } })
+  const from = async (address: string) => (await gateway.call(profile, { headers: { 'x-forwarded-for': address } })).status
+  t.same([await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8:0:1::1'), await from('192.0.2.1'), await from('::ffff:192.0.2.1')], [401, 429, 401, 401, 429])
+})
+
+t.test('requests of one user at the same time are bounded; others go on', async t => {
+  const waiting: Array<() => void> = []
+  const backend = await testUpstream(t.after, (request, response) => { waiting.push(() => json(200, {})(request, response, {} as never)) })
+  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { slow: { path: '/api/slow', upstream: 'b' } } }, limits: { inFlightPerUser: 3, limits: {} } })
+  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+  const running = Array.from({ length: 3 }, () => gateway.call('/api/slow', { cookie: alice }))
+  while (waiting.length < 3) await new Promise(resolve => setImmediate(resolve))
+  t.match(await gateway.call('/api/slow', { cookie: alice }), { status: 429, json: { errorCode: 'limit.exceeded' } })
+  t.equal((await gateway.call(profile, { cookie: bob })).status, 200)
+  for (const finish of waiting) finish()
+  t.same((await Promise.all(running)).map(({ status }) => status), [200, 200, 200])
+  t.equal((await gateway.call(profile, { cookie: alice })).status, 200, 'room again')
+})

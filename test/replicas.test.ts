@@ -1,0 +1,141 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { configFolder, testGateway, type TestGateway } from './support/gateway.ts'
+import { testRedis } from './support/redis.ts'
+import { testUpstream } from './support/upstream.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+const profile = '/api/account/profile'
+const withRedis = (url: string) => ({ redis: { url }, session: { secrets: ['${SESSION_SECRET}'] } })
+
+/** Resolves once the gateway says ready. */
+async function ready (gateway: TestGateway): Promise<void> {
+  while ((await fetch(`${gateway.opsUrl}/readyz`)).status !== 200) await wait(10)
+}
+
+t.test('two replicas share sessions: sign in at one, use and sign out at the other', async t => {
+  const redis = await testRedis(t.after)
+  const folder = await configFolder({ gateway: withRedis(redis.url) })
+  const [a, b] = [await testGateway(t.after, folder, environment), await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url) }), environment)]
+  await Promise.all([ready(a), ready(b)])
+  const cookie = await a.signIn()
+  t.match(await b.call(profile, { cookie }), { status: 200, json: { data: { username: 'alice' } } })
+  t.equal((await b.call('/api/account/logout', { cookie })).status, 200)
+  t.match(await a.call(profile, { cookie }), { status: 401, json: { errorCode: 'session.revoked' } })
+})
+
+t.test('limits are counted over both', async t => {
+  const redis = await testRedis(t.after)
+  const files = async () => configFolder({ gateway: withRedis(redis.url), limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } } })
+  const [a, b] = [await testGateway(t.after, await files(), environment), await testGateway(t.after, await files(), environment)]
+  await Promise.all([ready(a), ready(b)])
+  const cookie = await a.signIn()
+  const statuses: number[] = []
+  for (let i = 0; i < 12; i++) statuses.push((await [a, b][i % 2]!.call(profile, { cookie })).status)
+  t.same(statuses, [...Array(10).fill(200), 429, 429])
+})
+
+t.test('Redis holds a hash of the id, with a time to live, and never the cookie’s value', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url) }), environment)
+  await ready(gateway)
+  const cookie = await gateway.signIn()
+  const secretId = decodeURIComponent(cookie).split('=')[1]?.split('.')[0] ?? ''
+  const { Redis } = await import('ioredis')
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  const keys = await client.keys('*session*')
+  t.equal(keys.length, 1)
+  const stored = `${keys[0]} ${await client.get(keys[0] ?? '')}`
+  t.ok(secretId.length === 32 && !stored.includes(secretId))
+  t.ok(await client.pttl(keys[0] ?? '') > 0)
+})
+
+t.test('Redis away at start: up, alive, not ready, and it heals by itself', async t => {
+  const redis = await testRedis(t.after)
+  await redis.kill()
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url), routes: { upstreams: { b: { url: backend.url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } } }), environment)
+  t.equal((await fetch(`${gateway.opsUrl}/healthz`)).status, 200)
+  const notReady = await fetch(`${gateway.opsUrl}/readyz`)
+  t.equal(notReady.status, 503)
+  t.match(await notReady.json(), { redis: 'not reached yet' })
+  t.match(await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'correct horse battery' } }), { status: 503, json: { errorCode: 'session.unavailable' } })
+  t.equal((await gateway.call('/api/open')).status, 200)
+  t.ok(gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away')))
+  await redis.start()
+  await ready(gateway)
+  t.ok(await gateway.signIn())
+})
+
+t.test('Redis killed and restarted under traffic: 200, 503 or, once it forgot, 401; never 500, never a hang', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url), routes: { upstreams: { b: { url: backend.url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } } }), environment)
+  await ready(gateway)
+  const cookie = await gateway.signIn()
+  const seen: Record<string, Set<number>> = { before: new Set(), away: new Set(), back: new Set() }
+  const slowest = { ms: 0 }
+  const ask = async (phase: string) => {
+    const began = performance.now()
+    const answer = await gateway.call(profile, { cookie })
+    slowest.ms = Math.max(slowest.ms, performance.now() - began)
+    seen[phase]?.add(answer.status)
+    return answer
+  }
+  await Promise.all(Array.from({ length: 20 }, () => ask('before')))
+  await redis.kill()
+  for (let i = 0; i < 20; i++) {
+    const answer = await ask('away')
+    t.equal(answer.json.errorCode, 'session.unavailable')
+    t.ok(Number(answer.headers.get('retry-after')) >= 1)
+    t.same(answer.headers.getSetCookie(), [], 'the cookie is kept')
+  }
+  t.equal((await gateway.call('/api/open')).status, 200, 'a public route goes on')
+  t.equal((await gateway.call('/api/account/logout', { cookie })).status, 503, 'no sign-out is promised that was not done')
+  t.equal((await gateway.call('/api/account/logout')).status, 200, 'without a session there is nothing to ask')
+  t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 200, 'still ready: the replicas next door have the same Redis')
+  await redis.start()
+  while ((await ask('back')).status === 503) await wait(10)
+  t.same([[...seen['before'] ?? []], [...seen['away'] ?? []], [...seen['back'] ?? []].filter(status => status !== 503)], [[200], [503], [401]], 'a Redis that kept nothing knows no session')
+  t.ok(slowest.ms < 2000, `the slowest took ${Math.round(slowest.ms)} ms`)
+  t.ok(await gateway.signIn())
+})
+
+t.test('a Redis that hangs: 503 within the command time-out, and the session is still there afterwards', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = await testGateway(t.after, await configFolder({ gateway: { ...withRedis(redis.url), redis: { url: redis.url, commandTimeout: '200ms' } } }), environment)
+  await ready(gateway)
+  const cookie = await gateway.signIn()
+  redis.signal('SIGSTOP')
+  const began = performance.now()
+  t.match(await gateway.call(profile, { cookie }), { status: 503, json: { errorCode: 'session.unavailable' } })
+  t.ok(performance.now() - began < 1500, 'bounded')
+  redis.signal('SIGCONT')
+  let answer = await gateway.call(profile, { cookie })
+  while (answer.status === 503) answer = await gateway.call(profile, { cookie })
+  t.equal(answer.status, 200)
+})
+
+t.test('a wrong Redis password: not ready, said once in plain words, and never in the log', async t => {
+  const redis = await testRedis(t.after, ['--requirepass', 'right-password'])
+  const gateway = await testGateway(t.after, await configFolder({ gateway: { redis: { url: redis.url, password: '${REDIS_PASSWORD}' }, session: { secrets: ['${SESSION_SECRET}'] } } }), { ...environment, REDIS_PASSWORD: 'wrong-password' })
+  while (!gateway.log.some(({ reason }) => String(reason).includes('password is wrong'))) await wait(10)
+  t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 503)
+  t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
+})
+
+t.test('a rediss:// Redis with user and password is reached', async t => {
+  const { execFileSync } = await import('node:child_process')
+  const { mkdtempSync } = await import('node:fs')
+  const { tmpdir } = await import('node:os')
+  const folder = mkdtempSync(`${tmpdir()}/tls-`)
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', `${folder}/key.pem`, '-out', `${folder}/cert.pem`], { stdio: 'ignore' })
+  const { freePort } = await import('./support/redis.ts')
+  const port = await freePort()
+  await testRedis(t.after, ['--tls-port', String(port), '--tls-cert-file', `${folder}/cert.pem`, '--tls-key-file', `${folder}/key.pem`, '--tls-ca-cert-file', `${folder}/cert.pem`, '--tls-auth-clients', 'no', '--user', 'gateway', 'on', '>pw', '~cg:*', '+@all'])
+  const gateway = await testGateway(t.after, await configFolder({ gateway: { redis: { url: `rediss://localhost:${port}`, username: 'gateway', password: '${REDIS_PASSWORD}', ca: `${folder}/cert.pem` }, session: { secrets: ['${SESSION_SECRET}'] } } }), { ...environment, REDIS_PASSWORD: 'pw' })
+  await ready(gateway)
+  t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+})
+
