@@ -117,7 +117,7 @@ function standardFields (secure: boolean) {
 function refuseOtherMethods (app: FastifyInstance, limits: Limits): void {
   const methods = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.route === undefined) return
+    if (config?.access === undefined) return
     const here = methods.get(url) ?? new Set()
     methods.set(url, here)
     for (const each of [method].flat()) here.add(each)

@@ -75,7 +75,8 @@ function createOuterServer (config: Config, app: FastifyInstance): Server {
   // One more than is allowed: Node cuts silently what is beyond.
   server.maxHeadersCount = config.limits.sizes.headerCount + 1
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', connection: 'close' }).end(body('request.expectation'))
+    const told = body('request.expectation')
+    response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
   })
   server.on('upgrade', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 400, body('request.malformed')) })
   server.on('connect', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 405, body('route.method')) })
@@ -90,8 +91,16 @@ function createOuterServer (config: Config, app: FastifyInstance): Server {
 /** For what never became a request: framing is in doubt, so the connection ends. */
 function refuse (socket: Socket, status: number, body: string): void {
   socket.on('error', () => {})
+  const answer = answerUnderWay(socket)
+  // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
+  if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? socket.end() : socket.destroy())
   socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
   setTimeout(() => socket.destroy(), 1000).unref()
+}
+
+/** Whose turn it is on a connection; Node tells it nowhere else. */
+function answerUnderWay (socket: Socket): ServerResponse | undefined {
+  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
 function readiness (services: Services, stopping: boolean, strictRedis: boolean): Readiness {

@@ -62,6 +62,8 @@ export function schemaFaults (schema: Node, value: unknown, report: (path: Path,
   visit(schema, value, (at, found, path) => {
     // A secret's value must not be shown, not even a wrong one, nor one that stands where its mapping or list should.
     const expected = (what: string) => report(path, holdsSecret(at) ? `expected ${what}` : `expected ${what}, found ${show(found)}`)
+    // A reference to nothing: either that has been said, or it may be nothing.
+    if (found === undefined) return
     if (at.anyOf !== undefined) return expected(unionText(at))
     if (at.type === 'object') {
       if (!isObject(found)) return expected('a mapping')
@@ -88,7 +90,7 @@ function objectFaults (at: Node, found: Record<string, unknown>, path: Path, rep
     else if (at.properties === undefined && at.patternProperties !== undefined && !Object.keys(at.patternProperties).some(pattern => new RegExp(pattern).test(key))) report([...path, key], `the name "${key}" is not allowed: lower-case letters, digits and dashes; a path begins with /`)
   }
   for (const key of at.required ?? []) {
-    if (found[key] === undefined) report(path, `the key "${key}" is missing (${at.properties?.[key]?.description ?? expectation(at.properties?.[key] ?? at)})`)
+    if (!Object.hasOwn(found, key)) report(path, `the key "${key}" is missing (${at.properties?.[key]?.description ?? expectation(at.properties?.[key] ?? at)})`)
   }
   const count = Object.keys(found).length
   if (at.maxProperties !== undefined && count > at.maxProperties) report(path, `expected exactly one of ${known.join(', ')}; found ${Object.keys(found).join(', ')}`)

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
-import { isMap, isScalar, LineCounter, parseDocument, type Document } from 'yaml'
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { checkConfig } from './check.ts'
 import { ConfigError, type Fault, schemaFaults } from './faults.ts'
 import { gatewaySchema, type GatewayConfig } from './gateway.ts'
@@ -126,15 +126,18 @@ function convertUnits (schema: Node, value: unknown): unknown {
 
 /** The line of the key at `path`, or of the nearest thing above it that the file holds. */
 function lineOf (document: Document, lines: LineCounter, path: Path): number {
-  for (let length = path.length; length > 0; length--) {
-    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
-    const last = path[length - 1]
-    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(last)) : undefined
-    const node = pair?.key ?? document.getIn(path.slice(0, length), true)
-    const range = (node as { range?: [number, number, number] } | undefined)?.range
-    if (range !== undefined) return lines.linePos(range[0]).line
+  let line = 1
+  let node: unknown = document.contents
+  for (const step of path) {
+    // A key may be a number in YAML.
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step)) : undefined
+    const item = isSeq(node) ? node.items[Number(step)] : undefined
+    const { range } = (pair?.key ?? item ?? {}) as { range?: [number, number, number] }
+    if (range === undefined) break
+    line = lines.linePos(range[0]).line
+    node = pair?.value ?? item
   }
-  return 1
+  return line
 }
 
 function deepFreeze<T> (value: T): T {

@@ -15,10 +15,12 @@ const hashed = /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff
 const pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"
 
 export function addConsole (app: FastifyInstance, { root, prefix }: Options): void {
+  app.addHook('onRoute', route => { if (route.url === `${prefix}/*` && route.config?.route === undefined) route.config = { ...route.config, route: 'console' } })
   app.register(fastifyStatic, {
     root,
     prefix: `${prefix}/`,
     wildcard: true,
+    allowedPath: path => !isApi(path),
     dotfiles: 'deny',
     cacheControl: false,
     setHeaders: (response, path) => {
@@ -28,10 +30,13 @@ export function addConsole (app: FastifyInstance, { root, prefix }: Options): vo
   })
 }
 
+/** Under /api/ there are answers, never pages. */
+const isApi = (path: string) => path === '/api' || path.startsWith('/api/')
+
 /** Whether a request that nothing answers is a person opening one of the console's own addresses. */
 export function opensPage (request: FastifyRequest, prefix: string): boolean {
   const path = request.raw.url ?? ''
-  return (request.method === 'GET' || request.method === 'HEAD') && !path.startsWith(`${prefix}/api/`) && path !== `${prefix}/api` && (request.headers.accept?.includes('text/html') ?? false)
+  return (request.method === 'GET' || request.method === 'HEAD') && !isApi(path.slice(prefix.length)) && (request.headers.accept?.includes('text/html') ?? false)
 }
 
 export function sendPage (reply: FastifyReply): FastifyReply {

@@ -25,6 +25,8 @@ export function requestPolicy ({ hosts, sizes }: Options) {
 
     function faultOf (): GatewayError | undefined {
       if (raw.httpVersionMajor !== 1) return new GatewayError('request.malformed')
+      // HTTP/1.0 has no transfer codings: whoever stands between may have seen another end (RFC 9112 §6.1).
+      if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) return new GatewayError('request.malformed')
       if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
       if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
       const host = soleHost(raw.rawHeaders)

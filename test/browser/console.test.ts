@@ -1,0 +1,128 @@
+import t from 'tap'
+import type { Page } from 'playwright-core'
+import { testBrowser } from '../support/chromium.ts'
+import { testDemo } from '../support/demo.ts'
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+/** A fresh visitor; fails the test when the page itself reports an error. */
+async function visit (t: Tap, url: string): Promise<Page> {
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))
+  page.on('console', message => { if (message.text().includes('Content Security Policy')) t.fail(message.text()) })
+  await page.goto(url)
+  return page
+}
+type Tap = { teardown: (undo: () => unknown) => void, fail: (message: string) => unknown }
+
+async function signIn (page: Page, username: string, password = 'ant.design'): Promise<void> {
+  await page.getByTestId('username').fill(username)
+  await page.getByTestId('password').fill(password)
+  await page.getByTestId('sign-in').click()
+}
+
+t.test('an administrator signs in, sees profile, notices and orders, and signs out', async t => {
+  const { url } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await page.waitForURL('**/login*')
+  await signIn(page, 'admin')
+  await page.getByTestId('profile-name').waitFor()
+  t.match(await page.getByTestId('profile-name').textContent(), /\w/)
+  t.match((await page.getByTestId('profile-role').textContent())?.toLowerCase(), 'admin')
+  await page.getByTestId('notice').first().waitFor()
+  t.ok(await page.getByTestId('notice').count() > 3, 'notices')
+  await page.getByTestId('order').first().waitFor()
+  await page.reload()
+  await page.getByTestId('profile-name').waitFor()
+  t.pass('still signed in after a reload')
+  const cookies = await page.context().cookies()
+  t.same(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite })), [{ name: 'console_sid', httpOnly: true, sameSite: 'Strict' }])
+  t.equal(await page.evaluate('document.cookie'), '', 'scripts see no cookie')
+  await page.getByTestId('sign-out').click()
+  await page.waitForURL('**/login*')
+  t.same(await page.context().cookies(), [])
+  await page.goto(url)
+  await page.waitForURL('**/login*')
+})
+
+t.test('a wrong password is said in the gateway’s words, at the form', async t => {
+  const { url } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await signIn(page, 'admin', 'wrong')
+  await page.getByTestId('login-error').filter({ hasText: 'The user name or the password is wrong.' }).waitFor()
+  t.same(await page.context().cookies(), [])
+  await signIn(page, 'admin')
+  await page.getByTestId('profile-name').waitFor()
+})
+
+t.test('a user without the role sees why the orders are not there', async t => {
+  const { url } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await signIn(page, 'user')
+  await page.getByTestId('orders-forbidden').filter({ hasText: 'Your role does not allow this.' }).waitFor()
+  t.pass('the gateway’s message')
+})
+
+t.test('who is known to the back-end only signs in through its own sign-in', async t => {
+  const { url } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await signIn(page, 'carol')
+  await page.getByTestId('profile-name').filter({ hasText: 'Carol' }).waitFor()
+  t.pass('the back-end vouched for her')
+})
+
+t.test('a session that was ended elsewhere leads back to the sign-in page', async t => {
+  const { url } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await signIn(page, 'admin')
+  await page.getByTestId('profile-name').waitFor()
+  const [cookie] = await page.context().cookies()
+  t.equal((await fetch(`${url}/api/account/logout`, { headers: { cookie: `console_sid=${cookie?.value}` } })).status, 200)
+  await page.reload()
+  await page.waitForURL('**/login*')
+})
+
+t.test('a back-end that is down shows an error with a retry, not the sign-in page', async t => {
+  const { url, backend } = await testDemo(t.after)
+  const page = await visit(t, url)
+  await signIn(page, 'admin')
+  await page.getByTestId('profile-name').waitFor()
+  await backend.close()
+  await page.reload()
+  await page.getByTestId('page-error').filter({ hasText: 'cannot be reached' }).waitFor()
+  t.ok(await page.getByTestId('retry').isVisible())
+  t.equal((await page.context().cookies()).length, 1, 'still signed in')
+})
+
+t.test('a page of another origin can neither sign anyone in nor out, nor read anything', async t => {
+  const { url } = await testDemo(t.after)
+  const { createServer } = await import('node:http')
+  const page = await visit(t, url)
+  await signIn(page, 'admin')
+  await page.getByTestId('profile-name').waitFor()
+  // Another port of the same host: the same site, so the cookie goes along, but another origin.
+  const foreign = createServer((_request, response) => { response.setHeader('content-type', 'text/html').end('<!doctype html><title>foreign</title>') })
+  await new Promise<void>(resolve => foreign.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => foreign.close())
+  const { port } = foreign.address() as { port: number }
+  const attacker = await page.context().newPage()
+  await attacker.goto(`http://127.0.0.1:${port}/`)
+  const outcome = await attacker.evaluate(`(async base => {
+    const seen = []
+    const attempt = async (name, work) => { try { seen.push(name + ': ' + await work()) } catch { seen.push(name + ': refused') } }
+    await attempt('read', async () => (await fetch(base + '/api/account/profile', { credentials: 'include' })).status)
+    await attempt('logout', async () => (await fetch(base + '/api/account/logout', { method: 'POST', credentials: 'include' })).status)
+    await fetch(base + '/api/account/logout', { mode: 'no-cors', credentials: 'include' })
+    await fetch(base + '/api/account/logout', { method: 'POST', mode: 'no-cors', credentials: 'include' })
+    await new Promise(resolve => { const image = new Image(); image.onerror = image.onload = resolve; image.src = base + '/api/account/logout' })
+    await fetch(base + '/api/auth/admin/login', { method: 'POST', mode: 'no-cors', credentials: 'include', headers: { 'content-type': 'text/plain' }, body: '{"username":"user","password":"ant.design"}' })
+    await fetch(base + '/api/orders', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}' })
+    return seen
+  })('${url}')`)
+  t.same(outcome, ['read: refused', 'logout: refused'])
+  await page.reload()
+  await page.getByTestId('profile-name').waitFor()
+  t.match((await page.getByTestId('profile-role').textContent())?.toLowerCase(), 'admin', 'the same user is still signed in')
+})

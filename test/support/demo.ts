@@ -1,0 +1,18 @@
+/** The demo as it is shipped, config/ and the example back-end, on free ports. */
+import { createBackend } from '../../examples/backend/server.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { createLogger } from '../../src/services.ts'
+
+export interface Demo extends Gateway {
+  readonly backend: ReturnType<typeof createBackend>
+}
+
+export async function testDemo (cleanUp: (undo: () => unknown) => void): Promise<Demo> {
+  const backend = createBackend({ port: 0 })
+  const url = await backend.listen()
+  cleanUp(() => backend.close())
+  const gateway = await startGateway(loadConfig('config', { BACKEND_URL: url, LISTEN: '127.0.0.1:0', OPS_LISTEN: '127.0.0.1:0' }), createLogger({ level: 'silent', format: 'json' }, { write: () => {} }))
+  cleanUp(() => gateway.stop({ noticeMs: 0 }))
+  return { ...gateway, backend }
+}
