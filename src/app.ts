@@ -80,10 +80,11 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
   }, { prefix: mount })
 
-  if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount })
+  if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })
   refuseOtherMethods(app, limits)
-  app.setNotFoundHandler({ preHandler: limits.check }, (request, reply) => {
-    if (gateway.console !== undefined && opensPage(request, mount)) return sendPage(reply)
+  const isPage = (request: FastifyRequest) => gateway.console !== undefined && opensPage(request, mount)
+  app.setNotFoundHandler({ preHandler: async (request: FastifyRequest, reply: FastifyReply) => { if (!isPage(request)) await limits.check(request, reply) } }, (request, reply) => {
+    if (isPage(request)) return sendPage(reply)
     const message = (request.raw.url ?? '').startsWith(`${mount}/api/api/`) ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.' : undefined
     throw new GatewayError('route.unknown', message === undefined ? {} : { message })
   })
@@ -103,7 +104,7 @@ function standardFields (secure: boolean) {
   const fields = {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
+    'referrer-policy': 'same-origin',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     ...(secure && { 'strict-transport-security': 'max-age=31536000' })
   }

@@ -30,8 +30,14 @@ export interface Services {
 /** @param destination where lines go; standard output without it */
 export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } }
+  const standardOutput = () => {
+    const output = pino.destination(1)
+    // A reader that went away, or a full disk, costs log lines, not the service.
+    output.on('error', () => {})
+    return output
+  }
   const readable = destination === undefined && (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  return readable ? pino(options, pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? pino.destination(1))
+  return readable ? pino(options, pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
 }
 
 /** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */

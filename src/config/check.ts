@@ -4,6 +4,7 @@ import { errorKinds } from '../errors.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
 import type { LimitsConfig } from './limits.ts'
+import { pathPattern } from './primitives.ts'
 import type { RoutesConfig } from './routes.ts'
 import type { Path } from './visit.ts'
 
@@ -110,7 +111,7 @@ function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, route
 }
 
 // As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
-const publicPath = /^\/[A-Za-z0-9._~!$&'()+,=@/-]*(?:\/\*)?$/
+const publicPath = new RegExp(pathPattern)
 
 const hasDots = (path: string) => path.split('/').slice(1).some(part => part === '' || part === '.' || part === '..') && path !== '/'
 

@@ -120,7 +120,8 @@ const identity = section({
 }, 'Header fields that tell upstreams who asks. What a client sends under these names, in any spelling, is dropped. Values are percent-encoded where they are not plain ASCII.')
 
 const consoleFiles = optional({
-  root: text({ description: 'The folder of the built console, seen from the config folder.', examples: ['../console/dist'] })
+  root: text({ description: 'The folder of the built console, seen from the config folder.', examples: ['../console/dist'] }),
+  contentSecurityPolicy: text({ default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'", description: 'The `Content-Security-Policy` of its pages. The default breaks no console; tighten it for yours.', examples: ["default-src 'self'; frame-ancestors 'none'"] })
 }, 'Serve the console’s own files, so that page and gateway share an origin: history fallback, hashed assets cached for good.')
 
 export const gatewaySchema = Type.Object({

@@ -6,15 +6,13 @@ interface Options {
   /** Absolute. */
   readonly root: string
   readonly prefix: string
+  readonly contentSecurityPolicy: string
 }
 
 /** Build tools put a hash of the content into a file's name. */
 const hashed = /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
 
-/** A page may load only what its own origin serves; inline styles are what component libraries make. */
-const pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"
-
-export function addConsole (app: FastifyInstance, { root, prefix }: Options): void {
+export function addConsole (app: FastifyInstance, { root, prefix, contentSecurityPolicy }: Options): void {
   app.addHook('onRoute', route => { if (route.url === `${prefix}/*` && route.config?.route === undefined) route.config = { ...route.config, route: 'console' } })
   app.register(fastifyStatic, {
     root,
@@ -25,7 +23,7 @@ export function addConsole (app: FastifyInstance, { root, prefix }: Options): vo
     cacheControl: false,
     setHeaders: (response, path) => {
       response.header('cache-control', hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache')
-      response.header('content-security-policy', pagePolicy)
+      response.header('content-security-policy', contentSecurityPolicy)
     }
   })
 }

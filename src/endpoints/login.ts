@@ -5,8 +5,8 @@ import type { Envelope } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import { replyWith } from '../hooks/errors.ts'
 import type { Limits } from '../hooks/limits.ts'
-import { openSession, type SessionCookie } from '../hooks/session.ts'
-import type { CredentialSource, Verdict } from '../login/credential-source.ts'
+import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
+import { type CredentialSource, signOutAtSource, type Verdict } from '../login/credential-source.ts'
 import { authorityOf } from '../proxy/current-user.ts'
 import type { Sessions } from '../session/session.ts'
 
@@ -38,8 +38,10 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
       return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
     }
     const { source, verdict: { identity, credential } } = vouched
+    const former = liveSession(request)
     const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, ...(credential && { credential }) })
     await attempt.giveBack()
+    if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
     request.log.info({ event: 'login', user: identity.username, source, session: session.id, address: request.ip }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })

@@ -2,8 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../envelope.ts'
 import { closeSession, type SessionCookie } from '../hooks/session.ts'
-import type { CredentialSource } from '../login/credential-source.ts'
-import type { Session } from '../session/session.ts'
+import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
 
 interface Options {
   readonly paths: readonly string[]
@@ -32,14 +31,8 @@ export function addLogout (scope: FastifyInstance, { paths, sources, cookie, exp
     if (session !== undefined) {
       request.actor = session.identity.username
       request.log.info({ event: 'logout', user: session.identity.username, session: session.id, address: request.ip }, 'signed out')
-      signOutAtSource(session, request)
+      signOutAtSource(sources, session, request.log)
     }
     return envelope.success({})
-  }
-
-  /** The browser does not wait: our session is over, whatever the back-end says. */
-  function signOutAtSource (session: Session, request: FastifyRequest): void {
-    const source = sources.find(({ name }) => name === session.source)
-    source?.signOut?.(session).catch((err: unknown) => request.log.warn({ err, event: 'logout.source', source: source.name, session: session.id }, 'the back-end did not take the sign-out'))
   }
 }

@@ -25,3 +25,9 @@ export interface CredentialSource {
   /** Ends the session at its source too. May fail; ours is over by then. */
   signOut? (session: Session): Promise<void>
 }
+
+/** Ends a session where it came from. Nobody waits for it: ours is over, whatever the source says. */
+export function signOutAtSource (sources: readonly CredentialSource[], session: Session, log: { warn: (fields: object, message: string) => void }): void {
+  const source = sources.find(({ name }) => name === session.source)
+  source?.signOut?.(session).catch((error: unknown) => log.warn({ event: 'logout.source', source: source.name, session: session.id, reason: error instanceof Error ? error.message : String(error) }, 'the back-end did not take the sign-out'))
+}

@@ -93,6 +93,18 @@ t.test('a request that is under way while its session is closed does not bring i
   t.match(await gateway.call(profile, { cookie }), { status: 401 })
 })
 
+t.test('a session that a new sign-in replaces is ended at the back-end too', async t => {
+  const backend = await testUpstream(t.after, (request, response) => json(200, { id: '7', token: `T${request.url}` })(request, response, {} as never))
+  const gateway = await testGateway(t.after, {
+    gateway: { login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' }, token: 'token', logout: { path: '/bye' } }] } },
+    routes: { upstreams: { backend: { url: backend.url } } }
+  })
+  const first = cookieOf(await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } }))
+  await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' }, cookie: first })
+  while (backend.seen.length < 3) await new Promise(resolve => setImmediate(resolve))
+  t.same(backend.seen.map(({ url }) => url), ['/login', '/login', '/bye'])
+})
+
 t.test('the back-end’s own sign-out is called with its token; when it fails, ours holds all the same', async t => {
   const backend = await testUpstream(t.after, (_request, response, { url }) => json(url === '/login' ? 200 : 500, { id: '7', token: 'T' })(_request, response, {} as never))
   const gateway = await testGateway(t.after, {
