@@ -1,0 +1,54 @@
+# Console Gateway. The image holds no config: mount a folder at /app/config.
+#
+#   docker build -t console-gateway .
+#   docker run --rm --stop-timeout 20 -v ./config:/app/config:ro -e LISTEN=0.0.0.0:8080 -p 127.0.0.1:8080:8080 console-gateway
+#   docker run --rm -it console-gateway hash-password
+#
+# Behind a registry of your own: --secret id=npmrc,src=$HOME/.npmrc (it stays out of every layer).
+
+FROM node:24-bookworm-slim AS base
+WORKDIR /app
+COPY package.json package-lock.json ./
+
+
+FROM base AS build
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc,required=false \
+    --mount=type=cache,target=/root/.npm \
+    npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+# What does not even start fails here, and not where it is deployed.
+RUN npm run build && node dist/launch.js help >/dev/null
+
+
+FROM base AS dependencies
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc,required=false \
+    --mount=type=cache,target=/root/.npm \
+    npm ci --ignore-scripts --no-audit --no-fund --omit=dev
+
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+# A new volume takes over this folder's owner and mode: what the gateway makes for itself, it alone may read.
+RUN install -d -o 1000 -g 1000 -m 0700 /var/lib/console-gateway
+# Everything else belongs to root: the gateway cannot change its own program.
+COPY --from=dependencies /app/package.json ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /app/dist dist
+USER 1000:1000
+EXPOSE 8080 9090
+# The operators' port, wherever OPS_LISTEN put it.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --start-interval=1s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${(process.env.OPS_LISTEN || '').split(':').pop() || 9090}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# Node itself is process 1: it gets SIGTERM and drains, which takes up to drain.notice + drain.grace (15 s by default).
+ENTRYPOINT ["node", "dist/launch.js"]
+CMD ["start", "-c", "/app/config"]
+# Last, since they change with every build.
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="console-gateway" \
+      org.opencontainers.image.description="The gateway between an administration console and the back-ends a company already has" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim"
