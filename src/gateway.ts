@@ -33,7 +33,9 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     opened.push(() => closeServer(server))
     const ops = createOps(() => readiness(services, state.stopping, opsSettings.strictRedis))
     opened.push(() => ops.close())
-    const opsUrl = await ops.listen(splitAddress(opsSettings.listen))
+    const opsAddress = splitAddress(opsSettings.listen)
+    await ops.listen(opsAddress)
+    const opsUrl = urlOf(opsAddress.host, ops.server)
     const url = await listen(server, splitAddress(settings.listen))
     log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
     const stop = once(async ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) => {
@@ -123,8 +125,13 @@ async function listen (server: Server, { host, port }: { host: string, port: num
       resolve()
     })
   })
-  const { port: real } = server.address() as AddressInfo
-  return `http://${host.includes(':') ? `[${host}]` : host}:${real}`
+  return urlOf(host, server)
+}
+
+/** With the real port, also where config says 0. */
+function urlOf (host: string, server: { address: Server['address'] }): string {
+  const { port } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 async function closeServer (server: Server): Promise<void> {

@@ -52,7 +52,10 @@ function numberOrFlag (written: string): unknown {
 
 function readSecret (file: string, path: Path, report: Context['report']): string {
   try {
-    return readFileSync(file, 'utf8').trimEnd()
+    const secret = readFileSync(file, 'utf8').trimEnd()
+    if (secret !== '') return secret
+    report(path, `the secret's file is empty: ${file}`)
+    return placeholder
   } catch (error) {
     report(path, `the secret's file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}): ${file}`)
     return placeholder

@@ -99,7 +99,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     const { raw } = request
     const fields: Record<PropertyKey, unknown> = toFields(raw.headers, {
       address: request.ip,
-      protocol: request.protocol,
+      // Behind a trusted proxy it is a field's text, and may be anything.
+      protocol: request.protocol === 'https' ? 'https' : 'http',
       host: hosts.length > 0 ? raw.headers.host : undefined,
       requestId: request.id,
       session: liveSession(request)

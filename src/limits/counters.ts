@@ -91,13 +91,17 @@ const pauseAfterFailureMs = 1000
  */
 export function withFallback (shared: Counters, local: Counters, onFallback: () => void, now: () => number = () => performance.now()): Counters {
   let pausedUntil = 0
+  let isAway = false
   const attempt = async <T>(first: () => Promise<T>, second: () => Promise<T>): Promise<T> => {
     if (now() < pausedUntil) return await second()
     try {
-      return await first()
+      const counted = await first()
+      isAway = false
+      return counted
     } catch {
       pausedUntil = now() + pauseAfterFailureMs
-      onFallback()
+      if (!isAway) onFallback()
+      isAway = true
       return await second()
     }
   }

@@ -5,10 +5,10 @@ import { GatewayError } from '../errors.ts'
 const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/
 const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
 /**
- * Escapes that make two readers see two paths: a separator, a control, an escape of an escape,
+ * Escapes that make two readers see two paths: a separator, a control, an escape of such a one (also in a longer form than UTF-8 allows),
  * and letters, digits, "-", ".", "_", "~", which no client needs to escape (RFC 3986 §2.3).
  */
-const doubtfulEscape = /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|00|[01]))/i
+const doubtfulEscape = /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|[01]|c[01]|e0%25[89]|f0%258))/i
 const queryRefused = /[^\x21-\x7e]|#/
 
 /**
