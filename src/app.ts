@@ -34,6 +34,8 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
   const log: FastifyBaseLogger = services.log
+  const setFields = standardFields(gateway.session.cookie.secure)
+  const answerError = errorHandler({ envelope, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined })
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -43,15 +45,17 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     exposeHeadRoutes: false,
     bodyLimit: sizes.body,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    // A path that the router cannot even decode: no hook runs.
+    frameworkErrors: (error, request, reply) => setFields(request as FastifyRequest, reply as FastifyReply, () => answerError(error, request as FastifyRequest, reply as FastifyReply)),
     routerOptions: { maxParamLength: sizes.url }
   })
 
   // Every request, in this order.
-  app.addHook('onRequest', standardFields(gateway.session.cookie.secure))
+  app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'], maxAge: 600 })
   addAccessLog(app)
-  app.setErrorHandler(errorHandler({ envelope, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined }))
+  app.setErrorHandler(answerError)
   await app.register(cookie, { hook: 'onRequest' })
   const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight })
   const checkOrigin = sameOrigin(server.origins)

@@ -29,7 +29,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
   try {
     const app = await buildApp(config, services)
     opened.push(() => app.close())
-    const server = createOuterServer(config, app)
+    const server = createOuterServer(config, app, log)
     opened.push(() => closeServer(server))
     const ops = createOps(() => readiness(services, state.stopping, opsSettings.strictRedis))
     opened.push(() => ops.close())
@@ -60,10 +60,16 @@ export async function startGateway (config: Config, log = createLogger(config.ga
 }
 
 /** Not Fastify's own server: the app behind it can then be replaced while connections live on. */
-function createOuterServer (config: Config, app: FastifyInstance): Server {
+function createOuterServer (config: Config, app: FastifyInstance, log: Services['log']): Server {
   const { server: settings, envelope } = config.gateway
   const dialect = createEnvelope(envelope)
   const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  const refuse = (socket: Socket, code: ErrorCode) => {
+    const { status } = new GatewayError(code)
+    // Connections that were opened and never used are no one's attempt.
+    log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
+    end(socket, status, body(code))
+  }
   const server = createServer({
     headersTimeout: settings.headersTimeout,
     requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
@@ -80,18 +86,18 @@ function createOuterServer (config: Config, app: FastifyInstance): Server {
     const told = body('request.expectation')
     response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
   })
-  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 400, body('request.malformed')) })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 405, body('route.method')) })
+  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'request.malformed') })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'route.method') })
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const code: ErrorCode = error.code === 'HPE_HEADER_OVERFLOW' ? 'request.headers' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request.timeout' : error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW' ? 'request.too-large' : 'request.malformed'
-    refuse(socket, new GatewayError(code).status, body(code))
+    refuse(socket, code)
   })
   return server
 }
 
 /** For what never became a request: framing is in doubt, so the connection ends. */
-function refuse (socket: Socket, status: number, body: string): void {
+function end (socket: Socket, status: number, body: string): void {
   socket.on('error', () => {})
   const answer = answerUnderWay(socket)
   // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
@@ -102,7 +108,8 @@ function refuse (socket: Socket, status: number, body: string): void {
 
 /** Whose turn it is on a connection; Node tells it nowhere else. */
 function answerUnderWay (socket: Socket): ServerResponse | undefined {
-  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
+  return answer ?? undefined
 }
 
 function readiness (services: Services, stopping: boolean, strictRedis: boolean): Readiness {

@@ -42,10 +42,10 @@ t.test('SIGTERM: not ready, requests in flight finish, new ones are taken during
 async function * on (lines: ReturnType<typeof createInterface>): AsyncGenerator<[string]> {
   const queue: string[] = []
   let wake = () => {}
-  let over = false
+  const state = { over: false }
   lines.on('line', text => { queue.push(text); wake() })
-  lines.on('close', () => { over = true; wake() })
-  while (!over || queue.length > 0) {
+  lines.on('close', () => { state.over = true; wake() })
+  while (!state.over || queue.length > 0) {
     const text = queue.shift()
     if (text !== undefined) yield [text]
     else await new Promise<void>(resolve => { wake = resolve })

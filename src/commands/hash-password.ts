@@ -29,9 +29,10 @@ export const hashPasswordCommand: Command = {
 
 /** Asks without showing what is typed. @returns undefined when the prompt was left */
 async function ask (question: string): Promise<string | undefined> {
-  process.stderr.write(question)
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const prompt = createInterface({ input: process.stdin, output: silent, terminal: true })
+  // Only now: before, the terminal itself would show what is typed.
+  process.stderr.write(question)
   return await new Promise(resolve => {
     prompt.once('line', line => {
       resolve(line)

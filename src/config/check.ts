@@ -27,6 +27,8 @@ export function checkConfig (config: Checked, report: Report, unfit: boolean): v
   }
 }
 
+const reservedHeaders = new Set(['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'authorization', 'expect', 'te', 'trailer', 'upgrade', 'accept', 'accept-encoding', 'x-request-id', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
+
 function checkInstall ({ gateway: { server, ops, session, redis, envelope, identity } }: Checked, report: Report): void {
   const usesRedis = redis !== undefined && redis.url !== ''
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
@@ -43,6 +45,7 @@ function checkInstall ({ gateway: { server, ops, session, redis, envelope, ident
     if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)
   })
   if (usesRedis && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
+  for (const [key, name] of Object.entries(identity)) if (reservedHeaders.has(name)) report('gateway', ['identity', key], `"${name}" is not for this: the gateway or HTTP itself uses it`)
   if (new Set(Object.values(identity)).size < 3) report('gateway', ['identity'], 'id, username and roles need a header field each')
   server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
   for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)

@@ -130,7 +130,5 @@ export const gatewaySchema = Type.Object({
 
 export type GatewayConfig = Static<typeof gatewaySchema>
 export type AnswerTest = UpstreamLoginConfig['success']
-export type UsersFileConfig = Static<typeof usersFile>
 export type UpstreamLoginConfig = Static<typeof upstreamLogin>
-export type SourceConfig = GatewayConfig['login']['sources'][number]
 export type RedisConfig = NonNullable<GatewayConfig['redis']>

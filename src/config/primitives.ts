@@ -27,7 +27,7 @@ export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
 export const listen = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$', expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080', ...meta })
 export const url = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$', expected: 'an http:// or https:// address without user, query or fragment', ...meta })
 export const origin = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@*]+$', expected: 'an origin such as https://console.example.com (no path, no wildcard)', ...meta })
-export const pathPattern = "^/[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?$"
+export const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
 /** A public or upstream path; `/*` at its end stands for everything below. */
 export const path = (meta: Meta) => Type.String({ pattern: pathPattern, expected: 'a path that begins with /, with /* at its end at most', ...meta })
 export const dotted = (meta: Meta) => Type.String({ pattern: '^[^.\\s]+(\\.[^.\\s]+)*$', expected: 'names joined by dots, such as result.items', ...meta })

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { list, text } from './primitives.ts'
 
 const user = Type.Object({
-  password: Type.String({ pattern: '^\\$argon2id\\$v=19\\$m=\\d{1,7},t=\\d{1,3},p=\\d{1,2}\\$[A-Za-z0-9+/]{11,86}\\$[A-Za-z0-9+/]{22,86}$', format: 'x-hash', expected: 'an argon2id hash; make one with `console-gateway hash-password`', description: 'The password’s argon2id hash. `console-gateway hash-password` makes one.' }),
+  password: Type.String({ pattern: '^\\$argon2id\\$v=19\\$m=[1-9]\\d{3,6},t=[1-9]\\d{0,2},p=[1-9]\\d?\\$[A-Za-z0-9+/]{11,86}\\$[A-Za-z0-9+/]{22,86}$', format: 'x-hash', expected: 'an argon2id hash; make one with `console-gateway hash-password`', description: 'The password’s argon2id hash. `console-gateway hash-password` makes one.' }),
   id: Type.Optional(text({ description: 'The user’s id for upstreams; the user name without it.' })),
   name: Type.Optional(text({ description: 'The name for people; the user name without it.' })),
   roles: list(text({ description: 'A role.' }), { default: [], description: 'The roles. A console’s menus ask for `admin` or `user`.' }),

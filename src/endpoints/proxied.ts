@@ -64,7 +64,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     }) as never,
     // The plugin's own retries are off: the upstream knows better when one is safe.
     retryDelay: () => null,
-    onError: (reply, { error }) => { (reply as FastifyReply).send(toGatewayError(error)) }
+    onError: (reply, { error }) => { reply.send(toGatewayError(error)) }
   }
 
   scope.register(httpProxy, {
@@ -79,8 +79,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     config: { route: route.name, access: route.access, maxBody: route.maxBody },
     replyOptions,
     handler: (request, reply) => {
-      begin(request as FastifyRequest, reply as FastifyReply)
-      return (reply as FastifyReply).from(rewrite.toUpstream(request.raw.url ?? ''), replyOptions)
+      begin(request, reply)
+      return reply.from(rewrite.toUpstream(request.raw.url ?? ''), replyOptions)
     }
   })
 
@@ -129,7 +129,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
     for (const name of ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-md5', 'digest']) reply.removeHeader(name)
     reply.header('content-type', 'application/json; charset=utf-8')
-    reply.send(JSON.stringify(shape(parseJson(body, headers), liveSession(request))))
+    reply.send(writeJson(shape(parseJson(body, headers), liveSession(request))))
   }
 
   /** A redirect within the upstream is told as the public path; any other is not for an API, unless the route says so. */
@@ -142,7 +142,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
       const path = rewrite.toPublic(target.pathname)
       if (path === undefined) throw new GatewayError('upstream.redirect')
       reply.header('location', path + target.search)
-    } else if (route.redirects === 'pass') {
+    } else if (route.redirects === 'pass' && (target.protocol === 'https:' || target.protocol === 'http:')) {
       reply.header('location', location)
     } else {
       throw new GatewayError('upstream.redirect')
@@ -169,11 +169,21 @@ function parseJson (body: Buffer, headers: Answer['headers']): unknown {
     if (encoding !== undefined && encoding !== 'identity') throw new Error(`the answer is encoded (${String(encoding)}) although it was asked not to be`)
     return JSON.parse(utf8.decode(body))
   } catch (cause) {
-    throw new GatewayError('shape.not-json', { cause })
+    // V8's message quotes the body, which is not for the log.
+    throw new GatewayError('shape.not-json', { cause: cause instanceof SyntaxError ? new Error('the answer is no JSON') : cause })
   }
 }
 
 const isEventStream = (headers: Answer['headers']) => typeof headers['content-type'] === 'string' && headers['content-type'].startsWith('text/event-stream')
+
+/** What is nested deeper than the stack can be read, but not written. */
+function writeJson (value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    throw new GatewayError('shape.not-json', { cause })
+  }
+}
 
 function discard (stream: unknown): void {
   (stream as { destroy?: () => void }).destroy?.()

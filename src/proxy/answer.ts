@@ -111,6 +111,9 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
       clearTimeout(timer)
       exchange.firstByteMs = performance.now() - exchange.startedAt
       if (code > 599) return fail(new GatewayError('upstream.invalid', { cause: new Error(`status ${code}`) }))
+      const coding = fields['transfer-encoding']
+      // The field ends here, so nobody behind us could undo another coding.
+      if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') return fail(new GatewayError('upstream.invalid', { cause: new Error('a transfer coding other than chunked') }))
       status = code
       headers = fields
       state = 'collecting'

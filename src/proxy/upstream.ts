@@ -99,7 +99,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
   function request (options: RequestOptions, callback: RequestCallback): void {
     const { [exchangeKey]: exchange, connection: _connection, 'transfer-encoding': _encoding, ...headers } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
     const failed = (error: GatewayError) => callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
-    const send = (body: Dispatcher.DispatchOptions['body']) => {
+    const forward = (body: Dispatcher.DispatchOptions['body']) => {
       // `reset: false`: undici would close the connection after each HEAD.
       dispatch({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null, reset: false }, exchange, (error, answer) => {
         if (answer === undefined) failed(error ?? new GatewayError('upstream.invalid'))
@@ -107,10 +107,10 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
       })
     }
     const { body } = options
-    if (!(body instanceof Readable)) return send(typeof body === 'string' && body !== '' ? body : null)
+    if (!(body instanceof Readable)) return forward(typeof body === 'string' && body !== '' ? body : null)
     const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
-    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? failed(error ?? new GatewayError('request.malformed')) : send(bytes))
-    else send(length === undefined ? countedBody(body, exchange.maxBodyBytes) : body)
+    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? failed(error ?? new GatewayError('request.malformed')) : forward(bytes))
+    else forward(length === undefined ? countedBody(body, exchange.maxBodyBytes) : body)
   }
 
   /**
@@ -119,14 +119,14 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
    */
   async function send ({ method, path, headers, body, timeoutMs, maxBytes }: SendOptions): Promise<Sent> {
     const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: false }
-    return await new Promise((resolve, reject) => {
+    return await new Promise((answered, failed) => {
       dispatch({ method, path: (pathname === '/' ? '' : pathname) + path, headers, body: body ?? null }, exchange, (error, answer) => {
-        if (answer === undefined) return reject(error ?? new GatewayError('upstream.invalid'))
+        if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
         if (answer.body instanceof Readable) {
           answer.body.destroy()
-          return reject(new GatewayError('upstream.invalid', { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
+          return failed(new GatewayError('upstream.invalid', { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
         }
-        resolve({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
+        answered({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
       })
     })
   }

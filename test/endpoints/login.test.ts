@@ -17,13 +17,13 @@ t.test('a right password opens a session and answers as both kinds of console ex
 
 t.test('the cookie is opaque, HttpOnly, SameSite=Strict, without Domain, and ends with the browser', async t => {
   const gateway = await testGateway(t.after)
-  const [cookie = ''] = (await gateway.call(path, { json: right })).headers.getSetCookie().filter(each => each.startsWith('console_sid='))
+  const cookie = (await gateway.call(path, { json: right })).headers.getSetCookie().find(each => each.startsWith('console_sid=')) ?? ''
   t.match(cookie, /^console_sid=[A-Za-z0-9_-]{32}\.[^;]+; Path=\/; HttpOnly; SameSite=Strict$/)
 })
 
 t.test('over https it is __Host- and Secure', async t => {
   const gateway = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
-  const [cookie = ''] = (await gateway.call(path, { json: right })).headers.getSetCookie().filter(each => each.includes('console_sid='))
+  const cookie = (await gateway.call(path, { json: right })).headers.getSetCookie().find(each => each.includes('console_sid=')) ?? ''
   t.match(cookie, /^__Host-console_sid=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
   t.match((await gateway.call('/api/account/profile', { cookie: cookie.split(';')[0] ?? '' })).json, { data: { username: 'alice' } })
   t.ok((await gateway.call('/api/account/profile')).headers.get('strict-transport-security'))
@@ -32,14 +32,14 @@ t.test('over https it is __Host- and Secure', async t => {
 t.test('a sign-in that asks to be remembered gets a cookie that outlives the browser', async t => {
   const gateway = await testGateway(t.after, { gateway: { session: { remembered: { absolute: '7d', idle: '1d' } } } })
   const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
-  const [cookie = ''] = answer.headers.getSetCookie().filter(each => each.startsWith('console_sid='))
+  const cookie = answer.headers.getSetCookie().find(each => each.startsWith('console_sid=')) ?? ''
   const expires = Date.parse(/Expires=([^;]+)/.exec(cookie)?.[1] ?? '')
   t.ok(Math.abs(expires - Date.now() - 7 * 86_400_000) < 60_000, cookie)
 })
 
 t.test('sign-in expires the readable token cookies that consoles keep', async t => {
   const gateway = await testGateway(t.after)
-  t.ok((await gateway.call(path, { json: right })).headers.getSetCookie().some(each => /^TOKEN__=; Max-Age=0; Path=\//.test(each)))
+  t.ok((await gateway.call(path, { json: right })).headers.getSetCookie().some(each => each.startsWith('TOKEN__=; Max-Age=0; Path=/')))
 })
 
 t.test('a second sign-in ends the first session of this browser', async t => {

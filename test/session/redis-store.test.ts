@@ -11,7 +11,10 @@ const redis = await testRedis(undo => t.teardown(undo))
 const up: Array<() => void> = []
 const client = createRedisClient(redisConfig({ url: redis.url }), '.', { onUp: () => up.splice(0).forEach(tell => tell()), onDown: () => {} })
 t.teardown(() => client.disconnect())
-const ready = () => new Promise<void>(resolve => { client.status === 'ready' ? resolve() : up.push(resolve) })
+const ready = () => new Promise<void>(resolve => {
+  if (client.status === 'ready') resolve()
+  else up.push(resolve)
+})
 await ready()
 const store = createRedisStore({ redis: client, prefix: 'test:' })
 

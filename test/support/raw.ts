@@ -34,7 +34,7 @@ export async function raw (url: string, bytes: string | Buffer, { enough = oneAn
 }
 
 /** Whether one answer with a length is there in whole. */
-export function oneAnswer (received: string): boolean {
+function oneAnswer (received: string): boolean {
   return answers(received) >= 1
 }
 

@@ -24,15 +24,18 @@ export async function freePort (): Promise<number> {
 
 /** @param extra further arguments for redis-server */
 export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestRedis> {
-  const port = await freePort()
+  let port = await freePort()
   let child: ChildProcess | undefined
   const start = async () => {
     const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', '/tmp', ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
     child = started
     const lines = createInterface({ input: started.stdout })
-    for await (const line of lines) if (line.includes('Ready to accept connections')) break
+    let ready = false
+    for await (const line of lines) if (line.includes('Ready to accept connections')) { ready = true; break }
     started.stdout.resume()
+    return ready
   }
+  const restart = async () => { if (!await start()) throw new Error(`redis-server did not start on port ${port}`) }
   const kill = async () => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
@@ -40,7 +43,11 @@ export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: 
     child.kill('SIGKILL')
     await gone
   }
-  await start()
+  // Another test may have taken the port between asking for a free one and using it.
+  for (let tries = 0; !await start(); tries++) {
+    if (tries === 5) throw new Error('redis-server did not start')
+    port = await freePort()
+  }
   cleanUp(kill)
-  return { url: `redis://127.0.0.1:${port}`, port, kill, start, signal: signal => { child?.kill(signal) } }
+  return { url: `redis://127.0.0.1:${port}`, port, kill, start: restart, signal: signal => { child?.kill(signal) } }
 }

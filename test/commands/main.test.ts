@@ -1,0 +1,34 @@
+import t from 'tap'
+import { commands } from '../../src/commands/index.ts'
+import { run } from '../support/command.ts'
+
+t.test('--help names every command and every exit code', async t => {
+  for (const words of [['--help'], ['help'], ['check', '-h']]) {
+    const { code, out, err } = await run(words)
+    t.match({ code, err }, { code: 0, err: '' })
+    t.match(out, 'Usage: console-gateway COMMAND')
+    for (const name of Object.keys(commands)) t.match(out, new RegExp(`^ {2}${name} +\\S`, 'm'))
+    t.match(out, /Exit codes: 0 .*1 .*2 /)
+  }
+})
+
+t.test('a command that there is not is said to be so, with the usage; the exit code is 2', async t => {
+  for (const name of ['strat', 'constructor', '']) {
+    const { code, out, err } = await run([name])
+    t.same({ code, out }, { code: 2, out: '' }, name)
+    t.match(err, `There is no command "${name}".\n\nUsage:`)
+  }
+})
+
+t.test('an option that there is not, or that lacks its value, is said to be so; the exit code is 2', async t => {
+  for (const words of [['check', '--confg', 'x'], ['check', '--config'], ['check', '--check=yes']]) {
+    const { code, out, err } = await run(words)
+    t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
+    t.match(err, 'Usage: console-gateway')
+    t.notMatch(err, /^ +at /m)
+  }
+})
+
+t.test('the reference is what the schemas say', async t => {
+  t.same(await run(['reference', '--check']), { code: 0, out: '', err: '' })
+})

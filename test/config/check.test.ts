@@ -1,0 +1,103 @@
+import t from 'tap'
+import { stringify } from 'yaml'
+import { faultsOf, type Texts, textFolder } from '../support/config-files.ts'
+
+interface Files { readonly gateway?: object, readonly routes?: object, readonly limits?: object }
+
+const upstreams = { b: { url: 'http://backend.internal:81' } }
+const route = (more: object = {}) => ({ path: '/api/r', upstream: 'b', ...more })
+const withRoute = (more: object): Files => ({ routes: { upstreams, routes: { r: route(more) } } })
+const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
+
+/** What `check` says of a production config that is sound but for what is given. */
+function said (cleanUp: (undo: () => unknown) => void, { gateway, routes, limits }: Files): string[] {
+  const texts: Texts = {
+    'gateway.yaml': stringify({ server: { hosts: ['console.example.com'] }, ...gateway }),
+    ...(routes && { 'routes.yaml': stringify(routes) }),
+    ...(limits && { 'limits.yaml': stringify(limits) })
+  }
+  return faultsOf(textFolder(cleanUp, texts), { LONG: 'x'.repeat(32), SHORT: 'x'.repeat(31) }).map(line => line.replace(/^(\w+\.yaml):\d+/, '$1'))
+}
+
+const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: string[]]> = [
+  ['a config that uses everything is sound', {
+    gateway: { redis: { url: 'rediss://redis.internal:6380/2' }, session: { secrets: ['${LONG}'] }, login: { sources: [source, { kind: 'users-file' }] } },
+    routes: {
+      upstreams: { ...upstreams, c: { url: 'https://[::1]:8443/base', credential: 'header:x-token' } },
+      endpoints: { profile: { from: 'upstream', upstream: 'c', rewrite: '/me', shape: 's' } },
+      aliases: { '/api/currentUser': '/api/account/profile', '/api/v1/all/*': '/api/all/*', '/api/login': '/api/auth/admin/login' },
+      routes: { r: route({ methods: ['GET', 'POST'] }), other: { path: '/api/r', methods: ['PUT'], upstream: 'c' }, all: { path: '/api/all/*', rewrite: '/internal/*', upstream: 'b' } },
+      shapes: { s: [{ unwrap: 'data' }, { wrap: 'list' }] }
+    },
+    limits: { limits: { r: { by: 'user', max: 1, window: '1s', routes: ['r', 'profile'] }, a: { by: 'address', max: 1, window: '1s' }, c: { by: 'account', max: 1, window: '1s', routes: ['login'], refusedOnly: true } } }
+  }],
+  ['a secret is long enough to sign with', { gateway: { session: { secrets: ['${LONG}', '${SHORT}'] } } }, 'gateway.yaml session.secrets.1: the secret has fewer than 32 characters; make one with `console-gateway generate-secret`'],
+  ['with Redis there is a secret that outlives the process', { gateway: { redis: { url: 'redis://redis' } } }, 'gateway.yaml session.secrets: with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'],
+  ['an empty Redis address means the embedded store', { gateway: { redis: { url: '' } } }],
+  ['an idle time longer than the absolute one is pointed out', { gateway: { session: { idle: '9h' } } }, 'gateway.yaml session.idle: warning: is longer than session.absolute, so it can never act'],
+  ['SameSite=None needs Secure', { gateway: { session: { cookie: { sameSite: 'none', secure: false } } } }, 'gateway.yaml session.cookie.sameSite: browsers refuse SameSite=None without Secure: set session.cookie.secure: true', 'gateway.yaml session.cookie.secure: warning: the session cookie travels without https; fine on loopback, nowhere else'],
+  ['a cookie without https is pointed out', { gateway: { session: { cookie: { secure: false } } } }, 'gateway.yaml session.cookie.secure: warning: the session cookie travels without https; fine on loopback, nowhere else'],
+  ['no list of hosts is pointed out', { gateway: { server: {} } }, 'gateway.yaml server.hosts: warning: empty: every well-formed Host is answered; name your own'],
+  ['a host is a name alone', { gateway: { server: { hosts: ['console.example.com', 'a.example:8080', 'https://b.example', 'c.example/x', '[::1]', '10.0.0.1'] } } }, ...[1, 2, 3].map(index => `gateway.yaml server.hosts.${index}: expected a host name alone, without scheme, port or path`)],
+  ['an origin is written as browsers write it', { gateway: { server: { hosts: ['h'], origins: ['https://ok.example', 'https://Shop.Example', 'https://a.example:443', 'http://b:99999'] } } }, 'gateway.yaml server.origins.1: browsers write this origin https://shop.example', 'gateway.yaml server.origins.2: browsers write this origin https://a.example', 'gateway.yaml server.origins.3: is no address'],
+  ['a trusted proxy is an address or a block', { gateway: { server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8', '::1', 'fd00::/8', '10.0.0.1', 'loopback', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', '10.0.0.0/8/8', '0/0'] } } }, ...[4, 5, 6, 7, 8, 9].map(index => `gateway.yaml server.trustedProxies.${index}: expected an address or a CIDR block such as 10.0.0.0/8`)],
+  ['a port exists', { gateway: { server: { hosts: ['h'], listen: '127.0.0.1:65536' }, ops: { listen: '[::1]:99999' } } }, 'gateway.yaml server.listen: a port is at most 65535', 'gateway.yaml ops.listen: a port is at most 65535'],
+  ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080' }, ops: { listen: '0.0.0.0:8080' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own'],
+  ['Redis has an address that can be dialled', { gateway: { redis: { url: 'redis://redis:99999' }, session: { secrets: ['${LONG}'] } } }, 'gateway.yaml redis.url: is no address'],
+  ['two parts of the identity do not share a header field', { gateway: { identity: { id: 'x-who', username: 'x-who' } } }, 'gateway.yaml identity: id, username and roles need a header field each'],
+  ['a message belongs to an error code', { gateway: { envelope: { messages: { 'login.refuse': 'No.', 'login.refused': 'No.' } } } }, 'gateway.yaml envelope.messages.login.refuse: there is no error code "login.refuse". Did you mean "login.refused"?'],
+  ['a message for what objects are born with belongs to no code', { gateway: { envelope: { messages: { constructor: 'No.' } } } }, 'gateway.yaml envelope.messages.constructor: there is no error code "constructor".'],
+
+  ['a sign-in asks an upstream that is there', { gateway: { login: { sources: [{ ...source, upstream: 'c' }] } }, routes: { upstreams } }, 'gateway.yaml login.sources.0.upstream: there is no upstream "c". Did you mean "b"?', 'routes.yaml upstreams.b: warning: no route uses this upstream'],
+  ['the profile asks an upstream that is there', { routes: { endpoints: { profile: { from: 'upstream', upstream: 'accounts' } } } }, 'routes.yaml endpoints.profile.upstream: there is no upstream "accounts".'],
+  ['a profile from an upstream says which', { routes: { endpoints: { profile: { from: 'upstream' } } } }, 'routes.yaml endpoints.profile.from: the key "upstream" is missing: which upstream knows the current user?'],
+  ['a profile from the session has no upstream', { routes: { upstreams, endpoints: { profile: { upstream: 'b' } } } }, 'routes.yaml endpoints.profile.from: the session answers, so upstream, rewrite, shape and timeout have no effect; set `from: upstream`'],
+  ['a profile from the session has no rewrite either', { routes: { endpoints: { profile: { rewrite: '/me' } } } }, 'routes.yaml endpoints.profile.from: the session answers, so upstream, rewrite, shape and timeout have no effect; set `from: upstream`'],
+  ['an upstream that nothing uses is pointed out', { routes: { upstreams } }, 'routes.yaml upstreams.b: warning: no route uses this upstream'],
+  ['an upstream has an address that can be dialled', { routes: { upstreams: { b: { url: 'http://backend:99999' } }, routes: { r: route() } } }, 'routes.yaml upstreams.b.url: is no address'],
+
+  ['two routes do not share a method and a path', { routes: { upstreams, routes: { r: route({ methods: ['GET', 'POST'] }), again: route({ methods: ['POST', 'PUT'] }) } } }, 'routes.yaml routes.again.path: POST /api/r is taken by routes.r'],
+  ['a route does not take an endpoint’s path', withRoute({ path: '/api/account/logout', methods: ['DELETE', 'POST'] }), 'routes.yaml routes.r.path: POST /api/account/logout is taken by endpoints.logout'],
+  ['two endpoints do not share a path', { routes: { endpoints: { profile: { path: '/api/x' }, logout: { path: '/api/x' } } } }, 'routes.yaml endpoints.profile.path: GET /api/x is taken by endpoints.logout'],
+  ['an alias does not take a route’s path', { routes: { upstreams, aliases: { '/api/r': '/api/account/profile' }, routes: { r: route() } } }, 'routes.yaml aliases./api/r: GET /api/r is taken by routes.r'],
+  ['an alias stands for something', { routes: { aliases: { '/api/me': '/api/acount/profile' } } }, 'routes.yaml aliases./api/me: nothing has the path "/api/acount/profile". Did you mean "/api/account/profile"?'],
+  ['an alias of an alias is none', { routes: { aliases: { '/api/a': '/api/account/profile', '/api/b': '/api/a' } } }, 'routes.yaml aliases./api/b: nothing has the path "/api/a".'],
+  ['an alias keeps the star', { routes: { upstreams, aliases: { '/api/a/*': '/api/r', '/api/all': '/api/all/*' }, routes: { r: route(), all: route({ path: '/api/all/*' }) } } }, 'routes.yaml aliases./api/a/*: alias and target both end in /*, or neither', 'routes.yaml aliases./api/all: alias and target both end in /*, or neither'],
+  ['an alias is a path like others', { routes: { aliases: Object.fromEntries(['/api/:name', '/api/../x', '/api//x', '/api/x/', '/a*b', '/api/*/x', '/api/x?y', '/ü', '/a b'].map(alias => [alias, '/api/account/profile'])) } }, ...['/api/:name', '/api/../x', '/api//x', '/api/x/', '/a*b', '/api/*/x', '/api/x?y', '/ü', '/a b'].map(alias => `routes.yaml aliases.${alias}: expected a path as routes have it, with /* at its end at most, without empty and dot segments`)],
+  ['an endpoint has one path', { routes: { endpoints: { login: { path: '/api/login/*' } } } }, 'routes.yaml endpoints.login.path: an endpoint has one path, without *'],
+  ['an endpoint’s path has no dots and no empty segments', { routes: { endpoints: { login: { path: '/api//login' }, logout: { path: '/api/../out' } } } }, 'routes.yaml endpoints.login.path: a path has no empty and no dot segments', 'routes.yaml endpoints.logout.path: a path has no empty and no dot segments'],
+  ['a route is not called like an endpoint', { routes: { upstreams, routes: { profile: route() } } }, 'routes.yaml routes.profile: the name "profile" is an endpoint\'s'],
+  ...['/api/../x', '/api//x', '/api/./x', '/api/x/', '//x'].map(path => [`the path ${path} has no dots and no empty segments`, withRoute({ path }), 'routes.yaml routes.r.path: a path has no empty and no dot segments'] as const),
+  ['a rewrite has no dots and no empty segments', withRoute({ rewrite: '/internal/../secret' }), 'routes.yaml routes.r.rewrite: a path has no empty and no dot segments'],
+  ['a rewrite keeps only a star that is there', withRoute({ rewrite: '/internal/*' }), 'routes.yaml routes.r.rewrite: ends in /*, but the public path has no * that it could keep'],
+  ['a rewrite does not lose the star', withRoute({ path: '/api/r/*', rewrite: '/internal' }), 'routes.yaml routes.r.rewrite: has to end in /* as the public path does, to keep what stands there'],
+  ['a public route under an admin path is pointed out', withRoute({ path: '/api/admin/r', access: 'public' }), 'routes.yaml routes.r.access: warning: a public route under an admin path'],
+  ['an upstream neither gets nor sets the session cookie', withRoute({ passCookies: ['theme', 'console_sid'], setCookies: ['__Host-console_sid'] }), 'routes.yaml routes.r.passCookies: the session cookie is the gateway’s alone', 'routes.yaml routes.r.setCookies: the session cookie is the gateway’s alone'],
+
+  ['a route has a shape that is there', { routes: { upstreams, routes: { r: route({ shape: 'notice' }) }, shapes: { notices: [{ wrap: 'list' }] } } }, 'routes.yaml routes.r.shape: there is no shape "notice". Did you mean "notices"?', 'routes.yaml shapes.notices: warning: no route uses this shape'],
+  ['the profile has a shape that is there', { routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: 'b', shape: 'account' } } } }, 'routes.yaml endpoints.profile.shape: there is no shape "account".'],
+  ['the envelope is put on last', { routes: { upstreams, routes: { r: route({ shape: 's' }) }, shapes: { s: [{ wrap: 'envelope' }, { pick: ['a'] }] } } }, 'routes.yaml shapes.s.0: `wrap` has to be the last operation'],
+
+  ['a limit holds for routes that are there', { routes: { upstreams, routes: { orders: route() } }, limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['order', 'logout'] }, ...guards() } } }, 'limits.yaml limits.l.routes.0: there is no route "order". Did you mean "orders"?'],
+  ['only a sign-in tries an account', { limits: { limits: { l: { by: 'account', max: 1, window: '1s' }, ...guards() } } }, 'limits.yaml limits.l.routes: only a sign-in tries an account: set routes: [login]'],
+  ['only a sign-in is refused', { limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['profile'], refusedOnly: true }, ...guards() } } }, 'limits.yaml limits.l.refusedOnly: only a sign-in is refused: set routes: [login]'],
+  ['who signs in is no user yet', { limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['login'] }, ...guards() } } }, 'limits.yaml limits.l.by: who signs in is no user yet: set by: address or by: account'],
+  ['a window has a length', { limits: { limits: { l: { by: 'user', max: 1, window: '0s' }, ...guards() } } }, 'limits.yaml limits.l.window: a window has a length'],
+  ['limits that leave sign-in open to guessing are pointed out', { limits: { limits: { l: { by: 'address', max: 1, window: '1s', routes: ['profile'] } } } }, ...['address', 'account'].map(by => `limits.yaml limits: warning: no limit counts sign-ins by ${by}: passwords can be guessed without end`)]
+]
+
+function guards (): object {
+  return { address: { by: 'address', max: 1, window: '1s' }, account: { by: 'account', max: 1, window: '1s', routes: ['login'] } }
+}
+
+for (const [title, files, ...expected] of rules) {
+  t.test(title, async t => { t.same(said(t.after, files), expected) })
+}
+
+t.test('what hangs on a value that does not fit is not said twice', async t => {
+  t.same(said(t.after, { routes: { upstreams: { b: { url: 5 } }, routes: { r: route({ upstream: 7, path: 8 }) } } }), [
+    'routes.yaml upstreams.b.url: expected an http:// or https:// address without user, query or fragment, found 5',
+    'routes.yaml routes.r.path: expected a path that begins with /, with /* at its end at most, found 8',
+    'routes.yaml routes.r.upstream: expected a name in lower case with dashes, found 7'
+  ])
+})

@@ -1,0 +1,69 @@
+/** The command line as people and orchestrators run it: a process of its own. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+
+export interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+interface RunOptions {
+  readonly input?: string | Uint8Array
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** What every command runs with: nothing of the environment of the tests but what finds programs. */
+const environment = (env: RunOptions['env'] = {}) => ({ PATH: process.env['PATH'] ?? '', ...env })
+
+/** Runs a command to its end. */
+export async function run (words: readonly string[], { input = '', env }: RunOptions = {}): Promise<Ran> {
+  const child = spawn(process.execPath, ['src/launch.js', ...words], { stdio: 'pipe', env: environment(env) })
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number | null]>])
+  return { code, out, err }
+}
+
+export interface Running {
+  /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
+  readonly says: (part: string) => Promise<string>
+  readonly type: (typed: string) => void
+  readonly signal: (signal: NodeJS.Signals) => void
+  readonly ended: Promise<{ readonly code: number | null, readonly signal: NodeJS.Signals | null }>
+}
+
+/** Starts a program that serves, or asks; both its outputs count as one. */
+export function running (cleanUp: (undo: () => unknown) => void, program: string, words: readonly string[], env: RunOptions['env'] = {}): Running {
+  const child = spawn(program, words, { stdio: 'pipe', env: environment(env) })
+  cleanUp(() => { child.kill('SIGKILL') })
+  let written = ''
+  let over = false
+  let wake = () => {}
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk
+      wake()
+    })
+  }
+  const ended = once(child, 'close').then(([code, signal]) => {
+    over = true
+    wake()
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null }
+  })
+  return {
+    says: async part => {
+      while (!written.includes(part)) {
+        if (over) throw new Error(`ended without saying "${part}":\n${written}`)
+        await new Promise<void>(resolve => { wake = resolve })
+      }
+      return written
+    },
+    type: typed => { child.stdin.write(typed) },
+    signal: signal => { child.kill(signal) },
+    ended
+  }
+}
+
+export const start = (cleanUp: (undo: () => unknown) => void, folder: string, env?: RunOptions['env']): Running => running(cleanUp, process.execPath, ['src/launch.js', 'start', '--config', folder], env)

@@ -1,0 +1,151 @@
+/** What the wire tests share: a gateway before a back-end that records, and the questions that every attack ends with. */
+import { argon2Sync, randomBytes } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import { type Files, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { type RawAnswer, raw } from '../support/raw.ts'
+import { json, testUpstream, type TestUpstream } from '../support/upstream.ts'
+
+export interface Wire {
+  readonly gateway: TestGateway
+  readonly backend: TestUpstream
+  /** Alice's `Cookie` field's value. */
+  readonly cookie: string
+  /** The same as a header line. */
+  readonly signedIn: string
+}
+
+export type Assert = Pick<Test, 'ok' | 'notOk' | 'equal' | 'match' | 'notMatch' | 'same'>
+
+export const loginPath = '/api/auth/admin/login'
+
+/** One route of each kind: signed in, public, and by role; each with another path at the back-end. */
+export const wireRoutes = (url: string, upstream: object = {}, more: object = {}) => ({
+  upstreams: { backend: { url, ...upstream } },
+  routes: {
+    notices: { path: '/api/notices', upstream: 'backend', rewrite: '/internal/notices' },
+    things: { path: '/api/things/*', methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], upstream: 'backend', rewrite: '/store/*' },
+    open: { path: '/api/open/*', methods: ['GET', 'POST'], access: 'public', upstream: 'backend', rewrite: '/public/*' },
+    admin: { path: '/api/admin/*', access: { roles: ['admin'] }, upstream: 'backend', rewrite: '/admin/*' },
+    ...more
+  }
+})
+
+/** `alice` and `bob`, whose hashes cost next to nothing: these tests sign in by the hundred. */
+export function wireUsers (): Record<string, unknown> {
+  const salt = randomBytes(16)
+  const tag = argon2Sync('argon2id', { message: password, nonce: salt, memory: 1024, passes: 1, parallelism: 1, tagLength: 32 })
+  const [saltText, tagText] = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
+  const hash = `$argon2id$v=19$m=1024,t=1,p=1$${saltText}$${tagText}`
+  return {
+    users: {
+      alice: { password: hash, id: '1', name: 'Alice Admin', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } },
+      bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
+    }
+  }
+}
+
+export async function openWire (cleanUp: (undo: () => unknown) => void, files: Omit<Files, 'routes'> = {}, { answer = json(200, { ok: 1 }), upstream = {} }: { answer?: Parameters<typeof testUpstream>[1], upstream?: object } = {}): Promise<Wire> {
+  const backend = await testUpstream(cleanUp, answer)
+  const gateway = await testGateway(cleanUp, { users: wireUsers(), ...files, routes: wireRoutes(backend.url, upstream) })
+  const cookie = await gateway.signIn()
+  return { gateway, backend, cookie, signedIn: `Cookie: ${cookie}` }
+}
+
+/** How many answers begin in what came back. */
+export const answersBegun = (whole: string) => whole.split(/HTTP\/1\.[01] \d{3} /).length - 1
+
+/** What names the inside: addresses, stacks, packages. */
+export const inside = /127\.0\.0\.1|localhost|ECONN|UND_ERR|FST_|HPE_|node_modules|node:|\.ts:|\bat \w+ \(|undici|fastify|ioredis|reply-from|find-my-way|llhttp|SyntaxError|RangeError|TypeError/i
+
+/** Every error is JSON with a message for people and a code that stays, and tells nothing of the inside. */
+export function isEnvelope (t: Assert, body: string, title = 'the answer'): void {
+  let parsed: Record<string, unknown> = {}
+  try { parsed = JSON.parse(body) as Record<string, unknown> } catch {}
+  t.match(parsed, { success: false, message: /\S/, errorCode: /^[a-z]+(?:\.[a-z-]+)?$/ }, `${title}: enveloped`)
+  t.notMatch(body, inside, `${title}: tells nothing of the inside`)
+}
+
+export interface Refusal {
+  /** The statuses that fit; any 4xx without it. */
+  readonly statuses?: readonly number[]
+  /** Whether the back-end may have seen the beginning of a request that never became whole. */
+  readonly mayBegin?: boolean
+}
+
+/** Sends bytes that must not be obeyed: one refusal, then the end of the connection, and nothing for the back-end. */
+export async function refuses (t: Assert, { gateway, backend }: Wire, title: string, bytes: string | Buffer, { statuses, mayBegin = false }: Refusal = {}): Promise<RawAnswer> {
+  const begun = backend.begun()
+  const whole = backend.seen.length
+  const answer = await raw(gateway.url, bytes, { enough: () => false, timeoutMs: 3000 })
+  t.ok(answer.closed, `${title}: the connection ends`)
+  if (statuses === undefined) t.ok(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status} is a 4xx`)
+  else t.ok(statuses.includes(answer.status), `${title}: ${answer.status} is one of ${statuses.join(', ')}`)
+  t.equal(answersBegun(answer.whole), 1, `${title}: one answer`)
+  isEnvelope(t, answer.body, title)
+  t.equal(backend.seen.length, whole, `${title}: nothing whole reached the back-end`)
+  if (!mayBegin) t.equal(backend.begun(), begun, `${title}: nothing reached the back-end`)
+  return answer
+}
+
+/** The next client is served. */
+export async function serves (t: Assert, { gateway, backend, cookie }: Wire): Promise<void> {
+  const before = backend.seen.length
+  const answer = await gateway.call('/api/notices', { cookie })
+  t.equal(answer.status, 200, 'the next client is served')
+  t.equal(backend.seen.length, before + 1, 'with one request to the back-end')
+  t.equal(backend.seen.at(-1)?.url, '/internal/notices', 'at its right path')
+}
+
+/** A connection that is written step by step. */
+export interface Line {
+  readonly socket: Socket
+  readonly received: () => string
+  /** Resolves once what came fits, or rejects when the connection closed before. */
+  readonly until: (fits: (received: string) => boolean) => Promise<string>
+  readonly closed: Promise<void>
+  readonly isClosed: () => boolean
+}
+
+export async function open (cleanUp: (undo: () => unknown) => void, url: string, localAddress?: string): Promise<Line> {
+  const { hostname, port } = new URL(url)
+  let text = ''
+  let over = false
+  let look = () => {}
+  const socket = connect({ port: Number(port), host: hostname, ...(localAddress !== undefined && { localAddress }) })
+  const closed = new Promise<void>(resolve => socket.on('close', () => {
+    over = true
+    resolve()
+    look()
+  }))
+  socket.on('error', () => {})
+  socket.on('data', chunk => {
+    text += chunk.toString('latin1')
+    look()
+  })
+  cleanUp(() => socket.destroy())
+  await new Promise<void>(resolve => socket.once('connect', resolve))
+  return {
+    socket,
+    received: () => text,
+    closed,
+    isClosed: () => over,
+    until: async fits => await new Promise((resolve, reject) => {
+      look = () => {
+        if (fits(text)) resolve(text)
+        else if (over) reject(new Error(`the connection closed after: ${text}`))
+      }
+      look()
+    })
+  }
+}
+
+/** Waits for something that is told by no event; it has to come true well before the limit. */
+export async function eventually (fits: () => boolean, limitMs = 5000): Promise<boolean> {
+  const end = performance.now() + limitMs
+  while (!fits()) {
+    if (performance.now() > end) return false
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  return true
+}
