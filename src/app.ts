@@ -51,10 +51,10 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   })
 
   // Every request, in this order.
+  addAccessLog(app)
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'], maxAge: 600 })
-  addAccessLog(app)
   app.setErrorHandler(answerError)
   await app.register(cookie, { hook: 'onRequest' })
   const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight })

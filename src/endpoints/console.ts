@@ -34,7 +34,7 @@ const isApi = (path: string) => path === '/api' || path.startsWith('/api/')
 /** Whether a request that nothing answers is a person opening one of the console's own addresses. */
 export function opensPage (request: FastifyRequest, prefix: string): boolean {
   const path = request.raw.url ?? ''
-  return (request.method === 'GET' || request.method === 'HEAD') && !isApi(path.slice(prefix.length)) && (request.headers.accept?.includes('text/html') ?? false)
+  return (request.method === 'GET' || request.method === 'HEAD') && path.startsWith(`${prefix}/`) && !isApi(path.slice(prefix.length)) && (request.headers.accept?.includes('text/html') ?? false)
 }
 
 export function sendPage (reply: FastifyReply): FastifyReply {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import type { Envelope } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
+import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
 import type { Limits } from '../hooks/limits.ts'
 import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
@@ -27,12 +28,15 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
   for (const url of paths) scope.route({ method: 'POST', url, bodyLimit: maxBody, config: { route: 'login', access: 'public', maxBody }, handler: signIn })
 
   async function signIn (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    // Nothing here would undo a coding, so none is taken for what it is not.
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw new GatewayError('request.type')
     const { username, password, remember, type, extra } = readBody(request.body, config.fields)
     request.actor = username
+    const address = clientAddress(request)
     const attempt = await limits.signIn(request, username)
-    const vouched = await firstVouching(sources, { username, password, extra, address: request.ip, requestId: request.id })
+    const vouched = await firstVouching(sources, { username, password, extra, address, requestId: request.id })
     if (vouched === undefined) {
-      request.log.info({ event: 'login.refused', user: username, address: request.ip }, 'sign-in refused')
+      request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
       const refused = new GatewayError('login.refused')
       if (config.refusedStatus === 401) throw refused
       return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
@@ -43,7 +47,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     await attempt.giveBack()
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
-    request.log.info({ event: 'login', user: identity.username, source, session: session.id, address: request.ip }, 'signed in')
+    request.log.info({ event: 'login', user: identity.username, source, session: session.id, address }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })
   }
 }

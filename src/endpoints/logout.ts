@@ -1,6 +1,7 @@
 /** `GET` and `POST` sign-out: always 200, also without a session. Only a store that cannot answer makes it 503, since the session may live on. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../envelope.ts'
+import { clientAddress } from '../hooks/address.ts'
 import { closeSession, type SessionCookie } from '../hooks/session.ts'
 import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
 
@@ -30,7 +31,7 @@ export function addLogout (scope: FastifyInstance, { paths, sources, cookie, exp
     expireTokenCookies(reply)
     if (session !== undefined) {
       request.actor = session.identity.username
-      request.log.info({ event: 'logout', user: session.identity.username, session: session.id, address: request.ip }, 'signed out')
+      request.log.info({ event: 'logout', user: session.identity.username, session: session.id, address: clientAddress(request) }, 'signed out')
       signOutAtSource(sources, session, request.log)
     }
     return envelope.success({})

@@ -4,6 +4,7 @@ import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
+import { clientAddress } from '../hooks/address.ts'
 import type { Access } from '../hooks/context.ts'
 import { liveSession } from '../hooks/session.ts'
 import { CollectedBody, type Exchange } from '../proxy/answer.ts'
@@ -98,7 +99,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
   function upstreamFields (request: FastifyRequest): Record<PropertyKey, unknown> {
     const { raw } = request
     const fields: Record<PropertyKey, unknown> = toFields(raw.headers, {
-      address: request.ip,
+      address: clientAddress(request),
       // Behind a trusted proxy it is a field's text, and may be anything.
       protocol: request.protocol === 'https' ? 'https' : 'http',
       host: hosts.length > 0 ? raw.headers.host : undefined,

@@ -34,7 +34,9 @@ export function replyWith (reply: FastifyReply, error: GatewayError, body: Recor
 }
 
 function logError (error: GatewayError, request: FastifyRequest): void {
-  const fields = { code: error.code, route: request.routeOptions.config.route ?? unknownRoute, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }
+  // The router's reason quotes the whole target, and tokens travel in queries.
+  const tellsReason = error.cause !== undefined && error.code !== 'request.path'
+  const fields = { code: error.code, route: request.routeOptions.config.route ?? unknownRoute, ...(tellsReason && { reason: reasonOf(error.cause) }) }
   if (error.code === 'gateway.fault') request.log.error({ ...fields, err: error.cause }, 'a fault of the gateway')
   else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')

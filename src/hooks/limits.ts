@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Counters } from '../limits/counters.ts'
+import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { liveSession } from './session.ts'
 
@@ -111,14 +112,15 @@ function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig):
 }
 
 /** IPv4 as it is, also in its IPv6 dress; of an IPv6 address the /64, which is what one customer has. */
-function addressOf ({ ip }: FastifyRequest): string {
+function addressOf (request: FastifyRequest): string {
+  const address = clientAddress(request)
   // A socket that is gone has no address any more.
-  return ip === undefined ? 'gone' : normalizeIP(ip, 64)
+  return address === '' ? 'gone' : normalizeIP(address, 64)
 }
 
 /** Spellings of one account share one counter: width, case, blanks and invisible characters do not count. */
 function accountKey (typed: string): string {
-  return typed.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
+  return typed.normalize('NFKD').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
 }
 
 function refusal (code: ErrorCode, max: number, seconds: number): GatewayError {

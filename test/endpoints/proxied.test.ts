@@ -161,6 +161,20 @@ t.test('a console’s own fields and traceparent pass; the request id is ours', 
   t.match(gateway.log.find(({ msg, route }) => msg === 'request' && route === 'any'), { requestId: answer.headers.get('x-request-id'), status: 200, upstreamMs: Number, ms: Number })
 })
 
+t.test('a client that leaves is logged too, as 499', async t => {
+  const backend = await testUpstream(t.after, () => {})
+  const gateway = await testGateway(t.after, { routes: routesTo(backend.url, { slow: { path: '/api/slow', access: 'public', upstream: 'backend' } }) })
+  const abort = new AbortController()
+  const call = fetch(`${gateway.url}/api/slow`, { signal: abort.signal }).catch(() => {})
+  while (backend.seen.length === 0) await new Promise(resolve => setImmediate(resolve))
+  abort.abort()
+  await call
+  await backend.aborted()
+  const line = () => gateway.log.find(({ msg, route }) => msg === 'request' && route === 'slow')
+  while (line() === undefined) await new Promise(resolve => setImmediate(resolve))
+  t.match(line(), { status: 499, address: '127.0.0.1' })
+})
+
 t.test('only what a route names of cookies and Authorization crosses', async t => {
   const backend = await testUpstream(t.after, (_request, response) => { response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': ['theme=dark; Path=/', 'console_sid=evil; Path=/'] }).end('{}') })
   const gateway = await testGateway(t.after, { routes: routesTo(backend.url, {

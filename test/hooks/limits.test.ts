@@ -69,7 +69,7 @@ t.test('forwarded addresses count only from a proxy that config trusts', async t
 t.test('an IPv6 /64 counts as one, and IPv4 in IPv6 dress as IPv4', async t => {
   const gateway = await testGateway(t.after, { gateway: { server: { trustedProxies: ['127.0.0.1'] } }, limits: { limits: { anonymous: { by: 'address', max: 1, window: '1m' } } } })
   const from = async (address: string) => (await gateway.call(profile, { headers: { 'x-forwarded-for': address } })).status
-  t.same([await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8:0:1::1'), await from('192.0.2.1'), await from('::ffff:192.0.2.1')], [401, 429, 401, 401, 429])
+  t.same([await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8:0:1::1'), await from('192.0.2.1'), await from('::ffff:192.0.2.1'), await from('192.0.2.1:4711'), await from('[2001:db8:0:1::2]:80')], [401, 429, 401, 401, 429, 429, 429])
 })
 
 t.test('requests of one user at the same time are bounded; others go on', async t => {

@@ -1,7 +1,10 @@
 /** A Redis of its own for a test: a real redis-server on a free port, nothing kept on disk. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 export interface TestRedis {
@@ -24,10 +27,12 @@ export async function freePort (): Promise<number> {
 
 /** @param extra further arguments for redis-server */
 export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestRedis> {
+  // A folder of its own: whatever another Redis left behind would be loaded.
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
   let port = await freePort()
   let child: ChildProcess | undefined
   const start = async () => {
-    const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', '/tmp', ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder, ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
     child = started
     const lines = createInterface({ input: started.stdout })
     let ready = false
@@ -48,6 +53,9 @@ export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: 
     if (tries === 5) throw new Error('redis-server did not start')
     port = await freePort()
   }
-  cleanUp(kill)
+  cleanUp(async () => {
+    await kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
   return { url: `redis://127.0.0.1:${port}`, port, kill, start: restart, signal: signal => { child?.kill(signal) } }
 }
