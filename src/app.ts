@@ -12,12 +12,16 @@ import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/proxied.ts'
+import { addSession } from './endpoints/session.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { errorHandler } from './hooks/errors.ts'
 import { createLimits, type Limits } from './hooks/limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
-import { addSessions, guard, sessionCookie } from './hooks/session.ts'
+import { createGuard } from './hooks/guard.ts'
+import { addSessions, sessionCookie } from './hooks/session.ts'
+import { addUpkeep } from './hooks/upkeep.ts'
+import { createUpkeep } from './login/upkeep.ts'
 import { collectRoutes, createSources } from './routing.ts'
 import type { Services } from './services.ts'
 
@@ -30,7 +34,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const envelope = createEnvelope(gateway.envelope)
   const cookieKind = sessionCookie(gateway.session.cookie)
   const sources = createSources(config, services)
-  const { login, logout, profile, proxied } = collectRoutes(config, services, envelope)
+  const { login, logout, profile, session, proxied } = collectRoutes(config, services, envelope)
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
   const log: FastifyBaseLogger = services.log
@@ -54,7 +58,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   addAccessLog(app)
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
-  if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'], maxAge: 600 })
+  if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
   app.setErrorHandler(answerError)
   await app.register(cookie, { hook: 'onRequest' })
   const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight })
@@ -65,13 +69,15 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     await addSessions(scope, { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets })
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', limits.check)
-    scope.addHook('onRequest', guard)
+    scope.addHook('onRequest', createGuard({ sessions: services.sessions, tell: gateway.session.headers }))
     scope.removeContentTypeParser('text/plain')
     addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope })
     addLogout(scope, { paths: logout, sources, cookie: cookieKind, expireTokenCookies, envelope, checkOrigin: sameOrigin(server.origins, { always: true }) })
+    addSession(scope, { paths: session, sessions: services.sessions, cookie: cookieKind, envelope })
     if (profile.length > 0) addProfile(scope, { paths: profile, envelope })
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
+      addUpkeep(inner, createUpkeep({ sessions: services.sessions, sources, onFailed: err => log.warn({ err }, 'a back-end’s token could not be renewed; it holds a little longer') }))
       for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
     })
   }, { prefix: mount })

@@ -21,6 +21,8 @@ export const errorKinds = {
   'session.absolute': kind(401, 9, 'Your session has reached its longest duration. Please sign in again.', '会话已达最长时限,请重新登录。'),
   'session.revoked': kind(401, 9, 'You have been signed out. Please sign in again.', '您已被登出,请重新登录。'),
   'session.replaced': kind(401, 9, 'This session was replaced by a newer sign-in.', '此会话已被新的登录取代。'),
+  'session.upstream': kind(401, 9, 'The service behind this console ended your sign-in. Please sign in again.', '后端服务已终止您的登录,请重新登录。'),
+  'login.too-many': kind(409, 2, 'You are signed in at too many places. Please sign out at one of them first.', '您同时登录的会话过多,请先退出其中一个。'),
   'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
   'login.locked': kind(429, 2, 'Too many failed sign-ins for this account. Please wait, then try again.', '该账户登录失败次数过多,请稍后再试。'),
   'route.forbidden': kind(403, 2, 'Your role does not allow this.', '您的角色无权执行此操作。'),

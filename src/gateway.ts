@@ -7,6 +7,7 @@ import { buildApp } from './app.ts'
 import { describeFault } from './config/faults.ts'
 import type { Config } from './config/load.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
+import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createEnvelope } from './envelope.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
 import { createLogger, createServices, type Services } from './services.ts'
@@ -32,6 +33,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     const server = createOuterServer(config, app, log)
     opened.push(() => closeServer(server))
     const ops = createOps(() => readiness(services, state.stopping, opsSettings.strictRedis))
+    addOpsSessions(ops, { sessions: services.sessions, log })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)

@@ -8,6 +8,7 @@ ${Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(18)}${s
 
 Options:
   -c, --config DIR    the config folder (default: config)
+  --json              print for programs, where a command says so
   -h, --help          this text
 
 Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.
@@ -20,7 +21,7 @@ export async function main (given: readonly string[]): Promise<void> {
     parsed = parseArgs({
       args: [...given],
       allowPositionals: true,
-      options: { config: { type: 'string', short: 'c', default: 'config' }, check: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } }
+      options: { config: { type: 'string', short: 'c', default: 'config' }, check: { type: 'boolean', default: false }, everyone: { type: 'boolean', default: false }, json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } }
     })
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage()}`)
@@ -35,5 +36,5 @@ export async function main (given: readonly string[]): Promise<void> {
     process.exitCode = 2
     return
   }
-  process.exitCode = await command.run({ config: values.config, check: values.check, rest })
+  process.exitCode = await command.run({ config: values.config, check: values.check, everyone: values.everyone, json: values.json, rest })
 }

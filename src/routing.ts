@@ -16,6 +16,7 @@ interface Routes {
   readonly logout: readonly string[]
   /** Empty where an upstream answers it. */
   readonly profile: readonly string[]
+  readonly session: { readonly session: readonly string[], readonly extend: readonly string[], readonly list: readonly string[], readonly close: readonly string[] }
   readonly proxied: readonly ProxiedRoute[]
 }
 
@@ -38,6 +39,7 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
       name,
       ...common(route),
       methods: route.methods,
+      touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
       access: route.access,
       maxBody: route.maxBody ?? sizes.body,
       ...(shape && { shape }),
@@ -54,6 +56,7 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
       name: 'profile',
       ...common({ ...profile, upstream: profile.upstream ?? '' }),
       methods: ['GET'],
+      touch: true,
       access: 'session',
       maxBody: sizes.body,
       shape: (body, session) => session === undefined ? null : envelope.success(fillCurrentUser(shape === undefined ? body : shape(body), session.identity)),
@@ -63,7 +66,8 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
       redirects: 'refuse'
     })
   }
-  return { login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: profile.from === 'session' ? pathsOf(profile.path) : [], proxied }
+  const session = endpoints.session.path
+  return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: profile.from === 'session' ? pathsOf(profile.path) : [], proxied }
 }
 
 /** The credential sources, in the order of the config. */

@@ -1,17 +1,20 @@
 /** What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and which adapter each is. */
 import { randomBytes } from 'node:crypto'
-import type { Redis } from 'ioredis'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import pretty from 'pino-pretty'
+import { usesRedis } from './config/check.ts'
 import type { Config } from './config/load.ts'
 import type { GatewayConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
 import { createUpstream, type Upstream } from './proxy/upstream.ts'
-import { createRedisClient } from './redis.ts'
+import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
+import { followRedis } from './session/redis-feed.ts'
 import { createRedisStore } from './session/redis-store.ts'
+import { createSeal } from './session/seal.ts'
 import { createSessions, type Sessions } from './session/session.ts'
+import type { SessionStore } from './session/store.ts'
 
 export interface Services {
   readonly log: Logger
@@ -50,19 +53,28 @@ function errorFields (error: unknown): object {
 
 export function createServices (config: Config, log: Logger): Services {
   const { gateway, folder } = config
-  const shared = gateway.redis !== undefined && gateway.redis.url !== '' ? connectRedis(gateway.redis, folder, log) : undefined
-  const store = shared === undefined ? createMemoryStore() : createRedisStore({ redis: shared.sessions, prefix: shared.prefix })
+  const { session } = gateway
+  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway.redis, session.staleness, folder, log) : undefined
+  const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
   const local = createMemoryCounters()
-  const counters = shared === undefined ? local : withFallback(createRedisCounters(shared.limits, shared.prefix), local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
+  const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
   const upstreams = new Map<string, Upstream>()
+  const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
     log,
     counters,
     inFlight: new Map(),
-    sessions: createSessions({ store, lifeTimes: gateway.session, onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set') }),
-    secrets: gateway.session.secrets.length > 0 ? gateway.session.secrets : [madeUpSecret(log)],
+    sessions: createSessions({
+      store,
+      seal: createSeal(secrets),
+      lifeTimes: session,
+      perUser: session.perUser,
+      boundMs: session.staleness,
+      onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set')
+    }),
+    secrets,
     upstream: upstreamConfig => {
       const key = JSON.stringify(upstreamConfig)
       let found = upstreams.get(key)
@@ -73,8 +85,7 @@ export function createServices (config: Config, log: Logger): Services {
     close: async () => {
       counters.close()
       await store.close()
-      shared?.sessions.disconnect()
-      shared?.limits.disconnect()
+      shared?.close()
       await Promise.all([...upstreams.values()].map(upstream => upstream.close()))
     }
   }
@@ -85,20 +96,44 @@ function madeUpSecret (log: Logger): string {
   return randomBytes(32).toString('base64url')
 }
 
+interface Shared {
+  readonly store: SessionStore
+  readonly counters: Counters
+  readonly state: { up: boolean, everUp: boolean }
+  readonly close: () => void
+}
+
 /** Two clients, since they fail differently: without sessions a request is 503, without shared counters it is counted here. */
-function connectRedis (config: NonNullable<GatewayConfig['redis']>, folder: string, log: Logger): { sessions: Redis, limits: Redis, prefix: string, state: { up: boolean, everUp: boolean } } {
+function connectRedis (config: NonNullable<GatewayConfig['redis']>, stalenessMs: number, folder: string, log: Logger): Shared {
   const state = { up: false, everUp: false }
-  const { host } = new URL(config.url)
-  const sessions = createRedisClient(config, folder, {
+  const dialler = createRedisDialler(config, folder)
+  const sessions = dialler.client({
     onUp: () => {
       state.up = state.everUp = true
-      log.info({ redis: host }, 'Redis is there')
+      log.info({ redis: dialler.place }, 'Redis is there')
     },
     onDown: reason => {
       state.up = false
-      log.error({ redis: host, reason }, 'Redis is away: what needs a session answers 503; trying again')
+      log.error({ redis: dialler.place, reason }, 'Redis is away: what needs a session answers 503; trying again')
     }
   })
-  const limits = createRedisClient(config, folder, { onUp: () => {}, onDown: () => {} })
-  return { sessions, limits, prefix: config.prefix, state }
+  const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
+  let endNews = () => {}
+  const store = createRedisStore({
+    redis: sessions,
+    prefix: config.prefix,
+    follow: (follower, names) => {
+      endNews = followRedis({ dial: () => dialler.newsLines(sessions), onTopology: changed => dialler.onTopology(sessions, changed), follower, names, boundMs: stalenessMs })
+    }
+  })
+  return {
+    store,
+    counters: createRedisCounters(limits, config.prefix),
+    state,
+    close: () => {
+      endNews()
+      sessions.disconnect()
+      limits.disconnect()
+    }
+  }
 }

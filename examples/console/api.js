@@ -10,8 +10,17 @@
  * @property {number | undefined} retryAfter seconds
  */
 /** @typedef {{ ok: true, data: any }} Success */
+/** @typedef {{ sentAt: number, idleIn: number, absoluteIn: number }} TimeLeft seconds that the session had at `sentAt` or later */
 
 const timeoutMs = 30_000
+
+/** @type {(left: TimeLeft) => void} */
+let tell = () => {}
+
+/** The listener hears of every answer that says how long the session has. */
+export function onTimeLeft (/** @type {(left: TimeLeft) => void} */ listener) {
+  tell = listener
+}
 
 /**
  * Never throws: what goes wrong becomes a Failure. Sends the cookie, and nothing else that identifies.
@@ -27,10 +36,13 @@ export async function call (path, { method = 'GET', json, signal } = {}) {
     request.headers = { accept: 'application/json', 'content-type': 'application/json' }
     request.body = JSON.stringify(json)
   }
+  const sentAt = Date.now()
   let response
   let body
   try {
     response = await fetch(path, request)
+    const [idleIn, absoluteIn] = [response.headers.get('x-session-idle-in'), response.headers.get('x-session-absolute-in')]
+    if (idleIn !== null && absoluteIn !== null) tell({ sentAt, idleIn: Number(idleIn), absoluteIn: Number(absoluteIn) })
     body = parse(await response.text())
   } catch {
     const message = timeout.aborted ? 'The gateway did not answer in time. Please try again.' : 'The gateway cannot be reached. Check your connection, then try again.'

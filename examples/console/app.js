@@ -1,5 +1,6 @@
 /** Starts the page, and decides by address and session which view is shown. */
 import { call, isSignedOut } from './api.js'
+import { watchSession } from './expiry.js'
 import { loginView } from './login.js'
 import { nameOf, overviewContent } from './overview.js'
 import { errorView, frame, loadingView, notFoundContent } from './panels.js'
@@ -12,6 +13,7 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'))
 let profile
 let view = new AbortController()
 let shownPath = ''
+const watch = watchSession({ signOut, onEnded: failure => openLogin(failure) })
 
 /**
  * Shows what belongs to the address now. The profile is asked for once; whoever has none is led to the sign-in page.
@@ -28,6 +30,7 @@ async function open (unkept = '') {
     if (signal.aborted) return
     if (!answer.ok) return isSignedOut(answer) ? openLogin(answer, unkept) : showError(answer)
     profile = typeof answer.data === 'object' && answer.data !== null ? answer.data : {}
+    watch.start()
   }
   if (location.pathname === loginPath) return openAt(wantedAddress())
   showPage(profile ?? {}, signal)
@@ -57,8 +60,10 @@ function showError (/** @type {Failure} */ failure) {
  * @param {string} [unkept]
  */
 function openLogin (failure, unkept = '') {
+  watch.stop()
   view.abort()
   view = new AbortController()
+  const wasSignedIn = profile !== undefined
   profile = undefined
   if (location.pathname !== loginPath) {
     const wanted = location.pathname + location.search + location.hash
@@ -66,7 +71,7 @@ function openLogin (failure, unkept = '') {
   }
   shownPath = location.pathname
   // That nobody has signed in yet needs no explanation.
-  const reason = failure === undefined || failure.code === 'session.none' ? unkept : failure.message
+  const reason = failure === undefined || (failure.code === 'session.none' && !wasSignedIn) ? unkept : failure.message
   show('Sign in', loginView({ reason, onSignedIn: () => open('You signed in, but the browser did not keep the session. Check that it accepts cookies from this site.') }))
 }
 

@@ -75,6 +75,10 @@ export function waitText (/** @type {number} */ seconds) {
   return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
 }
 
+const clockTime = new Intl.DateTimeFormat('en', { timeStyle: 'short' })
+
+export const clockText = (/** @type {number} */ moment) => clockTime.format(moment)
+
 /**
  * @param {unknown} amount
  * @param {unknown} currency

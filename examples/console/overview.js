@@ -2,6 +2,7 @@
 import { call } from './api.js'
 import { element, initialsOf, moneyText, named, picture, textOf, timeElement } from './dom.js'
 import { heading, sectionError } from './panels.js'
+import { sessionsPart } from './sessions.js'
 /** @import { Failure } from './api.js' */
 
 /**
@@ -19,7 +20,8 @@ export function overviewContent (/** @type {Options} */ options) {
     element('div', { class: 'greeting' }, heading(`${greeting()}, ${name}`)),
     profileCard(options.profile, name),
     part(options, 'notices', 'Notices', '/api/notices', noticeList),
-    part(options, 'orders', 'Orders', '/api/orders', orderTable))
+    part(options, 'orders', 'Orders', '/api/orders', orderTable),
+    sessionsPart(options))
 }
 
 export const nameOf = (/** @type {Record<string, unknown>} */ { name, username, userid }) => textOf(name) || textOf(username) || textOf(userid) || 'there'

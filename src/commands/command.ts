@@ -5,6 +5,10 @@ export interface CommandOptions {
   readonly config: string
   /** `--check`: only say whether something would change. */
   readonly check: boolean
+  /** `--everyone`: all sessions of all users. */
+  readonly everyone: boolean
+  /** `--json`: print for programs. */
+  readonly json: boolean
   readonly rest: readonly string[]
 }
 

@@ -4,11 +4,13 @@ import type { Command } from './command.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
+import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
 export const commands = {
   start,
   check,
+  sessions,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
   reference

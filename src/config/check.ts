@@ -18,7 +18,7 @@ interface Checked {
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkUpstreams, checkPaths, checkShapes, checkLimits]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkShapes, checkLimits]) {
     try {
       rule(config, report)
     } catch (error) {
@@ -27,12 +27,27 @@ export function checkConfig (config: Checked, report: Report, unfit: boolean): v
   }
 }
 
+/** Whether sessions and counters live in Redis. */
+export function usesRedis ({ redis }: GatewayConfig): boolean {
+  return redis !== undefined && (redis.url !== '' || redis.sentinels.length > 0 || redis.cluster.length > 0)
+}
+
+function checkLogin ({ gateway: { redis, login } }: Checked, report: Report): void {
+  if (redis !== undefined && [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0].filter(Boolean).length > 1) report('gateway', ['redis'], 'url, sentinels and cluster exclude each other: name the one kind of Redis that there is')
+  login.sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login' || source.refresh === undefined) return
+    if (source.expires === undefined) report('gateway', ['login', 'sources', index, 'refresh'], 'needs `expires`: nobody could know when to renew the token')
+    if (source.token === undefined) report('gateway', ['login', 'sources', index, 'refresh'], 'needs `token`: there is none to renew')
+  })
+}
+
 const reservedHeaders = new Set(['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'authorization', 'expect', 'te', 'trailer', 'upgrade', 'accept', 'accept-encoding', 'x-request-id', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
 
-function checkInstall ({ gateway: { server, ops, session, redis, envelope, identity } }: Checked, report: Report): void {
-  const usesRedis = redis !== undefined && redis.url !== ''
+function checkInstall ({ gateway }: Checked, report: Report): void {
+  const { server, ops, session, redis, envelope, identity } = gateway
+  const shared = usesRedis(gateway)
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
-  if (usesRedis && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
+  if (shared && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
   if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')
   if (session.cookie.sameSite === 'none' && !session.cookie.secure) report('gateway', ['session', 'cookie', 'sameSite'], 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true')
   if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')
@@ -44,7 +59,7 @@ function checkInstall ({ gateway: { server, ops, session, redis, envelope, ident
     const written = URL.canParse(origin) ? new URL(origin).origin : undefined
     if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)
   })
-  if (usesRedis && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
+  if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
   for (const [key, name] of Object.entries(identity)) if (reservedHeaders.has(name)) report('gateway', ['identity', key], `"${name}" is not for this: the gateway or HTTP itself uses it`)
   if (new Set(Object.values(identity)).size < 3) report('gateway', ['identity'], 'id, username and roles need a header field each')
   server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
@@ -76,7 +91,7 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
   for (const name of known) if (!used.has(name)) report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
 }
 
-const reserved = ['login', 'logout', 'profile']
+const reserved = ['login', 'logout', 'profile', 'session']
 
 function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
   const taken = new Map<string, string>()
@@ -89,6 +104,7 @@ function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, route
   take('POST', endpoints.login.path, 'endpoints.login', ['endpoints', 'login', 'path'])
   for (const method of ['GET', 'POST']) take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
   take('GET', endpoints.profile.path, 'endpoints.profile', ['endpoints', 'profile', 'path'])
+  for (const [method, below] of [['GET', ''], ['POST', '/extend'], ['GET', '/list'], ['POST', '/close']] as const) take(method, endpoints.session.path + below, 'endpoints.session', ['endpoints', 'session', 'path'])
   for (const [name, { path }] of Object.entries(endpoints)) {
     if (path.endsWith('*')) report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
     if (hasDots(path)) report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
@@ -120,7 +136,7 @@ const hasDots = (path: string) => path.split('/').slice(1).some(part => part ===
 
 /** What an alias may stand for: the path of each route and endpoint, with the methods there. */
 function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
-  const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']]])
+  const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']], [endpoints.session.path, ['GET']]])
   for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
   return targets
 }

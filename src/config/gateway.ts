@@ -1,6 +1,6 @@
 /** Install config, `gateway.yaml`: what needs a restart to change. */
 import { Type, type Static, type TProperties } from 'typebox'
-import { dotted, duration, flag, header, list, listen, name, oneOf, origin, pairs, path, secret, text, whole } from './primitives.ts'
+import { dotted, duration, flag, header, hostPort, list, listen, name, oneOf, origin, pairs, path, secret, text, whole } from './primitives.ts'
 
 const section = <T extends TProperties>(properties: T, description: string) => Type.Object(properties, { description, additionalProperties: false, default: {} })
 const optional = <T extends TProperties>(properties: T, description: string) => Type.Optional(Type.Object(properties, { description, additionalProperties: false }))
@@ -33,7 +33,12 @@ const drain = section({
 }, 'How the process stops.')
 
 const redis = optional({
-  url: Type.String({ pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$', expected: 'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys', description: 'The Redis server; `rediss://` is TLS. Empty: the embedded store, for one process only.', examples: ['redis://redis:6379', '${REDIS_URL:-}'] }),
+  url: Type.String({ default: '', pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$', expected: 'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys', description: 'One Redis server; `rediss://` is TLS. With `sentinels` or `cluster` it stays empty. All empty: the embedded store, for one process only.', examples: ['redis://redis:6379', '${REDIS_URL:-}'] }),
+  sentinels: list(hostPort({ description: 'HOST:PORT.' }), { default: [], description: 'Sentinels that know where the primary is; it is followed when it moves.', examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']] }),
+  primary: text({ default: 'mymaster', description: 'What the Sentinels call the primary.' }),
+  sentinelPassword: Type.Optional(secret({ description: 'The Sentinels’ own password.' })),
+  cluster: list(hostPort({ description: 'HOST:PORT.' }), { default: [], description: 'Some nodes of a Redis Cluster; the others are found through them.', examples: [['redis-1:6379', 'redis-2:6379']] }),
+  tls: flag({ default: false, description: 'TLS with Sentinels or a Cluster; a single server says `rediss://`.' }),
   username: Type.Optional(text({ description: 'The ACL user.' })),
   password: Type.Optional(secret({ description: 'The password.', examples: ['file:/run/secrets/redis-password'] })),
   ca: Type.Optional(text({ description: 'A PEM file with the authority of a `rediss://` server, where the system does not know it.' })),
@@ -43,13 +48,19 @@ const redis = optional({
 }, 'Where sessions and counters live. Without it they live in this process, which suits one process and development.')
 
 const session = section({
-  secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie: the newest signs, all verify. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
+  secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie and seal the data in Redis: the newest signs and seals, all verify and open. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
   idle: duration({ default: '30m', description: 'A session ends when it was not used for so long.' }),
   absolute: duration({ default: '8h', description: 'A session ends so long after sign-in, used or not.' }),
   remembered: section({
     idle: Type.Optional(duration({ description: 'As `session.idle`, for sign-ins that asked to be remembered; the same without it.' })),
     absolute: Type.Optional(duration({ description: 'As `session.absolute`, likewise; the cookie lives as long.' }))
   }, 'Life-times of sessions whose sign-in asked to be remembered (`autoLogin`): their cookie outlives the browser.'),
+  perUser: section({
+    max: whole({ minimum: 1, maximum: 1000, default: 5, description: 'Sessions that a user may have at once.' }),
+    over: oneOf(['evict-oldest', 'refuse'], { default: 'evict-oldest', description: 'What one more sign-in does: end the oldest session, or be refused.' })
+  }, 'How many sessions a user may have.'),
+  staleness: duration({ default: '2s', description: 'The longest that the end of a session can go unnoticed by another replica, when the channel that tells of it is dead without a sign. While it works, replicas know within milliseconds.' }),
+  headers: flag({ default: true, description: 'Whether each signed-in answer tells the seconds left in `X-Session-Idle-In` and `X-Session-Absolute-In`.' }),
   cookie: section({
     name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', default: 'console_sid', expected: 'letters, digits, _ and -', description: 'The cookie’s name; with `secure` it gets the prefix `__Host-`.' }),
     secure: flag({ default: true, description: 'Whether the cookie needs https. `false` is for development on loopback.' }),
@@ -67,6 +78,11 @@ const answerTest = (meta: { default: object, description: string }) => Type.Obje
   path: Type.Optional(dotted({ description: 'A member of the JSON answer.', examples: ['code'] })),
   in: Type.Optional(list(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), { description: 'Values of that member that fit. Without it, the member has to be there and be neither null nor false.', minItems: 1 }))
 }, { additionalProperties: false, minProperties: 1, ...meta })
+
+const expiry = Type.Object({
+  path: dotted({ description: 'Where the answer says when the token ends.', examples: ['data.expiresIn'] }),
+  as: oneOf(['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'], { default: 'seconds', description: 'What it says: a time from now, a time since 1970, or a date in text.' })
+}, { additionalProperties: false, description: 'When the token ends.' })
 
 const upstreamLogin = Type.Object({
   kind: Type.Literal('upstream-login', { description: 'A back-end’s own sign-in.' }),
@@ -87,6 +103,16 @@ const upstreamLogin = Type.Object({
     profile: Type.Optional(dotted({ description: 'An object with more about the user, kept for the profile.' }))
   }, { additionalProperties: false, description: 'Where the answer says who signed in.' }),
   token: Type.Optional(dotted({ description: 'Where the answer holds the back-end’s token. It stays in the session; the browser never sees it.', examples: ['data.token'] })),
+  expires: Type.Optional(expiry),
+  refresh: Type.Optional(Type.Object({
+    path: path({ description: 'Where the back-end renews tokens.' }),
+    method: oneOf(['POST', 'PUT', 'GET'], { default: 'POST', description: 'With this method.' }),
+    body: pairs(Type.Unknown(), { default: {}, description: 'The body: `{token}` and `{refreshToken}` stand for what the session holds. The token also goes along as the upstream’s `credential` says.' }),
+    before: duration({ default: '60s', description: 'How long before its end a token is renewed.' }),
+    token: dotted({ description: 'Where the answer holds the new token.', examples: ['data.token'] }),
+    expires: Type.Optional(expiry)
+  }, { additionalProperties: false, description: 'How the back-end’s token is renewed before it ends. Needs `expires`. A refusal ends the session.' })),
+  refreshToken: Type.Optional(dotted({ description: 'Where the answers to sign-in and renewal hold a refresh token.' })),
   cookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the answer that stay in the session and go to upstreams with `credential: cookies`.' }),
   timeout: duration({ default: '10s', description: 'How long the back-end may take.' }),
   logout: Type.Optional(Type.Object({

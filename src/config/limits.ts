@@ -6,7 +6,7 @@ const limit = Type.Object({
   by: oneOf(['address', 'account', 'user'], { description: 'Whom it counts: `address`, callers who are not signed in (an IPv6 /64 counts as one); `user`, callers who are; `account`, the user name that a sign-in tries.' }),
   max: whole({ minimum: 1, maximum: 1_000_000_000, description: 'How many are allowed.' }),
   window: duration({ description: 'In this time, counted from the first.' }),
-  routes: list(name({ description: 'A route, or one of login, logout, profile.' }), { default: [], description: 'Where it holds; everywhere under the public paths without it.' }),
+  routes: list(name({ description: 'A route, or one of login, logout, profile, session.' }), { default: [], description: 'Where it holds; everywhere under the public paths without it.' }),
   refusedOnly: flag({ default: false, description: 'For sign-in: count only attempts that are refused. Each is counted before the password is looked at, and given back when it was right.' })
 }, { additionalProperties: false, description: 'A limit.' })
 

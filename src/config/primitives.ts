@@ -25,6 +25,7 @@ export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
 export const flag = (meta: Meta) => Type.Boolean(meta)
 export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
 export const listen = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$', expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080', ...meta })
+export const hostPort = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$', expected: 'HOST:PORT', ...meta })
 export const url = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$', expected: 'an http:// or https:// address without user, query or fragment', ...meta })
 export const origin = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@*]+$', expected: 'an origin such as https://console.example.com (no path, no wildcard)', ...meta })
 export const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"

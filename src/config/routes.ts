@@ -32,6 +32,7 @@ const route = closed({
   path: path({ description: 'The public path; `/*` at its end takes everything below.', examples: ['/api/notices', '/api/orders/*'] }),
   methods: list(oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), { default: ['GET'], minItems: 1, uniqueItems: true, description: 'The methods; GET brings HEAD.' }),
   access,
+  touch: Type.Optional(oneOf(['always', 'never'], { description: 'Whether a call keeps the session from going idle. `never` suits what a page polls by itself. Without it: never for a route named `notices`, always for others.' })),
   ...proxied,
   maxBody: Type.Optional(size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })),
   passAuthorization: flag({ default: false, description: 'Whether the client’s own `Authorization` goes to the upstream.' }),
@@ -47,7 +48,8 @@ const endpoints = closed({
     path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
     from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
     upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape
-  }, { default: {}, description: 'The current user.' })
+  }, { default: {}, description: 'The current user.' }),
+  session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })
 }, { default: {}, description: 'The paths that the gateway answers itself.' })
 
 const step = {

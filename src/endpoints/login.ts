@@ -43,7 +43,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     }
     const { source, verdict: { identity, credential } } = vouched
     const former = liveSession(request)
-    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, ...(credential && { credential }) })
+    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, address, agent: (request.headers['user-agent'] ?? '').slice(0, 256), ...(credential && { credential }) })
     await attempt.giveBack()
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)

@@ -11,7 +11,7 @@ import { CollectedBody, type Exchange } from '../proxy/answer.ts'
 import { answerFields, requestFields } from '../proxy/headers.ts'
 import { createRewrite } from '../proxy/path.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
-import type { Session } from '../session/session.ts'
+import type { Session } from '../session/record.ts'
 
 export interface ProxiedRoute {
   readonly name: string
@@ -23,6 +23,8 @@ export interface ProxiedRoute {
   /** At the upstream, without its base. */
   readonly upstreamPath: string
   readonly timeoutMs: number
+  /** Whether a call keeps the session from going idle. */
+  readonly touch: boolean
   readonly maxBody: number
   readonly shape?: (body: unknown, session: Session | undefined) => unknown
   readonly passAuthorization: boolean
@@ -77,7 +79,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     retryMethods: [],
     cacheURLs: 1000,
     internalRewriteLocationHeader: false,
-    config: { route: route.name, access: route.access, maxBody: route.maxBody },
+    config: { route: route.name, access: route.access, maxBody: route.maxBody, touch: route.touch },
     replyOptions,
     handler: (request, reply) => {
       begin(request, reply)

@@ -1,7 +1,8 @@
 /** What the gateway puts on Fastify's requests and routes. */
-import type { Live } from './session.ts'
+import type { Carried } from './session.ts'
 import type { Exchange } from '../proxy/answer.ts'
-import type { EndReason, NewSession } from '../session/session.ts'
+import type { EndReason } from '../session/record.ts'
+import type { NewSession } from '../session/session.ts'
 import type { RouteConfig } from '../config/routes.ts'
 
 export type Access = RouteConfig['access']
@@ -12,6 +13,8 @@ declare module 'fastify' {
     route?: string
     access?: Access
     maxBody?: number
+    /** Whether a call keeps the session from going idle; true without it. */
+    touch?: boolean
   }
   interface FastifyRequest {
     /** What a proxied request and its upstream tell each other. */
@@ -20,7 +23,7 @@ declare module 'fastify' {
     actor: string | undefined
   }
   interface Session {
-    live?: Live
+    carried?: Carried
     ended?: EndReason
     opening?: NewSession
   }

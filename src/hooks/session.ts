@@ -1,17 +1,18 @@
 /** Cookie ↔ session on the request: @fastify/session carries the cookie, our engine keeps the session. */
-import { Signer } from '@fastify/cookie'
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import { GatewayError } from '../errors.ts'
-import type { NewSession, Session, Sessions } from '../session/session.ts'
+import type { Session } from '../session/record.ts'
+import type { Live, NewSession, Sessions } from '../session/session.ts'
 import './context.ts'
+import { rememberingSigner } from './signer.ts'
 
 /** What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is ever "modified". */
-export class Live {
-  readonly session: Session
-  constructor (session: Session) { this.session = session }
-  toJSON (): string { return this.session.id }
+export class Carried {
+  readonly live: Live
+  constructor (live: Live) { this.live = live }
+  toJSON (): string { return this.live.session.id }
 }
 
 type CookieConfig = GatewayConfig['session']['cookie']
@@ -54,18 +55,30 @@ export async function addSessions (scope: FastifyInstance, { sessions, cookie, s
   })
 }
 
+type Request = Omit<FastifyRequest, 'session'> & { session: FastifyRequest['session'] | null | undefined }
+
+/** The live session of a request as the store has it, or undefined. */
+export function liveOf (request: FastifyRequest): Live | undefined {
+  return (request as Request).session?.carried?.live
+}
+
 /** The live session of a request, or undefined. */
 export function liveSession (request: FastifyRequest): Session | undefined {
-  return (request.session as FastifyRequest['session'] | null | undefined)?.live?.session
+  return liveOf(request)?.session
+}
+
+/** Puts what changed of a live session onto the request. */
+export function carry (request: FastifyRequest, live: Live): void {
+  request.session.carried = new Carried(live)
 }
 
 /**
  * Opens a session under a new id; the browser's former one is closed.
- * @throws StoreUnavailable
+ * @throws StoreUnavailable; GatewayError `login.too-many`
  */
 export async function openSession (request: FastifyRequest, cookie: SessionCookie, sessions: Sessions, opening: NewSession): Promise<Session> {
   try {
-    if (request.session.live !== undefined) await sessions.close(request.session.sessionId, 'replaced')
+    if (liveOf(request) !== undefined) await sessions.close(request.session.sessionId, 'replaced')
     if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
     request.session.opening = opening
     await request.session.save()
@@ -76,10 +89,10 @@ export async function openSession (request: FastifyRequest, cookie: SessionCooki
   }
   // Seen as the browser's own, or the plugin would clear the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
-  const { live } = request.session
-  if (live === undefined) throw new GatewayError('gateway.fault')
-  if (opening.remembered) request.session.cookie.expires = new Date(live.session.absoluteEnd)
-  return live.session
+  const session = liveSession(request)
+  if (session === undefined) throw new GatewayError('gateway.fault')
+  if (opening.remembered) request.session.cookie.expires = new Date(session.absoluteEnd)
+  return session
 }
 
 /**
@@ -87,28 +100,22 @@ export async function openSession (request: FastifyRequest, cookie: SessionCooki
  * @throws StoreUnavailable; the cookie is kept then, since the session may live on
  */
 export async function closeSession (request: FastifyRequest, reply: FastifyReply, cookie: SessionCookie): Promise<Session | undefined> {
-  const live = liveSession(request)
-  if (request.cookies[cookie.name] !== undefined && live !== undefined) await request.session.destroy()
+  const session = liveSession(request)
+  if (session !== undefined) await request.session.destroy()
   else request.session = null as never
-  // Set again, not only dropped: the plugin leaves the browser's cookie where it is.
+  clearSessionCookie(reply, cookie)
+  return session
+}
+
+/** The plugin leaves the browser's cookie where it is. */
+export function clearSessionCookie (reply: FastifyReply, cookie: SessionCookie): void {
   reply.clearCookie(cookie.name, cookie.options as never)
-  return live
 }
 
 /** What a request without a live session is told. */
 export function sessionError (request: FastifyRequest): GatewayError {
-  const ended = (request.session as FastifyRequest['session'] | null | undefined)?.ended
+  const ended = (request as Request).session?.ended
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
-}
-
-/** Lets pass whom the route's `access` names. */
-export function guard (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-  const access = request.routeOptions.config.access ?? 'session'
-  if (access === 'public') return done()
-  const session = liveSession(request)
-  if (session === undefined) return done(sessionError(request))
-  if (access !== 'session' && !session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
-  done()
 }
 
 /** Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie that another tab has just been given. */
@@ -116,51 +123,22 @@ function storeFor (sessions: Sessions): PluginStore {
   return {
     get (secretId, done) {
       sessions.resolve(secretId).then(
-        found => done(null, ('live' in found ? { live: new Live(found.live) } : found) as never),
+        found => done(null, ('live' in found ? { carried: new Carried(found.live) } : found) as never),
         (error: Error) => done(error)
       )
     },
     set (secretId, data, done) {
       const { opening } = data
       if (opening === undefined) return done()
-      sessions.open(secretId, opening).then(session => {
+      sessions.open(secretId, opening).then(live => {
         delete data.opening
         delete data.ended
-        data.live = new Live(session)
+        data.carried = new Carried(live)
         done()
       }, (error: Error) => done(error))
     },
     destroy (secretId, done) {
       sessions.close(secretId, 'revoked').then(() => done(), (error: Error) => done(error))
-    }
-  }
-}
-
-const remembered = 10_000
-
-/**
- * The cookie's signature, computed once for each cookie instead of twice for each request. A signature of an older
- * secret is given back as it came: the plugin clears cookies whose signature it would make differently.
- */
-function rememberingSigner (secrets: readonly string[]) {
-  const signer = new Signer([...secrets])
-  type Unsigned = ReturnType<Signer['unsign']>
-  const verified = new Map<string, Unsigned>()
-  const signatures = new Map<string, string>()
-  return {
-    sign: (value: string) => signatures.get(value) ?? signer.sign(value),
-    unsign: (signed: string): Unsigned => {
-      const known = verified.get(signed)
-      if (known !== undefined) return known
-      const found = signer.unsign(signed)
-      if (!found.valid) return found
-      if (verified.size >= remembered) {
-        verified.clear()
-        signatures.clear()
-      }
-      verified.set(signed, found)
-      signatures.set(found.value, signed)
-      return found
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
-import type { Redis, Result } from 'ioredis'
+import type { Cluster, Redis, Result } from 'ioredis'
 
 export interface Count {
   readonly current: number
@@ -68,12 +68,13 @@ if current > 0 then return redis.call('DECR', KEYS[1]) end
 return 0`
 
 /** Shared by all replicas. Rejects when Redis cannot answer. */
-export function createRedisCounters (redis: Redis, prefix: string): Counters {
+export function createRedisCounters (redis: Redis | Cluster, prefix: string): Counters {
   redis.defineCommand('counterHit', { numberOfKeys: 1, lua: hitScript })
   redis.defineCommand('counterGiveBack', { numberOfKeys: 1, lua: giveBackScript })
   return {
     async hit (key, windowMs) {
-      const [current, ttl] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
+      const [current, ttl]: unknown[] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
+      if (typeof current !== 'number' || typeof ttl !== 'number') throw new Error('Redis gave an answer that makes no sense')
       return { current, ttl }
     },
     async giveBack (key) {

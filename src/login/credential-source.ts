@@ -1,5 +1,5 @@
 /** What may vouch for an administrator: password in, identity out. */
-import type { Credential, Identity, Session } from '../session/session.ts'
+import type { Credential, Identity, Session } from '../session/record.ts'
 
 export interface Attempt {
   readonly username: string
@@ -22,6 +22,13 @@ export interface CredentialSource {
    * @throws GatewayError when it cannot tell; that is never a refusal
    */
   verify (attempt: Attempt): Promise<Verdict>
+  /** How long before its end a credential is renewed; nothing is without it. */
+  readonly renewBeforeMs?: number
+  /**
+   * A new credential for a session's old one, or undefined where the source refuses.
+   * @throws GatewayError when it cannot tell
+   */
+  renew? (session: Session): Promise<Credential | undefined>
   /** Ends the session at its source too. May fail; ours is over by then. */
   signOut? (session: Session): Promise<void>
 }

@@ -1,7 +1,7 @@
 /** Credential source: a back-end's own sign-in, told by config how to ask and how to read the answer. */
 import type { AnswerTest, UpstreamLoginConfig } from '../config/gateway.ts'
 import { GatewayError } from '../errors.ts'
-import type { Credential, Identity, Session } from '../session/session.ts'
+import type { Credential, Identity, Session } from '../session/record.ts'
 import type { Attempt, CredentialSource } from './credential-source.ts'
 
 /** The way to the back-end, handed in: login and proxy do not know each other. */
@@ -48,13 +48,51 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
   const credentialOf = (answer: unknown, headers: Record<string, string | string[] | undefined>): Credential => {
     const token = text(at(answer, config.token))
     const cookies = [headers['set-cookie'] ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '').filter(pair => config.cookies.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
-    if (config.token !== undefined && token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer has no "${config.token}"`) })
     if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value))) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
-    return { ...(token !== undefined && { token }), ...(cookies.length > 0 && { cookies: cookies.join('; ') }) }
+    const refreshToken = text(at(answer, config.refreshToken))
+    const expiresAt = config.expires === undefined ? undefined : endOf(at(answer, config.expires.path), config.expires.as)
+    return { ...(token !== undefined && { token }), ...(refreshToken !== undefined && { refreshToken }), ...(expiresAt !== undefined && { expiresAt }), ...(cookies.length > 0 && { cookies: cookies.join('; ') }) }
+  }
+
+  /** The old credential as this upstream wants it. */
+  const credentialHeaders = ({ credential }: Session): Record<string, string> => {
+    const { token, cookies } = credential ?? {}
+    const style = credentialStyle === 'none' ? (token === undefined ? 'cookies' : 'bearer') : credentialStyle
+    return {
+      ...(style === 'bearer' && token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(style.startsWith('header:') && token !== undefined && { [style.slice(7)]: token }),
+      ...(cookies !== undefined && { cookie: cookies })
+    }
+  }
+
+  /** A new credential, or undefined where the back-end refuses. */
+  const renew = async (session: Session): Promise<Credential | undefined> => {
+    const { refresh } = config
+    const old = session.credential
+    if (refresh === undefined || old === undefined) return undefined
+    const { status, headers, body } = await send({
+      method: refresh.method,
+      path: refresh.path,
+      headers: { accept: 'application/json', ...(refresh.method !== 'GET' && { 'content-type': 'application/json' }), ...credentialHeaders(session) },
+      ...(refresh.method !== 'GET' && { body: JSON.stringify(fill(refresh.body, { token: old.token ?? '', refreshToken: old.refreshToken ?? '' })) }),
+      timeoutMs: config.timeout,
+      maxBytes: maxAnswerBytes
+    })
+    const answer = parseJson(body)
+    if (fits(config.refused, status, answer)) return undefined
+    const token = status >= 200 && status < 300 ? text(at(answer, refresh.token)) : undefined
+    if (token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the renewal answer (status ${status}) has no "${refresh.token}"`) })
+    const expires = refresh.expires ?? config.expires
+    const expiresAt = expires === undefined ? undefined : endOf(at(answer, expires.path), expires.as)
+    const refreshToken = text(at(answer, config.refreshToken)) ?? old.refreshToken
+    const cookies = credentialOf({}, headers).cookies ?? old.cookies
+    if (/[^\x20-\x7e]/.test(token)) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
+    return { token, ...(refreshToken !== undefined && { refreshToken }), ...(expiresAt !== undefined && { expiresAt }), ...(cookies !== undefined && { cookies }) }
   }
 
   return {
     name: `upstream-login:${config.upstream}`,
+    ...(config.refresh !== undefined && { renewBeforeMs: config.refresh.before, renew }),
 
     async verify (attempt) {
       const { status, headers, body } = await send({
@@ -74,38 +112,40 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
       const answer = parseJson(body)
       if (fits(config.refused, status, answer)) return { vouched: false }
       if (!fits(config.success, status, answer)) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer (status ${status}) is neither a success nor a refusal`) })
-      return { vouched: true, identity: identityOf(answer, attempt.username), credential: credentialOf(answer, headers) }
+      const credential = credentialOf(answer, headers)
+      if (config.token !== undefined && credential.token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer has no "${config.token}"`) })
+      return { vouched: true, identity: identityOf(answer, attempt.username), credential }
     },
 
-    async signOut ({ credential }: Session) {
-      if (config.logout === undefined || credential === undefined) return
-      const style = credentialStyle === 'none' ? (credential.token === undefined ? 'cookies' : 'bearer') : credentialStyle
-      const { status } = await send({
-        method: config.logout.method,
-        path: config.logout.path,
-        headers: {
-          accept: 'application/json',
-          ...(style === 'bearer' && credential.token !== undefined && { authorization: `Bearer ${credential.token}` }),
-          ...(style.startsWith('header:') && credential.token !== undefined && { [style.slice(7)]: credential.token }),
-          ...(credential.cookies !== undefined && { cookie: credential.cookies })
-        },
-        timeoutMs: Math.min(config.timeout, 5000),
-        maxBytes: maxAnswerBytes
-      })
+    async signOut (session: Session) {
+      if (config.logout === undefined || session.credential === undefined) return
+      const { status } = await send({ method: config.logout.method, path: config.logout.path, headers: { accept: 'application/json', ...credentialHeaders(session) }, timeoutMs: Math.min(config.timeout, 5000), maxBytes: maxAnswerBytes })
       if (status >= 400) throw new GatewayError('upstream.error', { cause: new Error(`the sign-out was answered with status ${status}`) })
     }
   }
 }
 
+/** Puts values into the `{name}`s of a template, at any depth. */
+function fill (template: unknown, values: Readonly<Record<string, string>>): unknown {
+  // A function as replacement: "$&" in a password is no pattern.
+  if (typeof template === 'string') return template.replace(/\{(\w+)\}/g, (whole, name: string) => Object.hasOwn(values, name) ? values[name] ?? '' : whole)
+  if (Array.isArray(template)) return template.map(each => fill(each, values))
+  if (typeof template === 'object' && template !== null) return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, fill(value, values)]))
+  return template
+}
+
+type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
+
+/** When a token ends; an answer that does not say so, or says nonsense, is taken as not saying. */
+function endOf (said: unknown, kind: ExpiryKind): number | undefined {
+  const written = kind === 'date' ? Date.parse(String(said)) : Number(said ?? NaN)
+  const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
+  const end = kind === 'date' ? written : kind.startsWith('epoch') ? written * factor : Date.now() + written * factor
+  return Number.isFinite(end) ? end : undefined
+}
+
 function writeBody (config: UpstreamLoginConfig, { username, password, extra }: Attempt): string {
-  const fill = (template: unknown): unknown => {
-    // A function as replacement: "$&" in a password is no pattern.
-    if (typeof template === 'string') return template.replace(/\{(username|password)\}/g, (_, name) => name === 'username' ? username : password)
-    if (Array.isArray(template)) return template.map(fill)
-    if (typeof template === 'object' && template !== null) return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, fill(value)]))
-    return template
-  }
-  const body = { ...(config.passExtra ? extra : {}), ...fill(config.body) as Record<string, unknown> }
+  const body = { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) as Record<string, unknown> }
   if (config.format === 'json') return JSON.stringify(body)
   return new URLSearchParams(Object.entries(body).map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value) ?? ''])).toString()
 }

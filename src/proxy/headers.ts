@@ -1,7 +1,7 @@
 /** Which header fields cross the gateway, in each direction. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/gateway.ts'
-import type { Session } from '../session/session.ts'
+import type { Session } from '../session/record.ts'
 
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
 const connectionBound = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings'])

@@ -1,6 +1,5 @@
 /** The embedded session store: one process, gone with it. */
-import type { SessionStore } from './session.ts'
-import { epitaphMark } from './session.ts'
+import { epitaphMark, type Follower, type SessionStore } from './store.ts'
 
 interface Entry { record: string, endsAt: number }
 
@@ -8,12 +7,23 @@ const sweepEveryMs = 60_000
 
 export function createMemoryStore (now: () => number = Date.now): SessionStore {
   const entries = new Map<string, Entry>()
+  const notes = new Map<string, Map<string, number>>()
+  const locks = new Map<string, { owner: string, endsAt: number }>()
+  let epoch = 0
+  let follower: Follower | undefined
   const sweep = setInterval(() => {
     const time = now()
     for (const [key, { endsAt }] of entries) if (endsAt <= time) entries.delete(key)
+    for (const [user, keys] of notes) {
+      for (const [key, until] of keys) if (until <= time) keys.delete(key)
+      if (keys.size === 0) notes.delete(user)
+    }
   }, sweepEveryMs)
+  // In one process news is as good as its word: nothing can get lost on the way.
+  const alive = setInterval(() => follower?.onAlive(now()), 250)
   sweep.unref()
-  const alive = (key: string) => {
+  alive.unref()
+  const entryOf = (key: string) => {
     const entry = entries.get(key)
     if (entry !== undefined && entry.endsAt > now()) return entry
     entries.delete(key)
@@ -22,26 +32,66 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
 
   return {
     async create (key, record, ttlMs) {
-      if (alive(key) !== undefined) throw new Error('a session with this id is there already')
+      if (entryOf(key) !== undefined) throw new Error('a session with this id is there already')
       entries.set(key, { record, endsAt: now() + ttlMs })
+      follower?.onChanged(key)
     },
     async read (key) {
-      const entry = alive(key)
+      const entry = entryOf(key)
       return entry && { record: entry.record, ttlMs: entry.endsAt - now() }
     },
     async touch (key, ttlMs) {
-      const entry = alive(key)
+      const entry = entryOf(key)
       if (entry !== undefined) entry.endsAt = now() + ttlMs
+      follower?.onChanged(key)
+    },
+    async replace (key, from, to) {
+      const entry = entryOf(key)
+      if (entry?.record !== from) return false
+      entry.record = to
+      follower?.onChanged(key)
+      return true
     },
     async end (key, epitaph, ttlMs) {
-      const entry = alive(key)
+      const entry = entryOf(key)
       if (entry === undefined || entry.record.startsWith(epitaphMark)) return false
       entries.set(key, { record: epitaph, endsAt: now() + ttlMs })
+      follower?.onChanged(key)
       return true
+    },
+    async note (user, key, until) {
+      const keys = notes.get(user) ?? new Map<string, number>()
+      notes.set(user, keys.set(key, until))
+    },
+    async keysOf (user) {
+      return [...notes.get(user) ?? []].flatMap(([key, until]) => until > now() ? [key] : [])
+    },
+    async forget (user, keys) {
+      for (const key of keys) notes.get(user)?.delete(key)
+    },
+    async epoch () { return epoch },
+    async raiseEpoch () {
+      epoch++
+      follower?.onEpoch()
+      return epoch
+    },
+    async lock (name, owner, ttlMs) {
+      const held = locks.get(name)
+      if (held !== undefined && held.endsAt > now()) return false
+      locks.set(name, { owner, endsAt: now() + ttlMs })
+      return true
+    },
+    async unlock (name, owner) {
+      if (locks.get(name)?.owner === owner) locks.delete(name)
+    },
+    follow (given) {
+      follower = given
+      given.onUp()
     },
     async ping () { return true },
     async close () {
       clearInterval(sweep)
+      clearInterval(alive)
       entries.clear()
     }
   }

@@ -1,71 +1,134 @@
-/** Sessions in Redis: one string a session, its time to live the idle clock. */
-import type { Redis, Result } from 'ioredis'
-import { epitaphMark, StoreUnavailable, type SessionStore } from './session.ts'
+/** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
+import type { Cluster, Redis, Result } from 'ioredis'
+import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
     sessionRead (key: string): Result<[string, number] | null, Context>
+    sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
+    sessionReplace (key: string, from: string, to: string): Result<number, Context>
+    sessionNote (key: string, until: number, member: string, now: number): Result<number, Context>
+    sessionUnlock (key: string, owner: string): Result<number, Context>
   }
 }
 
-// One round trip and one answer, so that value and time left belong together.
-const readScript = `
+const scripts = {
+  // One answer, so that value and time left belong together.
+  sessionRead: `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
-return { value, redis.call('PTTL', KEYS[1]) }`
-
-const endScript = `
+return { value, redis.call('PTTL', KEYS[1]) }`,
+  // A Redis that is full takes no epitaph, but lets go: the end counts more than its reason.
+  sessionEnd: `
 local value = redis.call('GET', KEYS[1])
 if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`
+if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
+return 1`,
+  sessionReplace: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+return 1`,
+  // The notes of a user live as long as the latest of the sessions they are about.
+  sessionNote: `
+redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+redis.call('PEXPIREAT', KEYS[1], last[2])
+return 1`,
+  sessionUnlock: `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`
+}
 
 interface Options {
-  readonly redis: Redis
+  readonly redis: Redis | Cluster
   /** What every key begins with. */
   readonly prefix: string
+  /** Brings the news of changes; see redis-feed.ts. */
+  readonly follow: (follower: Follower, names: { readonly tracked: string, readonly session: string, readonly epoch: string }) => void
+  readonly now?: () => number
 }
 
 /** The store does not own the client: whoever made it closes it. */
-export function createRedisStore ({ redis, prefix }: Options): SessionStore {
-  redis.defineCommand('sessionRead', { numberOfKeys: 1, lua: readScript, readOnly: true })
-  redis.defineCommand('sessionEnd', { numberOfKeys: 1, lua: endScript })
-  const keyOf = (key: string) => `${prefix}session:${key}`
-  const answer = async <T>(command: Promise<T>): Promise<T> => {
-    try {
-      return await command
-    } catch (error) {
-      throw new StoreUnavailable(error)
-    }
-  }
+export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Options): SessionStore {
+  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
+  // One beginning for all that has to be told when it changes.
+  const tracked = `${prefix}session`
+  const session = `${tracked}:`
+  const epochKey = `${tracked}-epoch`
+  const notesOf = (user: string) => `${prefix}user:${user}`
+  const lockKey = (name: string) => `${prefix}lock:${name}`
 
   return {
     async create (key, record, ttlMs) {
-      const written = await answer(redis.set(keyOf(key), record, 'PX', ttlMs, 'NX'))
+      const written = await answer(redis.set(session + key, record, 'PX', ttlMs, 'NX'))
       if (written !== 'OK') throw new Error('a session with this id is there already')
     },
     async read (key) {
       let found: [string, number] | null
       try {
-        found = await redis.sessionRead(keyOf(key))
+        found = await redis.sessionRead(session + key)
       } catch (error) {
         // A key of another type is surely no session of ours.
         if (error instanceof Error && error.message.includes('WRONGTYPE')) return undefined
         throw new StoreUnavailable(error)
       }
+      if (found !== null && (!Array.isArray(found) || typeof found[0] !== 'string' || typeof found[1] !== 'number')) throw nonsense()
       // Without a time to live it is not ours either: we never write such.
       return found === null || found[1] < 0 ? undefined : { record: found[0], ttlMs: found[1] }
     },
     async touch (key, ttlMs) {
-      await answer(redis.pexpire(keyOf(key), ttlMs))
+      await answer(redis.pexpire(session + key, Math.ceil(ttlMs)))
+    },
+    async replace (key, from, to) {
+      return await answer(redis.sessionReplace(session + key, from, to)) === 1
     },
     async end (key, epitaph, ttlMs) {
-      return await answer(redis.sessionEnd(keyOf(key), epitaph, ttlMs, epitaphMark)) === 1
+      return await answer(redis.sessionEnd(session + key, epitaph, ttlMs, epitaphMark)) === 1
+    },
+    async note (user, key, until) {
+      await answer(redis.sessionNote(notesOf(user), until, key, now()))
+    },
+    async keysOf (user) {
+      const keys: unknown = await answer(redis.zrangebyscore(notesOf(user), now(), '+inf'))
+      if (!Array.isArray(keys)) throw nonsense()
+      return keys as string[]
+    },
+    async forget (user, keys) {
+      if (keys.length > 0) await answer(redis.zrem(notesOf(user), ...keys))
+    },
+    async epoch () {
+      const found = Number(await answer(redis.get(epochKey)) ?? 0)
+      // No session could be told from one that was ended.
+      if (!Number.isSafeInteger(found)) throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
+      return found
+    },
+    async raiseEpoch () {
+      return await answer(redis.incr(epochKey))
+    },
+    async lock (name, owner, ttlMs) {
+      return await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX')) === 'OK'
+    },
+    async unlock (name, owner) {
+      await answer(redis.sessionUnlock(lockKey(name), owner))
+    },
+    follow (follower) {
+      follow(follower, { tracked, session, epoch: epochKey })
     },
     async ping () {
       return await redis.ping().then(() => true, () => false)
     },
     async close () {}
+  }
+}
+
+/** A connection whose answers are out of step says things that no command of ours is answered with. */
+const nonsense = () => new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
+
+async function answer<T> (command: Promise<T>): Promise<T> {
+  try {
+    return await command
+  } catch (error) {
+    throw new StoreUnavailable(error)
   }
 }

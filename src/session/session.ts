@@ -1,72 +1,21 @@
-/** Sessions: who is signed in, since when, until when. Opens, resolves and closes them over a store. */
-import { createHash, randomBytes } from 'node:crypto'
+/** Sessions: who is signed in, since when, until when. Opens, resolves, lists and closes them over a store. */
 import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
+import type { Listed } from './describe.ts'
+import { type Credential, type EndReason, keyOf, parseRecord, publicId, type Session, writeRecord } from './record.ts'
+import { createRemembered } from './remembered.ts'
+import type { Seal } from './seal.ts'
+import { epitaphMark, type Found, type SessionStore } from './store.ts'
 
-export interface Identity {
-  readonly id: string
-  readonly username: string
-  /** For people. */
-  readonly name: string
-  readonly roles: readonly string[]
-  /** What else the credential source knows; feeds the profile. */
-  readonly profile: Readonly<Record<string, unknown>>
+export interface Live {
+  readonly session: Session
+  /** The store's name for it. */
+  readonly key: string
+  /** When it ends unless it is used. */
+  readonly idleEnd: number
 }
 
-/** What a back-end gave at its own sign-in. Never leaves the gateway but to upstreams that ask for it. */
-export interface Credential {
-  readonly token?: string
-  /** A `Cookie` field's value. */
-  readonly cookies?: string
-}
-
-export interface Session {
-  /** Public: names the session in logs and lists; opens nothing. */
-  readonly id: string
-  readonly identity: Identity
-  /** The credential source that vouched. */
-  readonly source: string
-  readonly credential?: Credential
-  readonly remembered: boolean
-  /** Milliseconds since the epoch, as all times here. */
-  readonly createdAt: number
-  readonly absoluteEnd: number
-  readonly idleMs: Duration
-}
-
-/** Why a session is no longer one. */
-export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced'
-export type Resolved = { readonly live: Session } | { readonly ended: EndReason }
-
-/** Thrown by a store that cannot answer. It never means "no such session". */
-export class StoreUnavailable extends GatewayError {
-  constructor (cause: unknown) {
-    super('session.unavailable', { cause, retryAfter: 2 })
-  }
-}
-
-/**
- * Where records live. Every method throws {@link StoreUnavailable} when it cannot tell.
- * None but `create` brings a record into being, so that nothing that is late can revive a closed session.
- */
-export interface SessionStore {
-  /** Writes a record that is not there yet. */
-  create (key: string, record: string, ttlMs: number): Promise<void>
-  read (key: string): Promise<{ readonly record: string, readonly ttlMs: number } | undefined>
-  /** Sets the time left of a record that is there. */
-  touch (key: string, ttlMs: number): Promise<void>
-  /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
-  end (key: string, epitaph: string, ttlMs: number): Promise<boolean>
-  /** Whether the store answers now. */
-  ping (): Promise<boolean>
-  close (): Promise<void>
-}
-
-/** What a store keeps of an ended session: this mark, then the reason. Records are JSON and never begin so. */
-export const epitaphMark = '!'
-/** How long the reason of an end is remembered, so that a late request can be told. */
-const epitaphMs: Duration = 10 * 60_000
-const touchAtMostEveryMs: Duration = 60_000
+export type Resolved = { readonly live: Live } | { readonly ended: EndReason }
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -74,60 +23,120 @@ export interface LifeTimes {
   readonly remembered: { readonly idle?: Duration, readonly absolute?: Duration }
 }
 
-export interface NewSession {
-  readonly identity: Identity
-  readonly source: string
-  readonly credential?: Credential
-  readonly remembered: boolean
-}
+export type NewSession = Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent'>
 
-export type Sessions = ReturnType<typeof createSessions>
+/** What is remembered of a record: the session, or why it ended. */
+type Known = { readonly sealed: string, readonly session: Session, readonly epoch: number, readonly idleEnd: number } | { readonly ended: EndReason }
 
 interface Options {
   readonly store: SessionStore
+  readonly seal: Seal
   readonly lifeTimes: LifeTimes
+  /** How many sessions a user may have, and what a further sign-in does. */
+  readonly perUser: { readonly max: number, readonly over: 'evict-oldest' | 'refuse' }
+  /** The longest that the end of a session can go unnoticed by another replica. */
+  readonly boundMs: Duration
   readonly now?: () => number
   /** Told when the idle clock could not be set; the request goes on. */
   readonly onTouchFailed?: (error: unknown) => void
 }
 
+export type Sessions = ReturnType<typeof createSessions>
+
+/** How long the reason of an end is remembered, so that a late request can be told. */
+const epitaphMs: Duration = 10 * 60_000
+const touchAtMostEveryMs: Duration = 60_000
+
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
-export function createSessions ({ store, lifeTimes, now = Date.now, onTouchFailed = () => {} }: Options) {
-  /**
-   * Opens a session under an id that nobody had before.
-   * @throws StoreUnavailable
-   */
-  async function open (secretId: string, { identity, source, credential, remembered }: NewSession): Promise<Session> {
+export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now = Date.now, onTouchFailed = () => {} }: Options) {
+  const remembered = createRemembered<Known>({ store, boundMs, now, parse: (key, found) => parse(key, found) })
+  /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
+  const touchedAt = new Map<string, number>()
+
+  function parse (key: string, { record, ttlMs }: Found): Known {
+    if (record.startsWith(epitaphMark)) return { ended: record.slice(1) as EndReason }
+    const opened = seal.open(key, record)
+    const parsed = opened === undefined ? undefined : parseRecord(opened)
+    // The store's own clock tells how long ago the session was used: each use sets the time left anew.
+    return parsed === undefined ? { ended: 'unknown' } : { sealed: record, session: parsed.session, epoch: parsed.epoch, idleEnd: now() + ttlMs - epitaphMs }
+  }
+
+  /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
+  async function open (secretId: string, given: NewSession): Promise<Live> {
     const createdAt = now()
-    const absolute = (remembered ? lifeTimes.remembered.absolute : undefined) ?? lifeTimes.absolute
-    const idleMs = Math.min((remembered ? lifeTimes.remembered.idle : undefined) ?? lifeTimes.idle, absolute)
-    const session: Session = {
-      id: randomBytes(9).toString('base64url'), identity, source, remembered, createdAt, absoluteEnd: createdAt + absolute, idleMs, ...(credential && { credential })
+    const absolute = (given.remembered ? lifeTimes.remembered.absolute : undefined) ?? lifeTimes.absolute
+    const idleMs = Math.min((given.remembered ? lifeTimes.remembered.idle : undefined) ?? lifeTimes.idle, absolute)
+    const key = keyOf(secretId)
+    const session: Session = { ...given, id: publicId(key), createdAt, absoluteEnd: createdAt + absolute, idleMs }
+    const epoch = await remembered.epoch()
+    // Noted first: a session that nobody could find again must not be.
+    await store.note(given.identity.id, key, session.absoluteEnd)
+    await store.create(key, seal.close(key, writeRecord({ session, epoch })), idleMs + epitaphMs)
+    remembered.drop(key)
+    await holdToCap(key, given.identity.id)
+    return { session, key, idleEnd: createdAt + idleMs }
+  }
+
+  /** After the fact, so that of several sign-ins at once not one too many stays. */
+  async function holdToCap (key: string, user: string): Promise<void> {
+    const listed = await alive(user)
+    const over = listed.length - perUser.max
+    if (over <= 0) return
+    if (perUser.over === 'evict-oldest') return void await endKeys(listed.slice(0, over).map(each => each.key).filter(each => each !== key), 'replaced')
+    if (listed.slice(perUser.max).some(each => each.key === key)) {
+      await endKeys([key], 'revoked')
+      throw new GatewayError('login.too-many')
     }
-    await store.create(keyOf(secretId), JSON.stringify(session), idleMs + epitaphMs)
-    return session
   }
 
   /**
-   * The session behind an id, or why there is none.
-   * @param touch whether this use keeps it from going idle
+   * The session behind an id, or why there is none. Looking does not keep it from going idle.
    * @throws StoreUnavailable
    */
-  async function resolve (secretId: string, touch = true): Promise<Resolved> {
+  async function resolve (secretId: string): Promise<Resolved> {
     const key = keyOf(secretId)
-    const found = await store.read(key)
-    if (found === undefined) return { ended: 'unknown' }
-    if (found.record.startsWith(epitaphMark)) return { ended: found.record.slice(1) as EndReason }
-    const live = parseRecord(found.record)
-    if (live === undefined) return { ended: 'unknown' }
+    const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
+    const resolved = judge(key, known, epoch)
+    if ('live' in resolved || known === undefined || 'ended' in known) return resolved
+    // What was remembered says that it is over: nobody is turned away before the store has said so itself.
+    remembered.drop(key)
+    return judge(key, await remembered.read(key), await store.epoch())
+  }
+
+  function judge (key: string, known: Known | undefined, epoch: number): Resolved {
+    if (known === undefined) return { ended: 'unknown' }
+    if ('ended' in known) return known
     const time = now()
-    if (time >= live.absoluteEnd) return { ended: 'absolute' }
-    // The store's own clock tells how long ago the session was used: each use sets the time left anew.
-    const idleLeft = found.ttlMs - epitaphMs
-    if (idleLeft <= 0) return { ended: 'idle' }
-    const full = Math.min(live.idleMs, live.absoluteEnd - time)
-    if (touch && full - idleLeft >= Math.min(touchAtMostEveryMs, live.idleMs / 4)) store.touch(key, full + epitaphMs).catch(onTouchFailed)
-    return { live }
+    const { session, idleEnd } = known
+    if (known.epoch < epoch) return { ended: 'revoked' }
+    if (time >= session.absoluteEnd) return { ended: 'absolute' }
+    if (time >= idleEnd) return { ended: 'idle' }
+    return { live: { session, key, idleEnd } }
+  }
+
+  /**
+   * Notes that a session is used: sets its idle clock anew, at the cost of one write a minute at most.
+   * @returns when it ends now unless it is used
+   */
+  function use ({ session, key, idleEnd }: Live): number {
+    const time = now()
+    const full = Math.min(session.idleMs, session.absoluteEnd - time)
+    const every = Math.min(touchAtMostEveryMs, session.idleMs / 4)
+    if (full - (idleEnd - time) < every || time - (touchedAt.get(key) ?? 0) < every) return idleEnd
+    if (touchedAt.size >= 50_000) touchedAt.clear()
+    touchedAt.set(key, time)
+    store.touch(key, full + epitaphMs).catch(onTouchFailed)
+    return time + full
+  }
+
+  /** Sets the idle clock anew now. @throws StoreUnavailable */
+  async function extend ({ session, key }: Live): Promise<number> {
+    const time = now()
+    const full = Math.min(session.idleMs, session.absoluteEnd - time)
+    await store.touch(key, full + epitaphMs)
+    remembered.drop(key)
+    touchedAt.set(key, time)
+    return time + full
   }
 
   /**
@@ -136,27 +145,73 @@ export function createSessions ({ store, lifeTimes, now = Date.now, onTouchFaile
    * @throws StoreUnavailable
    */
   async function close (secretId: string, reason: EndReason): Promise<boolean> {
-    return await store.end(keyOf(secretId), epitaphMark + reason, epitaphMs)
+    return await endKeys([keyOf(secretId)], reason) === 1
   }
 
-  return { open, resolve, close }
-}
-
-/** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
-function keyOf (secretId: string): string {
-  return createHash('sha256').update(secretId).digest('base64url')
-}
-
-/** A record that is not ours, or was damaged, is no session. */
-function parseRecord (record: string): Session | undefined {
-  try {
-    const { id, identity, source, credential, remembered, createdAt, absoluteEnd, idleMs } = JSON.parse(record) as Session
-    const sound = typeof id === 'string' && typeof identity.id === 'string' && typeof identity.username === 'string' && typeof identity.name === 'string' &&
-      Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
-      Number.isFinite(createdAt) && Number.isFinite(absoluteEnd) && Number.isFinite(idleMs)
-    if (!sound) return undefined
-    return { id, identity, source, remembered, createdAt, absoluteEnd, idleMs, ...(credential && { credential }) }
-  } catch {
-    return undefined
+  async function endKeys (keys: readonly string[], reason: EndReason): Promise<number> {
+    const ended = await Promise.all(keys.map(async key => {
+      const did = await store.end(key, epitaphMark + reason, epitaphMs)
+      remembered.drop(key)
+      touchedAt.delete(key)
+      return did
+    }))
+    return ended.filter(Boolean).length
   }
+
+  /** The live sessions of a user, oldest first. Asks the store itself, past whatever is remembered. */
+  async function alive (user: string): Promise<Array<Listed & { readonly key: string }>> {
+    const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
+    const judged = await Promise.all(keys.map(async key => {
+      const found = await store.read(key)
+      return { key, resolved: judge(key, found && parse(key, found), epoch) }
+    }))
+    const gone = judged.filter(({ resolved }) => 'ended' in resolved).map(({ key }) => key)
+    if (gone.length > 0) await store.forget(user, gone)
+    return judged
+      .flatMap(({ key, resolved }) => 'live' in resolved && resolved.live.session.identity.id === user ? [{ key, session: resolved.live.session, idleEnd: resolved.live.idleEnd, lastUsedAt: resolved.live.idleEnd - resolved.live.session.idleMs }] : [])
+      .toSorted((a, b) => a.session.createdAt - b.session.createdAt || (a.key < b.key ? -1 : 1))
+  }
+
+  /** @throws StoreUnavailable */
+  async function list (user: string): Promise<Listed[]> {
+    return await alive(user)
+  }
+
+  /**
+   * Ends sessions of a user: one by its public id, all but one, or all.
+   * @returns how many were alive
+   * @throws StoreUnavailable
+   */
+  async function closeOf (user: string, { only, except }: { readonly only?: string, readonly except?: string } = {}): Promise<number> {
+    const keys = (await store.keysOf(user)).filter(key => (only === undefined || publicId(key) === only) && (except === undefined || publicId(key) !== except))
+    return await endKeys(keys, 'revoked')
+  }
+
+  /** Ends all sessions of everyone. @throws StoreUnavailable */
+  const closeAll = async (): Promise<void> => { await store.raiseEpoch() }
+
+  /**
+   * Puts another credential into a session, unless it was closed or changed meanwhile.
+   * @returns the session as it is now
+   */
+  async function renew (live: Live, credential: Credential): Promise<Live> {
+    const found = await store.read(live.key)
+    const known = found && parse(live.key, found)
+    if (known === undefined || 'ended' in known) return live
+    const session = { ...known.session, credential }
+    await store.replace(live.key, known.sealed, seal.close(live.key, writeRecord({ session, epoch: known.epoch })))
+    remembered.drop(live.key)
+    return { ...live, session }
+  }
+
+  /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
+  async function reread ({ key }: Live): Promise<Resolved> {
+    const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
+    return judge(key, found && parse(key, found), epoch)
+  }
+
+  /** Ends a live session. @throws StoreUnavailable */
+  const end = async ({ key }: Live, reason: EndReason): Promise<boolean> => await endKeys([key], reason) === 1
+
+  return { open, resolve, reread, use, extend, close, end, list, closeOf, closeAll, renew, lock: store.lock.bind(store), unlock: store.unlock.bind(store), stats: remembered.stats }
 }

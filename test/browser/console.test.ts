@@ -1,31 +1,13 @@
-import t from 'tap'
-import type { Page } from 'playwright-core'
+import tap from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { testDemo } from '../support/demo.ts'
+import { signIn, visit } from './visit.ts'
 
-const browser = await testBrowser(undo => t.teardown(undo))
+const browser = await testBrowser(undo => tap.teardown(undo))
 
-/** A fresh visitor; fails the test when the page itself reports an error. */
-async function visit (t: Tap, url: string): Promise<Page> {
-  const context = await browser.newContext()
-  t.teardown(() => context.close())
-  const page = await context.newPage()
-  page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))
-  page.on('console', message => { if (message.text().includes('Content Security Policy')) t.fail(message.text()) })
-  await page.goto(url)
-  return page
-}
-type Tap = { teardown: (undo: () => unknown) => void, fail: (message: string) => unknown }
-
-async function signIn (page: Page, username: string, password = 'ant.design'): Promise<void> {
-  await page.getByTestId('username').fill(username)
-  await page.getByTestId('password').fill(password)
-  await page.getByTestId('sign-in').click()
-}
-
-t.test('an administrator signs in, sees profile, notices and orders, and signs out', async t => {
-  const { url } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('an administrator signs in, sees profile, notices and orders, and signs out', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await page.waitForURL('**/login*')
   await signIn(page, 'admin')
   await page.getByTestId('profile-name').waitFor()
@@ -47,9 +29,9 @@ t.test('an administrator signs in, sees profile, notices and orders, and signs o
   await page.waitForURL('**/login*')
 })
 
-t.test('a wrong password is said in the gateway’s words, at the form', async t => {
-  const { url } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('a wrong password is said in the gateway’s words, at the form', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await signIn(page, 'admin', 'wrong')
   await page.getByTestId('login-error').filter({ hasText: 'The user name or the password is wrong.' }).waitFor()
   t.same(await page.context().cookies(), [])
@@ -57,25 +39,25 @@ t.test('a wrong password is said in the gateway’s words, at the form', async t
   await page.getByTestId('profile-name').waitFor()
 })
 
-t.test('a user without the role sees why the orders are not there', async t => {
-  const { url } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('a user without the role sees why the orders are not there', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await signIn(page, 'user')
   await page.getByTestId('orders-forbidden').filter({ hasText: 'Your role does not allow this.' }).waitFor()
   t.pass('the gateway’s message')
 })
 
-t.test('who is known to the back-end only signs in through its own sign-in', async t => {
-  const { url } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('who is known to the back-end only signs in through its own sign-in', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await signIn(page, 'carol')
   await page.getByTestId('profile-name').filter({ hasText: 'Carol' }).waitFor()
   t.pass('the back-end vouched for her')
 })
 
-t.test('a session that was ended elsewhere leads back to the sign-in page', async t => {
-  const { url } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('a session that was ended elsewhere leads back to the sign-in page', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await signIn(page, 'admin')
   await page.getByTestId('profile-name').waitFor()
   const [cookie] = await page.context().cookies()
@@ -84,9 +66,9 @@ t.test('a session that was ended elsewhere leads back to the sign-in page', asyn
   await page.waitForURL('**/login*')
 })
 
-t.test('a back-end that is down shows an error with a retry, not the sign-in page', async t => {
-  const { url, backend } = await testDemo(t.after)
-  const page = await visit(t, url)
+void tap.test('a back-end that is down shows an error with a retry, not the sign-in page', async t => {
+  const { url, backend } = await testDemo(undo => t.after(undo))
+  const page = await visit(t, browser, url)
   await signIn(page, 'admin')
   await page.getByTestId('profile-name').waitFor()
   await backend.close()
@@ -96,10 +78,10 @@ t.test('a back-end that is down shows an error with a retry, not the sign-in pag
   t.equal((await page.context().cookies()).length, 1, 'still signed in')
 })
 
-t.test('a page of another origin can neither sign anyone in nor out, nor read anything', async t => {
-  const { url } = await testDemo(t.after)
+void tap.test('a page of another origin can neither sign anyone in nor out, nor read anything', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
   const { createServer } = await import('node:http')
-  const page = await visit(t, url)
+  const page = await visit(t, browser, url)
   await signIn(page, 'admin')
   await page.getByTestId('profile-name').waitFor()
   // Another port of the same host: the same site, so the cookie goes along, but another origin.

@@ -1,12 +1,15 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
-import { epitaphMark, type SessionStore } from '../../src/session/session.ts'
+import { epitaphMark, type SessionStore } from '../../src/session/store.ts'
 
 let keys = 0
 const freshKey = () => `contract-${process.pid}-${++keys}`
 
-/** @param until resolves when the store's own clock has gone on by so much */
-export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: number) => Promise<void>): void {
+/**
+ * @param until resolves when the store's own clock has gone on by so much
+ * @param clock what it reads
+ */
+export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: number) => Promise<void>, clock: () => number): void {
   t.test('a record is read as it was written, with the time it has left', async t => {
     const key = freshKey()
     await store.create(key, '{"a":"ü\u0000💡"}', 5000)
@@ -85,6 +88,106 @@ export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: 
     const outcomes = await Promise.allSettled([store.create(key, '{"n":1}', 5000), store.create(key, '{"n":2}', 5000)])
     t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   })
+
+  t.test('a record is replaced only where it still is what was read, and keeps its time', async t => {
+    const key = freshKey()
+    await store.create(key, '{"v":1}', 5000)
+    t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
+    t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
+    const found = await store.read(key)
+    t.equal(found?.record, '{"v":2}')
+    t.ok(found !== undefined && found.ttlMs > 4000 && found.ttlMs <= 5000, 'time left')
+    await store.end(key, `${epitaphMark}revoked`, 5000)
+    t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
+    t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
+  })
+
+  t.test('of two who replace the same record one wins', async t => {
+    const key = freshKey()
+    await store.create(key, '{"v":1}', 5000)
+    const won = await Promise.all([store.replace(key, '{"v":1}', '{"a":1}'), store.replace(key, '{"v":1}', '{"b":1}')])
+    t.same(won.toSorted(), [false, true])
+  })
+
+  t.test('a user’s keys are noted until their time, and can be taken back', async t => {
+    const user = freshKey()
+    const now = clock()
+    await store.note(user, 'k1', now + 50_000)
+    await store.note(user, 'k2', now + 60_000)
+    await store.note(user, 'over', now - 1)
+    t.same((await store.keysOf(user)).toSorted(), ['k1', 'k2'])
+    await store.forget(user, ['k1', 'never'])
+    t.same(await store.keysOf(user), ['k2'])
+    t.same(await store.keysOf(freshKey()), [])
+  })
+
+  t.test('the epoch only rises', async t => {
+    const before = await store.epoch()
+    t.equal(await store.raiseEpoch(), before + 1)
+    t.equal(await store.epoch(), before + 1)
+  })
+
+  t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
+    const name = freshKey()
+    t.same((await Promise.all([store.lock(name, 'a', 5000), store.lock(name, 'b', 5000)])).toSorted(), [false, true])
+    const owner = await store.lock(name, 'x', 5000) ? 'x' : 'held'
+    t.equal(owner, 'held')
+    await store.unlock(name, 'nobody')
+    t.equal(await store.lock(name, 'c', 5000), false)
+    const brief = freshKey()
+    t.equal(await store.lock(brief, 'a', 30), true)
+    await until(60)
+    t.equal(await store.lock(brief, 'b', 5000), true)
+    await store.unlock(brief, 'b')
+    t.equal(await store.lock(brief, 'c', 5000), true)
+  })
+
+  t.test('whoever follows is told of every change of a record and of the epoch', async t => {
+    const key = freshKey()
+    const told = follower()
+    await told.up
+    await store.create(key, '{}', 5000)
+    await told.of(key)
+    await store.touch(key, 6000)
+    await told.of(key)
+    await store.replace(key, '{}', '{"v":1}')
+    await told.of(key)
+    await store.end(key, `${epitaphMark}revoked`, 5000)
+    await told.of(key)
+    const epoch = told.epoch()
+    await store.raiseEpoch()
+    await epoch
+    t.pass('all told')
+  })
+
+  /** Follows the store; resolves for the next news of a key. */
+  function follower () {
+    const waiting = new Map<string, () => void>()
+    const heard = new Set<string>()
+    let onEpoch = () => {}
+    const up = new Promise<void>(resolve => {
+      store.follow({
+        onUp: resolve,
+        onDown: () => {},
+        onAlive: () => {},
+        onChanged: key => {
+          const tell = waiting.get(key)
+          if (tell === undefined) heard.add(key)
+          else tell()
+          waiting.delete(key)
+        },
+        onEpoch: () => onEpoch()
+      })
+    })
+    return {
+      up,
+      of: (key: string) => new Promise<void>(resolve => {
+        if (heard.delete(key)) resolve()
+        else waiting.set(key, resolve)
+      }),
+      epoch: () => new Promise<void>(resolve => { onEpoch = resolve })
+    }
+  }
 
   t.test('it answers a ping', async t => {
     t.equal(await store.ping(), true)

@@ -1,16 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createMemoryCounters, createRedisCounters, withFallback, type Counters } from '../../src/limits/counters.ts'
-import { createRedisClient } from '../../src/redis.ts'
+import { createRedisDialler } from '../../src/redis.ts'
 import { countersContract } from '../contract/counters.ts'
+import { redisConfig } from '../support/config.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
 
 /** A client as the gateway has it, and what it says of its Redis. */
-async function connected (t: Test, { url }: TestRedis): Promise<{ redis: Redis, up: () => Promise<void>, down: () => Promise<void> }> {
+async function connected (t: Test, { url }: TestRedis): Promise<{ redis: Redis | Cluster, up: () => Promise<void>, down: () => Promise<void> }> {
   let tell: Partial<Record<'up' | 'down', () => void>> = {}
   const said = (what: 'up' | 'down') => new Promise<void>(resolve => { tell = { [what]: resolve } })
-  const redis = createRedisClient({ url, prefix: 'cg:', connectTimeout: 1000, commandTimeout: 400 }, '.', { onUp: () => tell.up?.(), onDown: () => tell.down?.() })
+  const redis = createRedisDialler(redisConfig({ url, commandTimeout: 400 }), '.').client({ onUp: () => tell.up?.(), onDown: () => tell.down?.() })
   t.after(() => { redis.disconnect() })
   await said('up')
   return { redis, up: () => said('up'), down: () => said('down') }

@@ -3,7 +3,7 @@ import type { UpstreamLoginConfig } from '../../src/config/gateway.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { valueAt } from '../../src/proxy/shape.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import type { Credential, Session } from '../../src/session/session.ts'
+import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../contract/credential-source.ts'
 import { freePort } from '../support/redis.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
@@ -38,7 +38,7 @@ async function answering (t: Test, answer: unknown, over: Partial<UpstreamLoginC
   return { backend, source: sourceOf(t, backend.url, over, credentialStyle) }
 }
 
-const ended = (credential?: Credential): Session => ({ id: 's', identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} }, source: 'upstream-login:accounts', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, ...(credential && { credential }) })
+const ended = (credential?: Credential): Session => ({ id: 's', identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} }, source: 'upstream-login:accounts', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...(credential && { credential }) })
 
 t.test('a back-end that speaks JSON', async t => {
   const backend = await testUpstream(t.after, (request, response, { body }) => {

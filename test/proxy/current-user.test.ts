@@ -1,6 +1,6 @@
 import t from 'tap'
 import { authorityOf, fillCurrentUser } from '../../src/proxy/current-user.ts'
-import type { Identity } from '../../src/session/session.ts'
+import type { Identity } from '../../src/session/record.ts'
 
 const identity: Identity = { id: '7', username: 'alice', name: 'Alice Admin', roles: ['user', 'admin'], profile: {} }
 

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
 import { answerFields, type Caller, requestFields, type RequestFieldOptions } from '../../src/proxy/headers.ts'
-import type { Identity, Session } from '../../src/session/session.ts'
+import type { Identity, Session } from '../../src/session/record.ts'
 
 const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles' }
 const alice: Identity = { id: '7', username: 'alice', name: 'Alice', roles: ['admin', 'user'], profile: {} }
-const session = (over: Partial<Session> = {}): Session => ({ id: 's', identity: alice, source: 'users-file', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, ...over })
+const session = (over: Partial<Session> = {}): Session => ({ id: 's', identity: alice, source: 'users-file', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...over })
 const caller = (over: Partial<Caller> = {}): Caller => ({ address: '192.0.2.7', protocol: 'https', host: 'console.example.com', requestId: 'req-1', session: session(), ...over })
 const options: RequestFieldOptions = { identity, tellIdentity: true, credential: 'none', passAuthorization: false, passCookies: [], plainAnswer: false }
 const own = { 'x-request-id': 'req-1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example.com', 'x-user-id': '7', 'x-user-name': 'alice', 'x-user-roles': 'admin,user' }

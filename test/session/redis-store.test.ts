@@ -1,24 +1,30 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { createRedisClient } from '../../src/redis.ts'
+import { createRedisDialler } from '../../src/redis.ts'
+import { followRedis } from '../../src/session/redis-feed.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
-import { StoreUnavailable } from '../../src/session/session.ts'
+import { StoreUnavailable } from '../../src/session/store.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'
 import { redisConfig } from '../support/config.ts'
 import { testRedis } from '../support/redis.ts'
 
 const redis = await testRedis(undo => t.teardown(undo))
 const up: Array<() => void> = []
-const client = createRedisClient(redisConfig({ url: redis.url }), '.', { onUp: () => up.splice(0).forEach(tell => tell()), onDown: () => {} })
+const dialler = createRedisDialler(redisConfig({ url: redis.url }), '.')
+const client = dialler.client({ onUp: () => up.splice(0).forEach(tell => tell()), onDown: () => {} })
 t.teardown(() => client.disconnect())
 const ready = () => new Promise<void>(resolve => {
   if (client.status === 'ready') resolve()
   else up.push(resolve)
 })
 await ready()
-const store = createRedisStore({ redis: client, prefix: 'test:' })
+const follow: Parameters<typeof createRedisStore>[0]['follow'] = (follower, names) => {
+  const end = followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 2000 })
+  t.teardown(end)
+}
+const store = createRedisStore({ redis: client, prefix: 'test:', follow })
 
-sessionStoreContract(t, store, async ms => { await wait(ms) })
+sessionStoreContract(t, store, async ms => { await wait(ms) }, Date.now)
 
 t.test('a key of another type, or without a time to live, is no session', async t => {
   await client.lpush('test:session:list', 'x')

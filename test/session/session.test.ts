@@ -1,9 +1,20 @@
 import t from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createSessions, type LifeTimes, type NewSession, type SessionStore, StoreUnavailable } from '../../src/session/session.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { createSessions, type LifeTimes, type NewSession, type Sessions } from '../../src/session/session.ts'
+import { type SessionStore, StoreUnavailable } from '../../src/session/store.ts'
 
 const minute = 60_000
-const opening: NewSession = { identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }, source: 'users-file', remembered: false }
+const opening: NewSession = { identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }, source: 'users-file', remembered: false, address: '192.0.2.1', agent: 'test' }
+const seal = createSeal(['a secret of at least thirty-two characters'])
+const usual = { seal, perUser: { max: 5, over: 'evict-oldest' as const }, boundMs: 2000 }
+
+/** A request of the session: resolves it and, where it is alive, uses it. */
+async function request (sessions: Sessions, secretId: string): Promise<boolean> {
+  const resolved = await sessions.resolve(secretId)
+  if ('live' in resolved) sessions.use(resolved.live)
+  return 'live' in resolved
+}
 
 function setUp (lifeTimes: LifeTimes = { idle: 30 * minute, absolute: 480 * minute, remembered: {} }) {
   const clock = { now: 1_700_000_000_000 }
@@ -11,20 +22,20 @@ function setUp (lifeTimes: LifeTimes = { idle: 30 * minute, absolute: 480 * minu
   const inner = createMemoryStore(() => clock.now)
   const store: SessionStore = { ...inner, touch: async (key, ttlMs) => { touches.push(clock.now); await inner.touch(key, ttlMs) } }
   t.teardown(() => inner.close())
-  return { clock, touches, store, sessions: createSessions({ store, lifeTimes, now: () => clock.now }) }
+  return { clock, touches, store, sessions: createSessions({ ...usual, store, lifeTimes, now: () => clock.now }) }
 }
 
 t.test('an opened session is resolved with all that was put in', async t => {
   const { sessions } = setUp()
-  const session = await sessions.open('secret', { ...opening, credential: { token: 'T' } })
-  t.same(await sessions.resolve('secret'), { live: session })
-  t.match(session, { identity: opening.identity, credential: { token: 'T' } })
+  const live = await sessions.open('secret', { ...opening, credential: { token: 'T' } })
+  t.same(await sessions.resolve('secret'), { live })
+  t.match(live.session, { identity: opening.identity, credential: { token: 'T' }, address: '192.0.2.1' })
 })
 
 t.test('the store never sees the cookie’s value', async t => {
   const keys: string[] = []
   const { store } = setUp()
-  const watched = createSessions({ store: { ...store, create: async (key, record, ttl) => { keys.push(key, record); await store.create(key, record, ttl) } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
+  const watched = createSessions({ ...usual, store: { ...store, create: async (key, record, ttl) => { keys.push(key, record); await store.create(key, record, ttl) } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
   await watched.open('the-secret-id', opening)
   t.equal(keys.length, 2)
   t.notOk(keys.some(written => written.includes('the-secret-id')))
@@ -34,7 +45,7 @@ t.test('a session that is not used ends idle, and says so', async t => {
   const { clock, sessions } = setUp()
   await sessions.open('s', opening)
   clock.now += 30 * minute - 1
-  t.ok('live' in await sessions.resolve('s', false), 'a millisecond before')
+  t.ok('live' in await sessions.resolve('s'), 'a millisecond before')
   clock.now += 1
   t.same(await sessions.resolve('s'), { ended: 'idle' })
 })
@@ -44,22 +55,22 @@ t.test('use keeps it alive, at the cost of one write a minute at most', async t 
   await sessions.open('s', opening)
   for (let second = 0; second < 600; second++) {
     clock.now += 1000
-    t.ok('live' in await sessions.resolve('s'))
+    t.ok(await request(sessions, 's'))
   }
   t.ok(touches.length <= 10, `${touches.length} writes in ten minutes`)
   clock.now += 29 * minute
   t.ok('live' in await sessions.resolve('s'), 'half an hour after the last use')
 })
 
-t.test('a use that does not count leaves the idle clock alone', async t => {
+t.test('looking at it leaves its idle clock alone', async t => {
   const { clock, touches, sessions } = setUp()
   await sessions.open('s', opening)
   for (let poll = 0; poll < 30; poll++) {
     clock.now += minute
-    await sessions.resolve('s', false)
+    await sessions.resolve('s')
   }
   t.same(touches, [])
-  t.same(await sessions.resolve('s', false), { ended: 'idle' })
+  t.same(await sessions.resolve('s'), { ended: 'idle' })
 })
 
 t.test('a session in constant use ends at its absolute end', async t => {
@@ -67,7 +78,7 @@ t.test('a session in constant use ends at its absolute end', async t => {
   await sessions.open('s', opening)
   for (let i = 0; i < 59; i++) {
     clock.now += minute
-    t.ok('live' in await sessions.resolve('s'), `minute ${i + 1}`)
+    t.ok(await request(sessions, 's'), `minute ${i + 1}`)
   }
   clock.now += minute
   t.same(await sessions.resolve('s'), { ended: 'absolute' })
@@ -75,7 +86,7 @@ t.test('a session in constant use ends at its absolute end', async t => {
 
 t.test('a remembered session has life-times of its own', async t => {
   const { clock, sessions } = setUp({ idle: minute, absolute: 2 * minute, remembered: { idle: 100 * minute, absolute: 200 * minute } })
-  const remembered = await sessions.open('s', { ...opening, remembered: true })
+  const { session: remembered } = await sessions.open('s', { ...opening, remembered: true })
   t.equal(remembered.absoluteEnd - remembered.createdAt, 200 * minute)
   clock.now += 99 * minute
   t.ok('live' in await sessions.resolve('s'))
@@ -94,10 +105,10 @@ t.test('a session is not revived by a touch that was under way when it was close
   let letGo = () => {}
   const held = new Promise<void>(resolve => { letGo = resolve })
   const touched: Array<Promise<void>> = []
-  const slow = createSessions({ store: { ...store, touch: async (key, ttl) => { const late = held.then(() => store.touch(key, ttl)); touched.push(late); await late } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
+  const slow = createSessions({ ...usual, store: { ...store, touch: async (key, ttl) => { const late = held.then(() => store.touch(key, ttl)); touched.push(late); await late } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
   await slow.open('s', opening)
   clock.now += 5 * minute
-  t.ok('live' in await slow.resolve('s'), 'the request that touches')
+  t.ok(await request(slow, 's'), 'the request that touches')
   await slow.close('s', 'revoked')
   letGo()
   await Promise.all(touched)
@@ -112,28 +123,140 @@ t.test('an id that nobody was given is unknown', async t => {
 t.test('damaged and hostile records are no session', async t => {
   const { store, sessions } = setUp()
   const records = ['', 'garbage', '{}', 'null', '[]', '{"__proto__":{"identity":{}}}', '{"id":1}', '{"id":"x","identity":{"id":"1","username":"a","name":"b","roles":"admin"},"createdAt":1,"absoluteEnd":9e99,"idleMs":1}']
-  for (const record of records) {
+  for (const written of records) {
     let key = ''
-    const spied = createSessions({ store: { ...store, create: async given => { key = given } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
-    await spied.open(`id-${record}`, opening)
-    await store.create(key, record, minute * 60)
-    t.same(await sessions.resolve(`id-${record}`), { ended: 'unknown' }, record)
+    const spied = createSessions({ ...usual, store: { ...store, create: async given => { key = given } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
+    await spied.open(`id-${written}`, opening)
+    await store.create(key, seal.close(key, written), minute * 60)
+    t.same(await sessions.resolve(`id-${written}`), { ended: 'unknown' }, written)
   }
 })
 
 t.test('a store that cannot answer is told as such, never as "no session"', async t => {
   const { store } = setUp()
-  const broken = createSessions({ store: { ...store, read: async () => { throw new StoreUnavailable(new Error('gone')) } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
+  const broken = createSessions({ ...usual, store: { ...store, read: async () => { throw new StoreUnavailable(new Error('gone')) } }, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
   await t.rejects(broken.resolve('s'), { code: 'session.unavailable', status: 503 })
 })
 
 t.test('a touch that fails does not fail the request', async t => {
   const { clock, store } = setUp()
   const failures: unknown[] = []
-  const sessions = createSessions({ store: { ...store, touch: async () => { throw new StoreUnavailable('gone') } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now, onTouchFailed: error => failures.push(error) })
+  const sessions = createSessions({ ...usual, store: { ...store, touch: async () => { throw new StoreUnavailable('gone') } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now, onTouchFailed: error => failures.push(error) })
   await sessions.open('s', opening)
   clock.now += 5 * minute
-  t.ok('live' in await sessions.resolve('s'))
+  t.ok(await request(sessions, 's'))
   await Promise.resolve()
   t.equal(failures.length, 1)
+})
+
+t.test('a session is extended at once when the user says so', async t => {
+  const { clock, touches, sessions } = setUp()
+  const live = await sessions.open('s', opening)
+  clock.now += 1000
+  t.equal(await sessions.extend(live), clock.now + 30 * minute)
+  t.equal(touches.length, 1, 'also within the minute')
+})
+
+t.test('a user’s sessions are listed with start, last use, address and agent, oldest first; ended ones are not', async t => {
+  const { clock, sessions } = setUp()
+  const first = await sessions.open('a', opening)
+  clock.now += 5 * minute
+  await sessions.open('b', { ...opening, address: '192.0.2.2' })
+  await sessions.open('other', { ...opening, identity: { ...opening.identity, id: '2' } })
+  await request(sessions, 'a')
+  clock.now += minute
+  const listed = await sessions.list('1')
+  t.match(listed, [{ session: { id: first.session.id, address: '192.0.2.1', agent: 'test', createdAt: first.session.createdAt }, lastUsedAt: clock.now - minute }, { session: { address: '192.0.2.2' } }])
+  await sessions.close('a', 'revoked')
+  t.equal((await sessions.list('1')).length, 1)
+})
+
+t.test('one session of a user is closed by its public id, or all but one, or all', async t => {
+  const { sessions } = setUp()
+  const lives = await Promise.all(['a', 'b', 'c', 'd'].map(id => sessions.open(id, opening)))
+  const states = async () => await Promise.all(['a', 'b', 'c', 'd'].map(async id => 'live' in await sessions.resolve(id)))
+  t.equal(await sessions.closeOf('2', { only: lives[0]!.session.id }), 0, 'not as another user')
+  t.equal(await sessions.closeOf('1', { only: lives[0]!.session.id }), 1)
+  t.same(await states(), [false, true, true, true])
+  t.equal(await sessions.closeOf('1', { except: lives[1]!.session.id }), 2)
+  t.same(await states(), [false, true, false, false])
+  t.equal(await sessions.closeOf('1'), 1)
+  t.same(await states(), [false, false, false, false])
+})
+
+t.test('all sessions of everyone are closed at once; later ones are not', async t => {
+  const { sessions } = setUp()
+  await sessions.open('a', opening)
+  await sessions.open('b', { ...opening, identity: { ...opening.identity, id: '2' } })
+  await sessions.closeAll()
+  t.same(await sessions.resolve('a'), { ended: 'revoked' })
+  t.same(await sessions.resolve('b'), { ended: 'revoked' })
+  await sessions.open('c', opening)
+  t.ok('live' in await sessions.resolve('c'))
+})
+
+t.test('one session too many ends the oldest, or is refused, as config says', async t => {
+  for (const over of ['evict-oldest', 'refuse'] as const) {
+    const { clock, store } = setUp()
+    const sessions = createSessions({ ...usual, store, perUser: { max: 2, over }, lifeTimes: { idle: minute, absolute: minute, remembered: {} }, now: () => clock.now })
+    for (const id of ['a', 'b']) {
+      await sessions.open(id, opening)
+      clock.now += 1
+    }
+    if (over === 'refuse') await t.rejects(sessions.open('c', opening), { code: 'login.too-many' })
+    else await sessions.open('c', opening)
+    t.same(await Promise.all(['a', 'b', 'c'].map(async id => 'live' in await sessions.resolve(id))), over === 'refuse' ? [true, true, false] : [false, true, true], over)
+    if (over === 'evict-oldest') t.same(await sessions.resolve('a'), { ended: 'replaced' })
+  }
+})
+
+t.test('of many sign-ins at once not one too many stays', async t => {
+  const { store } = setUp()
+  const sessions = createSessions({ ...usual, store, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
+  await Promise.all(Array.from({ length: 30 }, (_, i) => sessions.open(`s${i}`, opening)))
+  t.ok((await sessions.list('1')).length <= 5)
+})
+
+t.test('a renewed credential is there for the next request; a closed session gets none', async t => {
+  const { sessions } = setUp()
+  const live = await sessions.open('s', { ...opening, credential: { token: 'old' } })
+  await sessions.renew(live, { token: 'new' })
+  t.match(await sessions.resolve('s'), { live: { session: { credential: { token: 'new' } } } })
+  await sessions.close('s', 'revoked')
+  await sessions.renew(live, { token: 'late' })
+  t.same(await sessions.resolve('s'), { ended: 'revoked' })
+})
+
+t.test('repeated requests cost the store nothing; a change by another replica counts at once', async t => {
+  const { clock, store } = setUp()
+  let reads = 0
+  const sessions = createSessions({ ...usual, store: { ...store, read: async key => { reads++; return await store.read(key) } }, lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} }, now: () => clock.now })
+  await sessions.open('s', opening)
+  for (let i = 0; i < 100; i++) await sessions.resolve('s')
+  t.ok(reads <= 2, `${reads} reads`)
+})
+
+t.test('while the news of changes may be missing, the store is asked each time', async t => {
+  const { clock, store } = setUp()
+  let reads = 0
+  const deaf: SessionStore = { ...store, follow: () => {}, read: async key => { reads++; return await store.read(key) } }
+  const sessions = createSessions({ ...usual, store: deaf, lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} }, now: () => clock.now })
+  await sessions.open('s', opening)
+  reads = 0
+  for (let i = 0; i < 10; i++) await sessions.resolve('s')
+  t.equal(reads, 10)
+})
+
+t.test('a channel that has gone silent is trusted no longer than config says', async t => {
+  const { clock, store } = setUp()
+  const silent: SessionStore = { ...store, follow: follower => follower.onUp() }
+  const sessions = createSessions({ ...usual, boundMs: 2000, store: silent, lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} }, now: () => clock.now })
+  await sessions.open('s', opening)
+  t.ok('live' in await sessions.resolve('s'))
+  const [key = ''] = await store.keysOf('1')
+  await store.end(key, '!revoked', minute)
+  clock.now += 1999
+  t.ok('live' in await sessions.resolve('s'), 'within the bound it may still be taken for alive')
+  clock.now += 1
+  t.same(await sessions.resolve('s'), { ended: 'revoked' })
 })

@@ -1,6 +1,6 @@
 /** The demo as it is shipped, config/ and the example back-end, on free ports. */
 import { createBackend } from '../../examples/backend/server.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { type Config, loadConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { createLogger } from '../../src/services.ts'
 
@@ -8,11 +8,15 @@ export interface Demo extends Gateway {
   readonly backend: ReturnType<typeof createBackend>
 }
 
-export async function testDemo (cleanUp: (undo: () => unknown) => void): Promise<Demo> {
+/** @param session what shall be other than in config/ */
+export async function testDemo (cleanUp: (undo: () => unknown) => void, session: Partial<Config['gateway']['session']> = {}): Promise<Demo> {
   const backend = createBackend({ port: 0 })
   const url = await backend.listen()
   cleanUp(() => backend.close())
-  const gateway = await startGateway(loadConfig('config', { BACKEND_URL: url, LISTEN: '127.0.0.1:0', OPS_LISTEN: '127.0.0.1:0' }), createLogger({ level: 'silent', format: 'json' }, { write: () => {} }))
+  const config = loadConfig('config', { BACKEND_URL: url, LISTEN: '127.0.0.1:0', OPS_LISTEN: '127.0.0.1:0' })
+  const { gateway: shipped } = config
+  const changed = { ...config, gateway: { ...shipped, session: { ...shipped.session, ...session } } }
+  const gateway = await startGateway(changed, createLogger({ level: 'silent', format: 'json' }, { write: () => {} }))
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
   return { ...gateway, backend }
 }

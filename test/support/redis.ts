@@ -17,19 +17,27 @@ export interface TestRedis {
   readonly signal: (signal: NodeJS.Signals) => void
 }
 
-export async function freePort (): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
+/** Asked for together, so that none is given twice. */
+export async function freePorts (count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  await Promise.all(servers.map(server => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))))
+  const ports = servers.map(server => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  return ports
 }
 
-/** @param extra further arguments for redis-server */
-export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestRedis> {
+export async function freePort (): Promise<number> {
+  return (await freePorts(1))[0] ?? 0
+}
+
+/**
+ * @param extra further arguments for redis-server
+ * @param given a port; a free one without it
+ */
+export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = [], given?: number): Promise<TestRedis> {
   // A folder of its own: whatever another Redis left behind would be loaded.
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
-  let port = await freePort()
+  let port = given ?? await freePort()
   let child: ChildProcess | undefined
   const start = async () => {
     const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder, ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -50,7 +58,7 @@ export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: 
   }
   // Another test may have taken the port between asking for a free one and using it.
   for (let tries = 0; !await start(); tries++) {
-    if (tries === 5) throw new Error('redis-server did not start')
+    if (tries === 5 || given !== undefined) throw new Error('redis-server did not start')
     port = await freePort()
   }
   cleanUp(async () => {

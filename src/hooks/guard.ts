@@ -1,0 +1,30 @@
+/** Who may pass, what a use does to the session, and what the console is told of it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError } from '../errors.ts'
+import { secondsLeft } from '../session/describe.ts'
+import type { Sessions } from '../session/session.ts'
+import { liveOf, sessionError } from './session.ts'
+
+interface Options {
+  readonly sessions: Sessions
+  /** Whether answers tell how long the session has. */
+  readonly tell: boolean
+}
+
+/** A hook that lets pass whom the route's `access` names, and notes that their session is used, unless the route says otherwise. */
+export function createGuard ({ sessions, tell }: Options) {
+  return function guard (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    const { access = 'session', touch = true } = request.routeOptions.config
+    if (access === 'public') return done()
+    const live = liveOf(request)
+    if (live === undefined) return done(sessionError(request))
+    if (access !== 'session' && !live.session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
+    const idleEnd = touch ? sessions.use(live) : live.idleEnd
+    if (tell) tellTimeLeft(reply, idleEnd, live.session.absoluteEnd)
+    done()
+  }
+}
+
+export function tellTimeLeft (reply: FastifyReply, idleEnd: number, absoluteEnd: number): void {
+  reply.header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd))).header('x-session-absolute-in', secondsLeft(absoluteEnd))
+}

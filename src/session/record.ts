@@ -1,0 +1,75 @@
+/** A session: what it is, and how it is written down. */
+import { createHash } from 'node:crypto'
+import type { Duration } from '../config/primitives.ts'
+
+export interface Identity {
+  readonly id: string
+  readonly username: string
+  /** For people. */
+  readonly name: string
+  readonly roles: readonly string[]
+  /** What else the credential source knows; feeds the profile. */
+  readonly profile: Readonly<Record<string, unknown>>
+}
+
+/** What a back-end gave at its own sign-in. Never leaves the gateway but to upstreams that ask for it. */
+export interface Credential {
+  readonly token?: string
+  readonly refreshToken?: string
+  /** When the token ends, in milliseconds since the epoch. */
+  readonly expiresAt?: number
+  /** A `Cookie` field's value. */
+  readonly cookies?: string
+}
+
+export interface Session {
+  /** Public: names the session in logs and lists; opens nothing. */
+  readonly id: string
+  readonly identity: Identity
+  /** The credential source that vouched. */
+  readonly source: string
+  readonly credential?: Credential
+  readonly remembered: boolean
+  /** Milliseconds since the epoch, as all times here. */
+  readonly createdAt: number
+  readonly absoluteEnd: number
+  readonly idleMs: Duration
+  /** Where the sign-in came from, for lists. */
+  readonly address: string
+  readonly agent: string
+}
+
+/** Why a session is no longer one. */
+export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced' | 'upstream'
+
+interface Written {
+  readonly session: Session
+  /** How often everyone's sessions had been ended when it was opened. */
+  readonly epoch: number
+}
+
+export function writeRecord (written: Written): string {
+  return JSON.stringify(written)
+}
+
+/** A record that is not ours, or was damaged, is no session. */
+export function parseRecord (record: string): Written | undefined {
+  try {
+    const { session, epoch } = JSON.parse(record) as Written
+    const { id, identity, createdAt, absoluteEnd, idleMs } = session
+    const sound = [id, identity.id, identity.username, identity.name, session.source, session.address, session.agent].every(value => typeof value === 'string') &&
+      Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
+      [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite)
+    return sound ? { session, epoch } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
+export function keyOf (secretId: string): string {
+  return createHash('sha256').update(secretId).digest('base64url')
+}
+
+/** What names a session in logs and lists: the beginning of its key. */
+export const publicId = (key: string) => key.slice(0, 12)

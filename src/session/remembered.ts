@@ -1,0 +1,108 @@
+/** What this process remembers of the store, so that a session's requests cost it nothing; honest because every change is told. */
+import type { Found, SessionStore } from './store.ts'
+
+export interface Remembered<T> {
+  /** @throws StoreUnavailable */
+  readonly read: (key: string) => Promise<T | undefined>
+  /** @throws StoreUnavailable */
+  readonly epoch: () => Promise<number>
+  readonly drop: (key: string) => void
+  /** For metrics and tests. */
+  readonly stats: { hits: number, misses: number }
+}
+
+interface Options<T> {
+  readonly store: SessionStore
+  /** Turns what was read into what is remembered; undefined is not remembered. */
+  readonly parse: (key: string, found: Found) => T | undefined
+  /** The longest time that a change can go unnoticed, whatever fails. */
+  readonly boundMs: number
+  readonly maxEntries?: number
+  readonly now?: () => number
+}
+
+interface Slot<T> { readonly promise: Promise<T | undefined>, dirty: boolean }
+
+export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_000, now = Date.now }: Options<T>): Remembered<T> {
+  const entries = new Map<string, T>()
+  const reading = new Map<string, Slot<T>>()
+  const stats = { hits: 0, misses: 0 }
+  let followed = false
+  let aliveAt = 0
+  let epoch: number | undefined
+  let epochTold = 0
+
+  const forgetAll = () => {
+    entries.clear()
+    epoch = undefined
+    epochTold++
+    for (const slot of reading.values()) slot.dirty = true
+  }
+  /** An answer that was overtaken by the news of a change is used once, and not kept. */
+  const drop = (key: string) => {
+    entries.delete(key)
+    const slot = reading.get(key)
+    if (slot !== undefined) slot.dirty = true
+  }
+
+  store.follow({
+    onUp: () => {
+      forgetAll()
+      followed = true
+      aliveAt = now()
+    },
+    onDown: () => {
+      followed = false
+      forgetAll()
+    },
+    onAlive: at => { aliveAt = at },
+    onChanged: drop,
+    onEpoch: () => {
+      epoch = undefined
+      epochTold++
+    }
+  })
+
+  /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
+  const trusted = () => followed && now() - aliveAt < boundMs
+
+  async function load (key: string): Promise<T | undefined> {
+    stats.misses++
+    const found = await store.read(key)
+    return found === undefined ? undefined : parse(key, found)
+  }
+
+  async function read (key: string): Promise<T | undefined> {
+    if (trusted()) {
+      const known = entries.get(key)
+      if (known !== undefined) {
+        stats.hits++
+        return known
+      }
+    }
+    const running = reading.get(key)
+    if (running !== undefined && !running.dirty) return await running.promise
+    const slot: Slot<T> = { promise: load(key), dirty: false }
+    reading.set(key, slot)
+    try {
+      const value = await slot.promise
+      if (value !== undefined && !slot.dirty && trusted()) {
+        if (entries.size >= maxEntries) entries.delete(entries.keys().next().value ?? '')
+        entries.set(key, value)
+      }
+      return value
+    } finally {
+      if (reading.get(key) === slot) reading.delete(key)
+    }
+  }
+
+  async function currentEpoch (): Promise<number> {
+    if (epoch !== undefined && trusted()) return epoch
+    const told = epochTold
+    const found = await store.epoch()
+    if (trusted() && told === epochTold) epoch = found
+    return found
+  }
+
+  return { read, epoch: currentEpoch, drop, stats }
+}

@@ -1,0 +1,43 @@
+/** Session records at rest: AES-256-GCM, so that a copy of the store gives nobody a session or a back-end's token. */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+
+export interface Seal {
+  /** @param key the record's key in the store: a record does not open under another's */
+  readonly close: (key: string, record: string) => string
+  /** @returns undefined for what was not sealed with any of our keys, or was changed since */
+  readonly open: (key: string, sealed: string) => string | undefined
+}
+
+const ivBytes = 12
+const tagBytes = 16
+
+/** @param secrets newest first: it seals, all open. They are stretched apart from what signs the cookie. */
+export function createSeal (secrets: readonly string[]): Seal {
+  const keys = secrets.map(secret => {
+    const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', 'session-record', 32))
+    return { key, id: createHash('sha256').update(key).digest('base64url').slice(0, 6) }
+  })
+  const [newest] = keys
+  if (newest === undefined) throw new Error('a seal needs a secret')
+
+  return {
+    close: (key, record) => {
+      const iv = randomBytes(ivBytes)
+      const cipher = createCipheriv('aes-256-gcm', newest.key, iv).setAAD(Buffer.from(key))
+      const sealed = Buffer.concat([iv, cipher.update(record, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `${newest.id}.${sealed.toString('base64url')}`
+    },
+    open: (key, written) => {
+      const [id, body = ''] = written.split('.', 2)
+      const known = keys.find(candidate => candidate.id === id)
+      const sealed = Buffer.from(body, 'base64url')
+      if (known === undefined || sealed.length <= ivBytes + tagBytes) return undefined
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', known.key, sealed.subarray(0, ivBytes), { authTagLength: tagBytes }).setAAD(Buffer.from(key)).setAuthTag(sealed.subarray(-tagBytes))
+        return decipher.update(sealed.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+      } catch {
+        return undefined
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** The contract of session stores: where records live, who has which, and how others learn of changes. */
+import { GatewayError } from '../errors.ts'
+
+/** Thrown by a store that cannot answer. It never means "no such session". */
+export class StoreUnavailable extends GatewayError {
+  constructor (cause: unknown) {
+    super('session.unavailable', { cause, retryAfter: 2 })
+  }
+}
+
+export interface Found {
+  readonly record: string
+  readonly ttlMs: number
+}
+
+/**
+ * Every method throws {@link StoreUnavailable} when it cannot tell. None but `create` brings a record
+ * into being, so that nothing that is late can revive a closed session.
+ */
+export interface SessionStore {
+  /** Writes a record that is not there yet. */
+  create (key: string, record: string, ttlMs: number): Promise<void>
+  read (key: string): Promise<Found | undefined>
+  /** Sets the time left of a record that is there. */
+  touch (key: string, ttlMs: number): Promise<void>
+  /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
+  replace (key: string, from: string, to: string): Promise<boolean>
+  /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
+  end (key: string, epitaph: string, ttlMs: number): Promise<boolean>
+  /** Notes that a key is of a user, until a time. A note may outlive its record. */
+  note (user: string, key: string, until: number): Promise<void>
+  /** The keys noted for a user, but those whose time is over. */
+  keysOf (user: string): Promise<string[]>
+  /** Takes back notes whose records are gone. */
+  forget (user: string, keys: readonly string[]): Promise<void>
+  /** How often all sessions of everyone were ended. */
+  epoch (): Promise<number>
+  raiseEpoch (): Promise<number>
+  /** Takes a lock that ends by itself; says whether it was free. */
+  lock (name: string, owner: string, ttlMs: number): Promise<boolean>
+  unlock (name: string, owner: string): Promise<void>
+  /** Tells of every change of a record or the epoch by anyone. At most one follows a store. */
+  follow (follower: Follower): void
+  /** Whether the store answers now. */
+  ping (): Promise<boolean>
+  close (): Promise<void>
+}
+
+export interface Follower {
+  /** From now on every change is told. */
+  readonly onUp: () => void
+  /** Changes may be missed from now on, or were: whatever is remembered may be wrong. */
+  readonly onDown: () => void
+  readonly onChanged: (key: string) => void
+  readonly onEpoch: () => void
+  /** Whatever changed before `at` has been told. */
+  readonly onAlive: (at: number) => void
+}
+
+/** What a store keeps of an ended session: this mark, then the reason. Sealed records never begin so. */
+export const epitaphMark = '!'

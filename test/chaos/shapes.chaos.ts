@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { RedisConfig } from '../../src/config/gateway.ts'
+import { createRedisDialler } from '../../src/redis.ts'
+import { followRedis } from '../../src/session/redis-feed.ts'
+import { createRedisStore } from '../../src/session/redis-store.ts'
+import { sessionStoreContract } from '../contract/session-store.ts'
+import { testAuthority } from '../support/authority.ts'
+import { testCluster } from '../support/cluster.ts'
+import { redisConfig } from '../support/config.ts'
+import { redisCli, until } from '../support/redis-cli.ts'
+import { freePort, testRedis } from '../support/redis.ts'
+import { testSentinel } from '../support/sentinel.ts'
+import { profile, replicas } from '../support/trial.ts'
+
+/** The rights that docs/operations.md gives, for a user with this password. */
+const documentedRights = (password: string): string[] => {
+  const line = /^ *user gateway (on >PASSWORD .*)$/m.exec(readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'))?.[1]
+  if (line === undefined) throw new Error('docs/operations.md does not say what an ACL user needs')
+  return line.replace('PASSWORD', password).split(' ')
+}
+
+type Shape = (t: Test) => Promise<Partial<RedisConfig>>
+
+const shapes: Record<string, Shape> = {
+  'one server': async t => ({ url: (await testRedis(t.after)).url }),
+
+  'one server, another database': async t => ({ url: `${(await testRedis(t.after)).url}/3` }),
+
+  'a primary that Sentinels know': async t => {
+    const { sentinels, name } = await testSentinel(t.after)
+    return { sentinels, primary: name }
+  },
+
+  'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
+
+  'one server with TLS': async t => {
+    const { key, certificate } = testAuthority(t.after)
+    const port = await freePort()
+    await testRedis(t.after, ['--tls-port', String(port), '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no'])
+    return { url: `rediss://localhost:${port}`, ca: certificate }
+  },
+
+  'a Cluster with TLS': async t => {
+    const authority = testAuthority(t.after)
+    const { nodes } = await testCluster(t.after, authority)
+    return { cluster: nodes.slice(0, 2), tls: true, ca: authority.certificate }
+  },
+
+  'an ACL user with no more rights than the documents say': async t => {
+    const redis = await testRedis(t.after, ['--user', 'default', 'off', '--user', 'gateway', ...documentedRights('gateway-password')])
+    return { url: redis.url, username: 'gateway', password: 'gateway-password' }
+  },
+
+  'an ACL user with no more rights than the documents say, in a Cluster': async t => {
+    const cluster = await testCluster(t.after)
+    for (const { port } of cluster.servers) await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...documentedRights('gateway-password'))
+    return { cluster: cluster.nodes, username: 'gateway', password: 'gateway-password' }
+  }
+}
+
+for (const [name, start] of Object.entries(shapes)) {
+  t.test(`Redis as ${name}`, async t => {
+    const given = await start(t)
+
+    await t.test('keeps the contract of session stores', async t => {
+      const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
+      const up = Promise.withResolvers<void>()
+      const client = dialler.client({ onUp: up.resolve, onDown: () => {} })
+      t.teardown(() => client.disconnect())
+      await up.promise
+      const store = createRedisStore({
+        redis: client,
+        prefix: 'cg:',
+        follow: (follower, names) => { t.teardown(followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 2000 })) }
+      })
+      sessionStoreContract(t, store, async ms => { await wait(ms) }, Date.now)
+    })
+
+    await t.test('serves whole gateways: sign in, profile, sign out, and the other replica knows', async t => {
+      const { password, ...rest } = given
+      const [a, b] = await replicas(t, { ...rest, ...(password !== undefined && { password: '${REDIS_PASSWORD}' }) }, { ...(password !== undefined && { REDIS_PASSWORD: password }) })
+      // Several, so that each primary of a Cluster has some.
+      const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
+      for (const cookie of cookies) for (const gateway of [a, b, b]) t.equal((await gateway.call(profile, { cookie })).status, 200)
+      t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
+      await until('the other replica knows', async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401, 2000)
+      t.equal((await fetch(`${a.opsUrl}/sessions/close`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"user":"1"}' })).status, 200)
+      for (const cookie of cookies) for (const gateway of [a, b]) await until('revoked', async () => (await gateway.call(profile, { cookie })).status === 401, 2000)
+      t.same([...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'), [], 'nothing was amiss')
+    })
+  })
+}

@@ -1,0 +1,55 @@
+/** A primary, its replica and three Sentinels that watch them: real processes, quick to decide. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { redisCli, until } from './redis-cli.ts'
+import { freePort, testRedis, type TestRedis } from './redis.ts'
+
+export interface TestSentinel {
+  /** HOST:PORT of each Sentinel. */
+  readonly sentinels: string[]
+  readonly name: string
+  readonly servers: readonly [TestRedis, TestRedis]
+  /** Where the Sentinels say that the primary is. */
+  readonly primaryPort: () => Promise<number>
+  /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
+  readonly settled: () => Promise<void>
+}
+
+/** @param extra further arguments for both servers */
+export async function testSentinel (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestSentinel> {
+  const name = 'mymaster'
+  const primary = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', ...extra])
+  const replica = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${primary.port}`, ...extra])
+  await until('the replica is in step', async () => (await redisCli(replica.port, 'INFO', 'replication')).includes('master_link_status:up'))
+  const ports = await Promise.all([1, 2, 3].map(() => startSentinel(cleanUp, name, primary.port)))
+  const first = ports[0] ?? 0
+  const settled = async () => {
+    await until('the Sentinels know each other and the replica', async () => {
+      const seen = await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'MASTER', name)))
+      const fields = seen.map(text => { const lines = text.split('\n'); return new Map(lines.flatMap((line, i) => i % 2 === 0 ? [[line, lines[i + 1]]] : [])) })
+      return fields.every(each => each.get('num-other-sentinels') === '2' && each.get('num-slaves') === '1' && each.get('flags') === 'master')
+    })
+    await until('primary and replica are in step', async () => (await redisCli(await primaryPort(), 'INFO', 'replication')).includes('state=online'))
+  }
+  const primaryPort = async () => Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
+  await settled()
+  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica], primaryPort, settled }
+}
+
+async function startSentinel (cleanUp: (undo: () => unknown) => void, name: string, primary: number): Promise<number> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
+  const file = join(folder, 'sentinel.conf')
+  writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} 500\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`)
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  cleanUp(async () => {
+    const gone = once(child, 'exit')
+    if (child.exitCode === null && child.kill('SIGKILL')) await gone
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await until('the Sentinel answers', async () => await redisCli(port, 'PING') === 'PONG')
+  return port
+}

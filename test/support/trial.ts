@@ -1,0 +1,186 @@
+/** What people see of two replicas while something happens to their Redis: traffic of all kinds, who is signed in by the book, and a verdict. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { until } from './redis-cli.ts'
+import { type Called, configFolder, cookieOf, password, testGateway, type TestGateway } from './gateway.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+export const profile = '/api/account/profile'
+const logout = '/api/account/logout'
+
+/** @param redis the `redis` section of gateway.yaml */
+export async function replica (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<TestGateway> {
+  const gateway = await testGateway(t.after, await configFolder({ gateway: { redis, session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 1000 } } } }), { ...environment, ...given })
+  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+  return gateway
+}
+
+export const replicas = async (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<[TestGateway, TestGateway]> => [await replica(t, redis, given), await replica(t, redis, given)]
+
+type Phase = 'before' | 'during' | 'healing' | 'after'
+
+/** By the book: `unsure` is a session whose sign-out was not confirmed. */
+interface Known { readonly cookie: string, state: 'open' | 'closed' | 'unsure', closedAt: number }
+
+interface Expectations {
+  /** What this is, for the report. */
+  readonly name: string
+  /** Redis forgets everything: sessions from before are 401 afterwards. */
+  readonly forgets?: boolean
+  /** What was confirmed in the last moments may be lost: asynchronous replication. */
+  readonly losesLatest?: boolean
+  /** How soon all has to work again once the fault is over. */
+  readonly normalWithinMs?: number
+  /** What a session that was closed may at most go on at the other replica. */
+  readonly staleWithinMs?: number
+}
+
+export interface Trial {
+  /** What happens to Redis; traffic runs. */
+  readonly during: (fault: () => Promise<unknown>) => Promise<void>
+  /** What ends it, unless it heals by itself. Then waits until all works again, and judges. */
+  readonly over: (end?: () => Promise<unknown>) => Promise<Verdict>
+  /** Resolves once requests of a kind have been answered so. */
+  readonly saw: (kind: string, status: number) => Promise<void>
+  readonly statuses: (phase: Phase) => Record<string, Record<string, number>>
+}
+
+export interface Verdict {
+  readonly normalAfterMs: number
+  readonly slowestMs: number
+  readonly stalestMs: number
+}
+
+/** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
+export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGateway], expected: Expectations): Promise<Trial> {
+  const { name, forgets = false, losesLatest = false, normalWithinMs = 4000, staleWithinMs = 2000 } = expected
+  const seen: Record<Phase, Record<string, Record<string, number>>> = { before: {}, during: {}, healing: {}, after: {} }
+  const problems = new Set<string>()
+  const book: Known[] = []
+  let phase: Phase = 'before'
+  const loop = { running: true }
+  let slowestMs = 0
+  const slow: Record<string, number> = {}
+  let stalestMs = 0
+  let faultAt = 0
+
+  async function ask (kind: string, gateway: TestGateway, path: string, options: Parameters<TestGateway['call']>[1]): Promise<Called | undefined> {
+    const at = phase
+    const began = performance.now()
+    const answer = await Promise.race([gateway.call(path, options).catch((error: unknown) => { problems.add(`${kind}: ${String(error)}`); return undefined }), wait(10_000, undefined, { ref: false })])
+    const ms = performance.now() - began
+    slowestMs = Math.max(slowestMs, ms)
+    slow[kind] = Math.max(slow[kind] ?? 0, Math.round(ms))
+    const counts = (seen[at][kind] ??= {})
+    const status = String(answer?.status ?? 'none')
+    counts[status] = (counts[status] ?? 0) + 1
+    if (ms > (kind === 'sign-in' ? 3000 : 1500)) problems.add(`${kind} took ${Math.round(ms)} ms (${status})`)
+    if (answer === undefined) problems.add(`${kind} got no answer`)
+    else if (![200, 401, 503].includes(answer.status)) problems.add(`${kind}: ${answer.status} ${answer.text}`)
+    else if (answer.status === 503 && (answer.json?.errorCode !== 'session.unavailable' || answer.headers.getSetCookie().length > 0)) problems.add(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
+    return answer
+  }
+
+  async function use (gateway: TestGateway, session: Known, mayBeLost = false): Promise<number> {
+    const { state } = session
+    const began = performance.now()
+    const status = (await ask(state === 'open' ? 'profile' : 'profile of the signed-out', gateway, profile, { cookie: session.cookie }))?.status ?? 0
+    if (state === 'open' && session.state === 'open' && status === 401 && !mayBeLost && !(forgets && phase !== 'before')) problems.add(`${phase}: a session was lost`)
+    if (state === 'closed' && status === 200) {
+      stalestMs = Math.max(stalestMs, began - session.closedAt)
+      if (began - session.closedAt > staleWithinMs) problems.add(`${phase}: a closed session was accepted after ${Math.round(began - session.closedAt)} ms`)
+    }
+    return status
+  }
+
+  async function signIn (gateway: TestGateway): Promise<Known | undefined> {
+    const answer = await ask('sign-in', gateway, '/api/auth/admin/login', { json: { username: 'alice', password } })
+    if (answer?.status === 401) problems.add('a sign-in was refused')
+    return answer?.status === 200 ? { cookie: cookieOf(answer), state: 'open', closedAt: 0 } : undefined
+  }
+
+  async function signOut (gateway: TestGateway, session: Known): Promise<number> {
+    session.state = 'unsure'
+    const status = (await ask('sign-out', gateway, logout, { cookie: session.cookie, method: 'POST' }))?.status ?? 0
+    if (status === 200) Object.assign(session, { state: 'closed', closedAt: performance.now() })
+    return status
+  }
+
+  /** One round of everything; whether all of it worked. */
+  async function round (here: TestGateway, there: TestGateway): Promise<boolean> {
+    const session = await signIn(here)
+    if (session === undefined) return false
+    book.push(session)
+    const used = [await use(here, session, losesLatest && phase !== 'after'), await use(there, session, losesLatest && phase !== 'after')]
+    const out = await signOut(there, session)
+    const after = out === 200 ? [await use(there, session), await use(here, session)] : []
+    if (losesLatest && phase !== 'after') session.state = 'unsure'
+    return used.every(status => status === 200) && out === 200 && after.every(status => status === 401)
+  }
+
+  const old = await Promise.all([0, 1, 2, 3].map(async n => await signIn(n % 2 === 0 ? a : b)))
+  const kept = old.flatMap(session => session ?? [])
+  const gone = kept.pop()
+  if (gone === undefined || await signOut(a, gone) !== 200) throw new Error('the trial could not begin')
+  book.push(...kept, gone)
+
+  const loops = [a, b].flatMap(gateway => [
+    (async () => {
+      for (let n = 0; loop.running; n++) {
+        const session = [...kept, gone][n % (kept.length + 1)]
+        if (session !== undefined) await use(gateway, session)
+        await wait(5)
+      }
+    })(),
+    (async () => {
+      while (loop.running) {
+        if (phase === 'during' || phase === 'healing') await round(gateway, gateway === a ? b : a)
+        await wait(20)
+      }
+    })()
+  ])
+  t.teardown(() => { loop.running = false })
+  for (let n = 0; n < 2; n++) if (!await round(a, b) || !await round(b, a)) t.fail(`${name}: it does not work before the fault either`)
+
+  return {
+    statuses: at => seen[at],
+    saw: async (kind, status) => { await until(`${kind} is answered ${status}`, () => (seen[phase][kind]?.[status] ?? 0) > 0, 10_000) },
+    during: async fault => {
+      faultAt = performance.now()
+      phase = 'during'
+      await fault()
+    },
+    over: async end => {
+      if (end !== undefined) {
+        await end()
+        faultAt = performance.now()
+        phase = 'healing'
+      }
+      let began = 0
+      let fine = false
+      while (!fine && performance.now() - faultAt < normalWithinMs + 4000) {
+        began = performance.now()
+        const used = await Promise.all([a, b].flatMap(gateway => kept.map(async session => await use(gateway, session))))
+        fine = used.every(status => status === (forgets ? 401 : 200)) && await round(a, b) && await round(b, a)
+        if (!fine) await wait(20)
+      }
+      const normalAfterMs = Math.round(began - faultAt)
+      phase = 'after'
+      loop.running = false
+      await Promise.all(loops)
+      for (const session of book) {
+        for (const gateway of [a, b]) {
+          const status = await use(gateway, session, forgets)
+          if (status === 503) problems.add('503 when all was over')
+          if (session.state === 'closed' && status !== 401) problems.add(`a closed session lives: ${status}`)
+        }
+      }
+      t.ok(fine, `${name}: works again`)
+      t.ok(normalAfterMs <= normalWithinMs, `${name}: works again in time`)
+      t.same([...problems], [], `${name}: only what is allowed was seen`)
+      const verdict = { normalAfterMs, slowestMs: Math.round(slowestMs), stalestMs: Math.round(stalestMs) }
+      t.comment(`measured ${JSON.stringify({ fault: name, during: seen.during, healing: seen.healing, ...verdict, slow })}`)
+      return verdict
+    }
+  }
+}
