@@ -1,20 +1,35 @@
 /** What a command of the command line is. */
 
-export interface CommandOptions {
+export interface Option {
+  readonly type: 'boolean' | 'string'
+  readonly short?: string
+  /** What stands for the value in the help, such as `FILE`. */
+  readonly value?: string
+  readonly description: string
+}
+
+export interface Given {
   /** The config folder. */
   readonly config: string
-  /** `--check`: only say whether something would change. */
-  readonly check: boolean
-  /** `--everyone`: all sessions of all users. */
-  readonly everyone: boolean
   /** `--json`: print for programs. */
   readonly json: boolean
+  /** The command's own options. */
+  readonly values: Readonly<Record<string, string | boolean | undefined>>
+  /** The words that are no options, without the command's name. */
   readonly rest: readonly string[]
 }
 
 export interface Command {
-  /** One line for `--help`. */
+  /** One line for the list of commands. */
   readonly summary: string
+  /** What may follow the name: one line for each way to call it, such as `list USER-ID`. */
+  readonly usage?: readonly string[]
+  /** More that `--help` says. */
+  readonly details?: string
+  readonly options?: Readonly<Record<string, Option>>
   /** @returns the exit code */
-  readonly run: (options: CommandOptions) => Promise<number>
+  readonly run: (given: Given) => Promise<number>
 }
+
+/** Thrown by a command whose words make no sense: its usage is shown, and the exit code is 2. */
+export class UsageError extends Error {}

@@ -13,13 +13,14 @@ const files: ReadonlyArray<readonly [name: string, schema: Node]> = [['gateway',
 
 export const reference: Command = {
   summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
-  run: async ({ check }) => {
+  options: { check: { type: 'boolean', description: 'only say whether something would change' } },
+  run: async ({ values: { check } }) => {
     const outputs = new Map([
       ...files.map(([name, schema]) => [`config/schema/${name}.schema.json`, `${JSON.stringify(jsonSchema(name, schema), null, 2)}\n`] as const),
       ['docs/configuration.md', configurationPage()]
     ])
     const stale = [...outputs].filter(([file, content]) => current(file) !== content)
-    if (!check) {
+    if (check !== true) {
       for (const [file, content] of stale) {
         mkdirSync(dirname(file), { recursive: true })
         writeFileSync(file, content)
@@ -42,12 +43,27 @@ function current (file: string): string | undefined {
 
 /** JSON Schema as editors want it: what has a default is not required, and our own keywords are left out. */
 function jsonSchema (name: string, schema: Node): object {
-  return { $schema: 'http://json-schema.org/draft-07/schema#', $id: `${name}.schema.json`, ...forEditors(schema) }
+  const definitions: Definitions = {}
+  const written = forEditors(schema, definitions)
+  return { $schema: 'http://json-schema.org/draft-07/schema#', $id: `${name}.schema.json`, ...written, ...(Object.keys(definitions).length > 0 && { definitions }) }
 }
 
-function forEditors (schema: Node): object {
+/** Schemas that hold themselves, by name. */
+type Definitions = Record<string, object>
+
+function forEditors (schema: Node, definitions: Definitions): object {
+  const { recursive, ...own } = schema
+  if (recursive === undefined) return plainForEditors(own, definitions)
+  if (definitions[recursive] === undefined) {
+    definitions[recursive] = {}
+    definitions[recursive] = plainForEditors(own, definitions)
+  }
+  return { $ref: `#/definitions/${recursive}` }
+}
+
+function plainForEditors (schema: Node, definitions: Definitions): object {
   const { expected: _expected, format: _format, required, properties, patternProperties, items, anyOf, ...rest } = schema
-  const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member)]))
+  const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)]))
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
   // A number or a flag may also be a reference.
   const loose = rest.type === 'integer' || rest.type === 'boolean'
@@ -56,8 +72,8 @@ function forEditors (schema: Node): object {
     ...(loose && { type: [rest.type, 'string'] }),
     ...(properties && { properties: all(properties) }),
     ...(patternProperties && { patternProperties: all(patternProperties), additionalProperties: false }),
-    ...(items && { items: forEditors(items) }),
-    ...(anyOf && { anyOf: anyOf.map(forEditors) }),
+    ...(items && { items: forEditors(items, definitions) }),
+    ...(anyOf && { anyOf: anyOf.map(branch => forEditors(branch, definitions)) }),
     ...(needed.length > 0 && { required: needed })
   }
 }
@@ -91,18 +107,21 @@ function section (schema: Node, prefix: string): string[] {
   return ['| Key | Value | Default | What it does |', '|---|---|---|---|', ...rows(schema, prefix)]
 }
 
-function rows (schema: Node, prefix: string): string[] {
+/** @param above schemas that are being written: one that holds itself is written once */
+function rows (schema: Node, prefix: string, above: readonly Node[] = []): string[] {
+  if (above.includes(schema)) return []
+  const here = [...above, schema]
   const members = [
     ...Object.entries(schema.properties ?? {}).map(([key, member]) => [`${prefix}${key}`, member, schema.required?.includes(key) === true && member.default === undefined] as const),
     ...Object.values(schema.patternProperties ?? {}).map(member => [`${prefix}NAME`, member, false] as const)
   ]
-  return members.flatMap(([key, member, required]) => [row(key, member, required), ...inner(member, key)])
+  return members.flatMap(([key, member, required]) => [row(key, member, required), ...inner(member, key, here)])
 }
 
-function inner (member: Node, key: string): string[] {
+function inner (member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) return []
-  if (member.items !== undefined) return member.items.anyOf !== undefined ? member.items.anyOf.flatMap(branch => branch.type === 'object' ? rows(branch, `${key}[].`) : []) : nested(member.items) ? rows(member.items, `${key}[].`) : []
-  return nested(member) ? rows(member, `${key}.`) : []
+  if (member.items !== undefined) return member.items.anyOf !== undefined ? member.items.anyOf.flatMap(branch => branch.type === 'object' ? rows(branch, `${key}[].`, above) : []) : nested(member.items) ? rows(member.items, `${key}[].`, above) : []
+  return nested(member) ? rows(member, `${key}.`, above) : []
 }
 
 const nested = (schema: Node) => schema.properties !== undefined || Object.values(schema.patternProperties ?? {}).some(member => member.type === 'object' || member.type === 'array')

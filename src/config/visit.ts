@@ -24,6 +24,8 @@ export interface Node {
   readonly maximum?: number
   readonly items?: Node
   readonly anyOf?: readonly Node[]
+  /** The name of a schema that holds itself. */
+  readonly recursive?: string
 }
 
 /** A TypeBox schema, seen as what it is at run time. */
@@ -39,7 +41,7 @@ function branchOf (schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
   return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
-    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === (isObject(value) ? 'object' : typeof value)) ?? schema
+    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === (value === null ? 'null' : isObject(value) ? 'object' : typeof value)) ?? schema
 }
 
 /** The schema of a member, of a map's value, or of nothing known. */

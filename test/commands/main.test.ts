@@ -3,13 +3,20 @@ import { commands } from '../../src/commands/index.ts'
 import { run } from '../support/command.ts'
 
 t.test('--help names every command and every exit code', async t => {
-  for (const words of [['--help'], ['help'], ['check', '-h']]) {
+  for (const words of [['--help'], ['help']]) {
     const { code, out, err } = await run(words)
     t.match({ code, err }, { code: 0, err: '' })
     t.match(out, 'Usage: console-gateway COMMAND')
     for (const name of Object.keys(commands)) t.match(out, new RegExp(`^ {2}${name} +\\S`, 'm'))
     t.match(out, /Exit codes: 0 .*1 .*2 /)
   }
+})
+
+t.test('--help behind a command says how to call it', async t => {
+  const { code, out } = await run(['sessions', '-h'])
+  t.equal(code, 0)
+  t.match(out, 'Usage: console-gateway sessions list USER-ID [--json]\n       console-gateway sessions close')
+  t.match(out, /--everyone +all sessions/)
 })
 
 t.test('a command that there is not is said to be so, with the usage; the exit code is 2', async t => {
