@@ -34,12 +34,12 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const envelope = createEnvelope(gateway.envelope)
   const cookieKind = sessionCookie(gateway.session.cookie)
   const sources = createSources(config, services)
-  const { login, logout, profile, session, proxied } = collectRoutes(config, services, envelope)
+  const { login, logout, profile, session, proxied } = collectRoutes(config, services)
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
   const log: FastifyBaseLogger = services.log
   const setFields = standardFields(gateway.session.cookie.secure)
-  const answerError = errorHandler({ envelope, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined })
+  const answerError = errorHandler({ envelope, errorStatus: gateway.envelope.errorStatus, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined })
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),

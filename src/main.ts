@@ -1,8 +1,7 @@
 /** The process: the command line and exit codes. */
 import { parseArgs } from 'node:util'
-import { type Command, type Option, UsageError } from './commands/command.ts'
+import { type Command, CommandError, type Option, UsageError } from './commands/command.ts'
 import { commands } from './commands/index.ts'
-import { OpsError } from './commands/ops-client.ts'
 import { ConfigError } from './config/faults.ts'
 
 const common: Readonly<Record<string, Option>> = {
@@ -26,7 +25,7 @@ export async function main (given: readonly string[]): Promise<void> {
     process.exitCode = await command.run({ config: typeof config === 'string' ? config : 'config', json: json === true, values, rest: positionals.slice(1) })
   } catch (error) {
     if (error instanceof UsageError || (error as { code?: unknown }).code?.toString().startsWith('ERR_PARSE_ARGS') === true) return wrong((error as Error).message, usageOf(name, command))
-    if (!(error instanceof ConfigError || error instanceof OpsError)) throw error
+    if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   }

@@ -2,12 +2,13 @@
 import type { Config } from './config/load.ts'
 import type { RouteConfig } from './config/routes.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
-import type { Envelope } from './envelope.ts'
+import { createEnvelope, type Envelope } from './envelope.ts'
 import type { CredentialSource } from './login/credential-source.ts'
 import { createUpstreamLogin } from './login/upstream-login.ts'
 import { createUsersFile } from './login/users-file.ts'
 import { fillCurrentUser } from './proxy/current-user.ts'
-import { compileShape, type Shape, valueAt } from './proxy/shape.ts'
+import { valueAt } from './proxy/json.ts'
+import { compileShape, type Shape } from './proxy/shape.ts'
 import type { Upstream } from './proxy/upstream.ts'
 import type { Services } from './services.ts'
 
@@ -20,21 +21,25 @@ interface Routes {
   readonly proxied: readonly ProxiedRoute[]
 }
 
-export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes } }: Config, services: Services, envelope: Envelope): Routes {
+export function collectRoutes ({ gateway, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: Services): Routes {
+  const envelope = createEnvelope(gateway.envelope)
+  const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize }
+  const evaluate = (expression: string, input: unknown) => services.expressions.evaluate(expression, input, bounds)
   const pathsOf = (path: string) => [path, ...Object.entries(aliases).flatMap(([alias, target]) => target === path ? [alias] : [])]
   const upstreamOf = (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     return services.upstream(config)
   }
-  const shapeOf = (name: string | undefined): Shape | undefined => name === undefined ? undefined : compileShape(shapes[name] ?? [], envelope.success)
+  const shapeOf = (name: string | undefined, { success }: Envelope): Shape | undefined => name === undefined ? undefined : compileShape(shapes[name] ?? [], { wrap: success, evaluate, shapes })
   const common = (route: Pick<RouteConfig, 'path' | 'upstream' | 'rewrite' | 'timeout'>) => {
     const upstream = upstreamOf(route.upstream)
     return { paths: pathsOf(route.path), upstream, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
   }
 
   const proxied = Object.entries(routes).map(([name, route]): ProxiedRoute => {
-    const shape = shapeOf(route.shape)
+    const own = route.dialect === undefined ? undefined : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
+    const shape = shapeOf(route.shape, own ?? envelope)
     return {
       name,
       ...common(route),
@@ -42,7 +47,9 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
       touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
       access: route.access,
       maxBody: route.maxBody ?? sizes.body,
-      ...(shape && { shape }),
+      ...(shape && { shape: body => shaped(shape, body) }),
+      ...(own && { envelope: own }),
+      ...(route.errorStatus && { errorStatus: route.errorStatus }),
       passAuthorization: route.passAuthorization,
       passCookies: route.passCookies,
       setCookies: route.setCookies,
@@ -51,7 +58,7 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
   })
   const { profile } = endpoints
   if (profile.from === 'upstream') {
-    const shape = shapeOf(profile.shape)
+    const shape = shapeOf(profile.shape, envelope)
     proxied.push({
       name: 'profile',
       ...common({ ...profile, upstream: profile.upstream ?? '' }),
@@ -59,7 +66,12 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
       touch: true,
       access: 'session',
       maxBody: sizes.body,
-      shape: (body, session) => session === undefined ? null : envelope.success(fillCurrentUser(shape === undefined ? body : shape(body), session.identity)),
+      shape: (body, session) => {
+        if (session === undefined) return null
+        const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
+        const user = shape === undefined ? body : shaped(shape, body)
+        return user instanceof Promise ? user.then(fill) : fill(user)
+      },
       passAuthorization: false,
       passCookies: [],
       setCookies: [],
@@ -68,6 +80,13 @@ export function collectRoutes ({ routes: { endpoints, aliases, routes, shapes, u
   }
   const session = endpoints.session.path
   return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: profile.from === 'session' ? pathsOf(profile.path) : [], proxied }
+}
+
+/** @throws GatewayError where the back-end's own words amount to one */
+function shaped (shape: Shape, body: unknown): unknown {
+  const refusal = shape.refusal(body)
+  if (refusal !== undefined) throw refusal
+  return shape.apply(body)
 }
 
 /** The credential sources, in the order of the config. */

@@ -7,6 +7,7 @@ import type { Config } from './config/load.ts'
 import type { GatewayConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
+import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createUpstream, type Upstream } from './proxy/upstream.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
@@ -25,6 +26,7 @@ export interface Services {
   readonly inFlight: Map<string, number>
   /** The pool of an upstream; shared by all who ask with the same config. */
   readonly upstream: (config: UpstreamConfig) => Upstream
+  readonly expressions: Expressions
   /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
   readonly redis: () => { readonly kind: 'embedded' } | { readonly kind: 'redis', readonly up: boolean, readonly everUp: boolean }
   readonly close: () => Promise<void>
@@ -60,6 +62,7 @@ export function createServices (config: Config, log: Logger): Services {
   const local = createMemoryCounters()
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
   const upstreams = new Map<string, Upstream>()
+  const expressions = createExpressions()
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -75,6 +78,7 @@ export function createServices (config: Config, log: Logger): Services {
       onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set')
     }),
     secrets,
+    expressions,
     upstream: upstreamConfig => {
       const key = JSON.stringify(upstreamConfig)
       let found = upstreams.get(key)
@@ -86,6 +90,7 @@ export function createServices (config: Config, log: Logger): Services {
       counters.close()
       await store.close()
       shared?.close()
+      await expressions.close()
       await Promise.all([...upstreams.values()].map(upstream => upstream.close()))
     }
   }

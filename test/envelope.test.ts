@@ -3,7 +3,7 @@ import type { GatewayConfig } from '../src/config/gateway.ts'
 import { createEnvelope, type Envelope } from '../src/envelope.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../src/errors.ts'
 
-const base: GatewayConfig['envelope'] = { dialect: 'dual', successCode: 0, language: 'en', messages: {}, tokenCookies: [] }
+const base: GatewayConfig['envelope'] = { dialect: 'dual', successCode: 0, errorStatus: 'own', language: 'en', messages: {}, tokenCookies: [] }
 const dual = createEnvelope(base)
 const antDesign = createEnvelope({ ...base, dialect: 'ant-design-pro' })
 const baseResponse = createEnvelope({ ...base, dialect: 'base-response' })

@@ -33,3 +33,6 @@ export interface Command {
 
 /** Thrown by a command whose words make no sense: its usage is shown, and the exit code is 2. */
 export class UsageError extends Error {}
+
+/** Thrown by a command that failed, with what to tell the operator; the exit code is 1. */
+export class CommandError extends Error {}

@@ -5,11 +5,13 @@ import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
 import { sessions } from './sessions.ts'
+import { shape } from './shape.ts'
 import { start } from './start.ts'
 
 export const commands = {
   start,
   check,
+  shape,
   sessions,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,

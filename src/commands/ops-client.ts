@@ -1,11 +1,12 @@
 /** Asks the ops listener of a running gateway, for commands that need one. */
 import { loadConfig } from '../config/load.ts'
+import { CommandError } from './command.ts'
 
 /**
  * @param folder the config folder of the gateway, which names its ops listener
  * @param body sent as JSON by POST; GET without it
  * @returns the answer's JSON
- * @throws OpsError with what to tell the operator
+ * @throws CommandError with what to tell the operator
  */
 export async function askOps (folder: string, path: string, body?: object): Promise<Record<string, unknown>> {
   const base = `http://${loadConfig(folder, process.env).gateway.ops.listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')}`
@@ -13,14 +14,12 @@ export async function askOps (folder: string, path: string, body?: object): Prom
   try {
     answer = await fetch(base + path, body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
   } catch (error) {
-    throw new OpsError(`No gateway answers on ${new URL(base).host}: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}. Is it running with this config (--config DIR)?`)
+    throw new CommandError(`No gateway answers on ${new URL(base).host}: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}. Is it running with this config (--config DIR)?`)
   }
   const found = await answer.json().catch(() => ({})) as Record<string, unknown>
-  if (!answer.ok) throw new OpsError(`The gateway answered ${answer.status}: ${String(found['error'])}`)
+  if (!answer.ok) throw new CommandError(`The gateway answered ${answer.status}: ${String(found['error'])}`)
   return found
 }
-
-export class OpsError extends Error {}
 
 /** Columns for people; the first row is the head. */
 export function table (rows: ReadonlyArray<readonly string[]>): string {

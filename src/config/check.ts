@@ -1,6 +1,7 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
+import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
 import type { LimitsConfig } from './limits.ts'
@@ -139,22 +140,6 @@ function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | '
   const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']], [endpoints.session.path, ['GET']]])
   for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
   return targets
-}
-
-function checkShapes ({ routes: { routes, endpoints, shapes } }: Checked, report: Report): void {
-  const known = Object.keys(shapes)
-  const used = new Set<string>()
-  const must = (path: Path, given: string | undefined) => {
-    if (given === undefined) return
-    used.add(given)
-    if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
-  }
-  for (const [name, { shape }] of Object.entries(routes)) must(['routes', name, 'shape'], shape)
-  must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
-  for (const [name, steps] of Object.entries(shapes)) {
-    if (!used.has(name)) report('routes', ['shapes', name], 'no route uses this shape', 'warning')
-    steps.forEach((step, index) => { if (step.wrap !== undefined && index < steps.length - 1) report('routes', ['shapes', name, index], '`wrap` has to be the last operation') })
-  }
 }
 
 function checkLimits ({ routes, limits }: Checked, report: Report): void {

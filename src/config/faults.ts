@@ -78,9 +78,11 @@ export function schemaFaults (schema: Node, value: unknown, report: (path: Path,
   })
 }
 
-function holdsSecret (at: Node): boolean {
+function holdsSecret (at: Node, above: readonly Node[] = []): boolean {
   if (at.format === 'x-secret' || at.format === 'x-hash') return true
-  return [...Object.values(at.properties ?? {}), ...Object.values(at.patternProperties ?? {}), ...(at.items === undefined ? [] : [at.items])].some(holdsSecret)
+  // A schema may hold itself.
+  if (above.includes(at)) return false
+  return [...Object.values(at.properties ?? {}), ...Object.values(at.patternProperties ?? {}), ...(at.items === undefined ? [] : [at.items])].some(inner => holdsSecret(inner, [...above, at]))
 }
 
 function objectFaults (at: Node, found: Record<string, unknown>, path: Path, report: (path: Path, message: string) => void) {

@@ -1,6 +1,7 @@
 /** Live config, `limits.yaml`: how much, how large, how often. */
 import { Type, type Static } from 'typebox'
 import { duration, flag, list, name, named, oneOf, size, whole } from './primitives.ts'
+import { expressionsSchema } from './shapes.ts'
 
 const limit = Type.Object({
   by: oneOf(['address', 'account', 'user'], { description: 'Whom it counts: `address`, callers who are not signed in (an IPv6 /64 counts as one); `user`, callers who are; `account`, the user name that a sign-in tries.' }),
@@ -20,6 +21,7 @@ const sizes = Type.Object({
 
 export const limitsSchema = Type.Object({
   sizes,
+  expressions: expressionsSchema,
   inFlightPerUser: whole({ minimum: 1, maximum: 10_000, default: 48, description: 'Requests of one user (or one address that is not signed in) at the same time.' }),
   limits: named(limit, {
     description: 'Limits, by name; several may hold for one request.',

@@ -22,6 +22,8 @@ export interface Config {
   /** The users files that login sources name, by that name. */
   readonly users: Readonly<Record<string, UsersConfig>>
   readonly warnings: readonly Fault[]
+  /** A fault that shows only when the config is tried, with the file and line of what it is about. */
+  readonly fault: (file: 'gateway' | 'routes' | 'limits', path: Path, message: string) => Fault
 }
 
 const maxFileBytes = 1024 * 1024
@@ -52,7 +54,7 @@ export function loadConfig (folder: string, environment: Environment): Config {
   }, unfit.length > 0)
   const warnings = faults.filter(({ severity }) => severity === 'warning')
   if (warnings.length < faults.length) throw new ConfigError(faults)
-  return deepFreeze({ ...config, warnings })
+  return deepFreeze({ ...config, warnings, fault: (file: keyof typeof files, path: Path, message: string) => files[file].fault(path, message, 'fault') })
 }
 
 interface LoadedFile<T> {

@@ -1,6 +1,8 @@
 /** Live config, `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
 import { Type, type Static, type TProperties } from 'typebox'
-import { dotted, duration, flag, list, name, named, oneOf, pairs, path, size, text, url, whole } from './primitives.ts'
+import { dialects, errorStatuses } from './gateway.ts'
+import { duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
+import { examplesSchema, shapesSchema } from './shapes.ts'
 
 const closed = <T extends TProperties>(properties: T, meta: { description: string, default?: unknown, title?: string, minProperties?: number, maxProperties?: number }) => Type.Object(properties, { additionalProperties: false, ...meta })
 
@@ -34,6 +36,8 @@ const route = closed({
   access,
   touch: Type.Optional(oneOf(['always', 'never'], { description: 'Whether a call keeps the session from going idle. `never` suits what a page polls by itself. Without it: never for a route named `notices`, always for others.' })),
   ...proxied,
+  dialect: Type.Optional(oneOf([...dialects], { description: 'The envelope of this route’s answers; `envelope.dialect` of `gateway.yaml` without it.' })),
+  errorStatus: Type.Optional(oneOf([...errorStatuses], { description: 'The HTTP status of this route’s errors; `envelope.errorStatus` of `gateway.yaml` without it.' })),
   maxBody: Type.Optional(size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })),
   passAuthorization: flag({ default: false, description: 'Whether the client’s own `Authorization` goes to the upstream.' }),
   passCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the client that go to the upstream. No other does.' }),
@@ -52,29 +56,15 @@ const endpoints = closed({
   session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })
 }, { default: {}, description: 'The paths that the gateway answers itself.' })
 
-const step = {
-  unwrap: Type.Optional(dotted({ description: 'Go on with what is at this path; null where there is nothing.', examples: ['result.items'] })),
-  pick: Type.Optional(list(text({ description: 'A member.' }), { minItems: 1, description: 'Keep these members.' })),
-  rename: Type.Optional(pairs(text({ description: 'The new name.' }), { description: 'Old name: new name.', examples: [{ subject: 'title' }] })),
-  default: Type.Optional(pairs(Type.Unknown(), { description: 'Values for members that are absent or null.', examples: [{ read: false }] })),
-  wrap: Type.Optional(oneOf(['envelope', 'list'], { description: '`envelope` puts the value under `data` of the success envelope; `list` also sets `total`, and makes an empty list of null.' }))
-}
-const { wrap: _, ...itemStep } = step
-const one = { minProperties: 1, maxProperties: 1 }
-const shapeStep = closed({
-  ...step,
-  each: Type.Optional(list(closed(itemStep, { ...one, description: 'An operation.' }), { minItems: 1, description: 'Operations on each item of the list.' }))
-}, { ...one, description: 'One operation.' })
-
 export const routesSchema = Type.Object({
   upstreams: named(upstream, { description: 'The back-ends, by name.' }),
   endpoints,
   aliases: Type.Record(Type.String({ pattern: '^/' }), path({ description: 'The path of a route or endpoint.' }), { default: {}, description: 'Other public paths for a route or endpoint: same access, limits and name in logs.', examples: [{ '/api/currentUser': '/api/account/profile' }] }),
   routes: named(route, { description: 'What is proxied, by name. The name stands in logs and is what limits refer to.' }),
-  shapes: named(list(shapeStep, { minItems: 1, description: 'Operations, in their order.' }), { description: 'How answers are turned into what the console expects, by name.' })
+  shapes: shapesSchema,
+  examples: examplesSchema
 }, { additionalProperties: false, default: {}, title: 'routes.yaml', description: 'Live config: what is served, and from where.' })
 
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]
 export type RouteConfig = RoutesConfig['routes'][string]
-export type ShapeStep = RoutesConfig['shapes'][string][number]

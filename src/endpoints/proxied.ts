@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
+import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import type { Access } from '../hooks/context.ts'
@@ -26,7 +27,10 @@ export interface ProxiedRoute {
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
   readonly maxBody: number
+  /** May throw a GatewayError: what the back-end says in its body of how it went. */
   readonly shape?: (body: unknown, session: Session | undefined) => unknown
+  readonly envelope?: Envelope
+  readonly errorStatus?: 'own' | 'ok'
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
   readonly setCookies: readonly string[]
@@ -79,7 +83,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     retryMethods: [],
     cacheURLs: 1000,
     internalRewriteLocationHeader: false,
-    config: { route: route.name, access: route.access, maxBody: route.maxBody, touch: route.touch },
+    config: { route: route.name, access: route.access, maxBody: route.maxBody, touch: route.touch, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
     replyOptions,
     handler: (request, reply) => {
       begin(request, reply)
@@ -132,7 +136,9 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
     for (const name of ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-md5', 'digest']) reply.removeHeader(name)
     reply.header('content-type', 'application/json; charset=utf-8')
-    reply.send(writeJson(shape(parseJson(body, headers), liveSession(request))))
+    const shaped = shape(parseJson(body, headers), liveSession(request))
+    if (shaped instanceof Promise) shaped.then(value => reply.send(writeJson(value))).catch((error: unknown) => reply.send(toGatewayError(error)))
+    else reply.send(writeJson(shaped))
   }
 
   /** A redirect within the upstream is told as the public path; any other is not for an API, unless the route says so. */

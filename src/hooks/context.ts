@@ -1,4 +1,5 @@
 /** What the gateway puts on Fastify's requests and routes. */
+import type { Envelope } from '../envelope.ts'
 import type { Carried } from './session.ts'
 import type { Exchange } from '../proxy/answer.ts'
 import type { EndReason } from '../session/record.ts'
@@ -15,6 +16,10 @@ declare module 'fastify' {
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
+    /** Where the route speaks another dialect than the rest. */
+    envelope?: Envelope
+    /** Where the route's errors have another status than the rest: `ok` is 200. */
+    errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {
     /** What a proxied request and its upstream tell each other. */

@@ -9,23 +9,26 @@ const bodyFields = ['content-encoding', 'content-length', 'content-disposition',
 
 interface Options {
   readonly envelope: Envelope
+  /** `ok` answers every error with 200; a route may say otherwise. */
+  readonly errorStatus: 'own' | 'ok'
   /** Members that a route's errors have beside the standard ones. */
   readonly extraOf: (request: FastifyRequest, error: GatewayError) => Record<string, unknown> | undefined
 }
 
-export function errorHandler ({ envelope, extraOf }: Options) {
+export function errorHandler ({ envelope, errorStatus, extraOf }: Options) {
   return function answerError (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toGatewayError(thrown)
     logError(error, request)
     const extra = extraOf(request, error)
-    replyWith(reply, error, { ...envelope.failure(error, request.id), ...(extra !== undefined && extra) })
+    const { config } = request.routeOptions
+    replyWith(reply, error, { ...(config.envelope ?? envelope).failure(error, request.id), ...(extra !== undefined && extra) }, (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status)
   }
 }
 
 /** Sends a body in the place of whatever was about to be answered. */
-export function replyWith (reply: FastifyReply, error: GatewayError, body: Record<string, unknown>): void {
+export function replyWith (reply: FastifyReply, error: GatewayError, body: Record<string, unknown>, status = error.status): void {
   for (const name of bodyFields) reply.removeHeader(name)
-  reply.code(error.status).header('cache-control', 'no-store').header('content-type', 'application/json; charset=utf-8')
+  reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/json; charset=utf-8')
   if (error.detail.retryAfter !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
   if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
   // What is left of a body that nobody reads would be taken for the next request.

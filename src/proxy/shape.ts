@@ -1,20 +1,87 @@
 /** Response shaping: the operations of a shape, compiled into one function when the app is built. */
-import type { ShapeStep } from '../config/routes.ts'
+import type { ShapeStep } from '../config/shapes.ts'
+import type { GatewayError } from '../errors.ts'
+import { copyOf, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from './json.ts'
+import { compileMembers, isMemberStep } from './members.ts'
+import { compileStatus } from './status.ts'
 
-type Json = unknown
-export type Shape = (body: Json) => Json
 type Operation = (value: Json) => Json
 /** Puts data under the console's success envelope. */
-type Wrap = (data: Json, extra?: Record<string, Json>) => Json
+export type Wrap = (data: Json, extra?: JsonRecord) => Json
+/** Runs a JSONata expression. @throws GatewayError `shape.expression` beyond its bounds, or where it fails */
+export type Evaluate = (expression: string, input: Json) => Promise<Json>
 
-const isRecord = (value: Json): value is Record<string, Json> => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** A shape never throws and never changes its input: what an operation does not fit passes as it is. */
-export function compileShape (steps: readonly ShapeStep[], wrap: Wrap): Shape {
-  return sequence(steps.map(step => compileStep(step, wrap)))
+export interface Shape {
+  /** The error that the back-end's own words amount to; undefined where it went well. */
+  readonly refusal: (body: Json) => GatewayError | undefined
+  /** Never throws and never changes its input: what an operation does not fit passes as it is. A promise only where an expression is in it. */
+  readonly apply: (body: Json) => Json
 }
 
-function sequence (operations: readonly Operation[]): Operation {
+export interface ShapeContext {
+  readonly wrap: Wrap
+  readonly evaluate: Evaluate
+  /** What `use` refers to. */
+  readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
+}
+
+export function compileShape (given: readonly ShapeStep[], context: ShapeContext): Shape {
+  const steps = flatten(given, context.shapes)
+  const [first] = steps
+  const refusal = first?.open !== undefined || first?.status !== undefined ? compileStatus(first) : () => undefined
+  const parts = segments(steps)
+  const [only, ...more] = parts
+  if (more.length === 0 && (only === undefined || Array.isArray(only))) return { refusal, apply: sequence(only ?? [], context.wrap) }
+  const stages = parts.map(part => Array.isArray(part) ? sequence(part, context.wrap) : (value: Json) => context.evaluate(part.jsonata, value))
+  return {
+    refusal,
+    apply: async body => {
+      let current = body
+      for (const stage of stages) current = await stage(current)
+      return current
+    }
+  }
+}
+
+/** The steps with those that `use` stands for in its place. That none holds itself was checked with the config. */
+export function flatten (steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
+  return steps.flatMap(step => {
+    if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
+    if (step.each !== undefined) return [{ each: flatten(step.each, shapes) }]
+    if (step.at !== undefined) return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
+    if (step.paging?.each !== undefined) return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
+    return [step]
+  })
+}
+
+/** Operations in a row, and the expressions between them. */
+function segments (steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
+  const parts: Array<ShapeStep[] | { jsonata: string }> = []
+  for (const step of steps) {
+    const last = parts.at(-1)
+    if (step.jsonata !== undefined) parts.push({ jsonata: step.jsonata })
+    else if (Array.isArray(last)) last.push(step)
+    else parts.push([step])
+  }
+  return parts
+}
+
+function sequence (steps: readonly ShapeStep[], wrap: Wrap): Operation {
+  const operations: Operation[] = []
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as ShapeStep
+    if (!isMemberStep(step)) {
+      operations.push(compileStep(step, wrap))
+      continue
+    }
+    let end = index + 1
+    while (end < steps.length && isMemberStep(steps[end] as ShapeStep)) end++
+    operations.push(compileMembers(steps.slice(index, end)))
+    index = end - 1
+  }
+  const [only, ...more] = operations
+  if (only === undefined) return value => value
+  if (more.length === 0) return only
   return value => {
     let current = value
     for (const operation of operations) current = operation(current)
@@ -23,71 +90,90 @@ function sequence (operations: readonly Operation[]): Operation {
 }
 
 function compileStep (step: ShapeStep, wrap: Wrap): Operation {
-  if (step.unwrap !== undefined) return unwrap(step.unwrap.split('.'))
-  if (step.pick !== undefined) return pick(step.pick)
-  if (step.rename !== undefined) return rename(step.rename)
-  if (step.default !== undefined) return defaults(step.default)
-  if (step.each !== undefined) {
-    const item = sequence(step.each.map(inner => compileStep(inner, wrap)))
-    return value => Array.isArray(value) ? value.map(item) : value
+  if (step.open !== undefined) return value => valueAt(value, ['data'])
+  if (step.status !== undefined) return value => value
+  if (step.unwrap !== undefined) {
+    const path = step.unwrap.split('.')
+    return value => valueAt(value, path)
   }
+  if (step.move !== undefined) return sequenceOf(Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.'))))
+  if (step.each !== undefined) return each(sequence(step.each, wrap))
+  if (step.at !== undefined) return at(step.at.path.split('.'), sequence(step.at.operations, wrap))
+  if (step.paging !== undefined) return paging(step.paging, step.paging.each === undefined ? undefined : each(sequence(step.paging.each, wrap)), wrap)
   if (step.wrap === 'list') {
     return value => {
-      const list = Array.isArray(value) ? value : []
+      const list = asList(value)
       return wrap(list, { total: list.length })
     }
   }
   return value => wrap(value)
 }
 
-/** The value at a path of own members; null where there is none. */
-export function valueAt (value: Json, path: readonly string[]): Json {
-  let current = value
-  for (const key of path) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return null
-    current = (current as Record<string, Json>)[key]
-  }
-  return current
+const sequenceOf = (operations: readonly Operation[]): Operation => value => operations.reduce((current, operation) => operation(current), value)
+
+const each = (item: Operation): Operation => value => Array.isArray(value) ? value.map(item) : value
+
+/** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
+function asList (value: Json): readonly Json[] {
+  if (Array.isArray(value)) return value
+  if (value === null || value === undefined || value === '' || (isRecord(value) && Object.keys(value).length === 0)) return []
+  return [value]
 }
 
-const unwrap = (path: readonly string[]): Operation => value => valueAt(value, path)
+/** A copy of what lies on the way, with another value at its end; the value itself where there is no way. */
+function replaceAt (value: Json, path: readonly string[], change: (found: Json) => Json): Json {
+  const [name, ...rest] = path
+  if (name === undefined) return change(value)
+  if (!isRecord(value) || !Object.hasOwn(value, name)) return value
+  const result = copyOf(value)
+  put(result, name, replaceAt(value[name], rest, change))
+  return result
+}
 
-function pick (names: readonly string[]): Operation {
-  return value => {
-    if (!isRecord(value)) return value
-    const result = plain()
-    for (const name of names) if (Object.hasOwn(value, name)) put(result, name, value[name])
+const at = (path: readonly string[], operation: Operation): Operation => value => replaceAt(value, path, operation)
+
+function without (value: Json, path: readonly string[]): Json {
+  const name = path.at(-1) as string
+  return replaceAt(value, path.slice(0, -1), holder => {
+    if (!isRecord(holder)) return holder
+    const result = copyOf(holder)
+    delete result[name]
     return result
-  }
+  })
 }
 
-function rename (names: Readonly<Record<string, string>>): Operation {
-  const renamed = new Map(Object.entries(names))
+/** Undefined where something that is no object stands in the way. */
+function withAt (value: Json, [name, ...rest]: readonly string[], given: Json): Json {
+  if (name === undefined) return given
+  if (!isRecord(value)) return undefined
+  const inner = withAt(Object.hasOwn(value, name) ? value[name] ?? {} : {}, rest, given)
+  if (inner === undefined) return undefined
+  const result = copyOf(value)
+  put(result, name, inner)
+  return result
+}
+
+/** What is not there is not moved, and nothing is lost where the new place cannot be. */
+function move (from: readonly string[], to: readonly string[]): Operation {
+  const [holder, name] = [from.slice(0, -1), from.at(-1) as string]
   return value => {
-    if (!isRecord(value)) return value
-    const result = plain()
-    // What already has the new name gives way to what is renamed to it.
-    for (const name of Object.keys(value)) if (!renamed.has(name)) put(result, name, value[name])
-    for (const [from, to] of renamed) if (Object.hasOwn(value, from)) put(result, to, value[from])
-    return result
+    const found = valueAt(value, holder)
+    const source = holder.length === 0 ? value : found
+    if (!isRecord(source) || !Object.hasOwn(source, name)) return value
+    return withAt(without(value, from), to, source[name]) ?? value
   }
 }
 
-function defaults (values: Readonly<Record<string, Json>>): Operation {
-  const entries = Object.entries(values)
+function paging (places: NonNullable<ShapeStep['paging']>, items: Operation | undefined, wrap: Wrap): Operation {
+  const [list, total, current, pageSize] = [places.list, places.total, places.current, places.pageSize].map(path => path?.split('.'))
+  const numberAt = (value: Json, path: readonly string[] | undefined) => {
+    const text = path === undefined ? undefined : textOf(valueAt(value, path))
+    return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+  }
   return value => {
-    if (!isRecord(value)) return value
-    const result = plain()
-    for (const name of Object.keys(value)) put(result, name, value[name])
-    for (const [name, fallback] of entries) if ((result[name] ?? null) === null || !Object.hasOwn(result, name)) put(result, name, fallback)
-    return result
+    const found = asList(valueAt(value, list ?? []))
+    const page = numberAt(value, current)
+    const length = numberAt(value, pageSize)
+    return wrap(items === undefined ? found : items(found), { total: numberAt(value, total) ?? found.length, ...(page !== undefined && { current: page }), ...(length !== undefined && { pageSize: length }) })
   }
-}
-
-const plain = (): Record<string, Json> => ({})
-
-/** Assignment that also holds for `__proto__`, which JSON.parse makes an own member. */
-function put (target: Record<string, Json>, name: string, value: Json): void {
-  if (name === '__proto__') Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
-  else target[name] = value
 }

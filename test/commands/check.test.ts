@@ -47,3 +47,8 @@ t.test('references are taken from the environment, and secrets are not shown', a
 t.test('the config that is shipped has no faults', async t => {
   t.match(await run(['check']), { code: 0, out: /^config: no faults/m })
 })
+
+t.test('an example that fails is a fault', async t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': sound, 'routes.yaml': 'upstreams: { b: { url: http://b.internal } }\nroutes: { r: { path: /r, upstream: b, shape: s } }\nshapes: { s: [{ unwrap: a }] }\nexamples:\n  e:\n    shape: s\n    input: { a: 1 }\n    output: 2\n' })
+  t.same(await run(['check', '-c', folder]), { code: 1, out: '', err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1\n${folder}: 1 fault\n` })
+})

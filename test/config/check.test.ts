@@ -7,6 +7,8 @@ interface Files { readonly gateway?: object, readonly routes?: object, readonly 
 const upstreams = { b: { url: 'http://backend.internal:81' } }
 const route = (more: object = {}) => ({ path: '/api/r', upstream: 'b', ...more })
 const withRoute = (more: object): Files => ({ routes: { upstreams, routes: { r: route(more) } } })
+/** Two shapes, `s` and `t`, each used by a route. */
+const withShapes = (shapes: { s: object[], t: object[] }): Files => ({ routes: { upstreams, routes: { r: route({ shape: 's' }), q: route({ shape: 't', path: '/api/q' }) }, shapes } })
 const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
 
 /** What `check` says of a production config that is sound but for what is given. */
@@ -76,6 +78,15 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
 
   ['a route has a shape that is there', { routes: { upstreams, routes: { r: route({ shape: 'notice' }) }, shapes: { notices: [{ wrap: 'list' }] } } }, 'routes.yaml routes.r.shape: there is no shape "notice". Did you mean "notices"?', 'routes.yaml shapes.notices: warning: no route uses this shape'],
   ['the profile has a shape that is there', { routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: 'b', shape: 'account' } } } }, 'routes.yaml endpoints.profile.shape: there is no shape "account".'],
+  ['how it went is asked first, and within the whole answer', withShapes({ s: [{ unwrap: 'a' }, { open: 'code-data' }], t: [{ each: [{ status: { path: 'a', ok: [1] } }, { wrap: 'list' }, { jsonata: 'a' }] }, { use: 's' }] }), 'routes.yaml shapes.s.1: `open` has to be the first operation', 'routes.yaml shapes.t.0.each.0: `status` is for the whole answer: it cannot stand within another operation', 'routes.yaml shapes.t.0.each.1: `wrap` is for the whole answer: it cannot stand within another operation', 'routes.yaml shapes.t.0.each.2: `jsonata` is for the whole answer: it cannot stand within another operation', 'routes.yaml shapes.t.1: `open` has to be the first operation'],
+  ['a shape that is used brings nothing that is for the whole answer', withShapes({ s: [{ at: { path: 'a', operations: [{ use: 't' }] } }], t: [{ wrap: 'list' }] }), 'routes.yaml shapes.s.0.at.operations.0.use: the shape "t" has `wrap`, which is for the whole answer'],
+  ['the envelope is put on last, by a shape that is used too', withShapes({ s: [{ use: 't' }, { pick: ['a'] }], t: [{ paging: { list: 'a' } }] }), 'routes.yaml shapes.s.0: `paging` has to be the last operation'],
+  ['a shape does not hold itself', withShapes({ s: [{ each: [{ use: 't' }] }], t: [{ use: 's' }] }), 'routes.yaml shapes.s: holds itself: s → t → s', 'routes.yaml shapes.t: holds itself: t → s → t'],
+  ['a shape that is used is there', withShapes({ s: [{ use: 'tt' }], t: [{ pick: ['a'] }] }), 'routes.yaml shapes.s.0.use: there is no shape "tt". Did you mean "t"?'],
+  ['an expression is one', withShapes({ s: [{ jsonata: 'a.(b' }], t: [{ jsonata: '$sum(items.price)' }] }), 'routes.yaml shapes.s.0.jsonata: is no JSONata expression: Expected ")" before end of expression'],
+  ['two members do not become one', withShapes({ s: [{ rename: { a: 'c', b: 'c' } }], t: [{ move: { 'a.b': 'a.b.c' } }] }), 'routes.yaml shapes.s.0.rename: two members become "c"', 'routes.yaml shapes.t.0.move.a.b: cannot be moved into itself'],
+  ['a value is not success and failure', withShapes({ s: [{ status: { path: 'a', ok: [0], statuses: { 0: 404 } } }], t: [{ pick: ['a'] }] }), 'routes.yaml shapes.s.0.status.statuses.0: is among `ok`, so it is no failure'],
+  ['an example says what goes in and what comes out', { routes: { examples: { e: { shape: 's' }, f: { shape: 's', input: 1, inputFile: 'x', output: 1, status: 404 } } } }, 'routes.yaml examples.e.shape: there is no shape "s".', 'routes.yaml examples.e: needs one of input and inputFile', 'routes.yaml examples.e: needs one of output and status', 'routes.yaml examples.f.shape: there is no shape "s".', 'routes.yaml examples.f: needs one of input and inputFile', 'routes.yaml examples.f: needs one of output and status'],
   ['the envelope is put on last', { routes: { upstreams, routes: { r: route({ shape: 's' }) }, shapes: { s: [{ wrap: 'envelope' }, { pick: ['a'] }] } } }, 'routes.yaml shapes.s.0: `wrap` has to be the last operation'],
 
   ['a limit holds for routes that are there', { routes: { upstreams, routes: { orders: route() } }, limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['order', 'logout'] }, ...guards() } } }, 'limits.yaml limits.l.routes.0: there is no route "order". Did you mean "orders"?'],

@@ -1,0 +1,118 @@
+/** Rules for shapes and their examples: an operation that could never do what it says is a fault here, not a surprise at run time. */
+import jsonata from 'jsonata'
+import { type Report } from './check.ts'
+import { nearest } from './faults.ts'
+import type { RoutesConfig } from './routes.ts'
+import type { ShapeStep } from './shapes.ts'
+import type { Path } from './visit.ts'
+
+type Shapes = RoutesConfig['shapes']
+
+export function checkShapes ({ routes: { routes, endpoints, shapes, examples } }: { readonly routes: RoutesConfig }, report: Report): void {
+  const known = Object.keys(shapes)
+  const used = new Set<string>()
+  const must = (path: Path, given: string | undefined) => {
+    if (given === undefined) return
+    used.add(given)
+    if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
+  }
+  for (const [name, { shape }] of Object.entries(routes)) must(['routes', name, 'shape'], shape)
+  must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
+  for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
+    if (!known.includes(shape)) report('routes', ['examples', name, 'shape'], `there is no shape "${shape}".${nearest(shape, known)}`)
+    if ((input === undefined) === (inputFile === undefined)) report('routes', ['examples', name], 'needs one of input and inputFile')
+    if ((output === undefined) === (status === undefined)) report('routes', ['examples', name], 'needs one of output and status')
+  }
+  const named = new Map<string, string>()
+  for (const [name, steps] of Object.entries(shapes)) {
+    steps.forEach((step, index) => checkStep(step, ['shapes', name, index], { shapes, report, use: (given, path) => must(path, given) }))
+    const cycle = cycleOf(name, shapes)
+    if (cycle !== undefined) {
+      if (!named.has(cycle)) report('routes', ['shapes', name], `holds itself: ${cycle}`)
+      named.set(cycle, name)
+      continue
+    }
+    checkOrder(steps, ['shapes', name], shapes, report)
+  }
+  for (const name of known) if (!used.has(name)) report('routes', ['shapes', name], 'no route uses this shape', 'warning')
+}
+
+interface Rule {
+  readonly shapes: Shapes
+  readonly report: Report
+  readonly use: (name: string, path: Path) => void
+}
+
+function inner (step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeStep[]]> {
+  if (step.each !== undefined) return [[['each'], step.each]]
+  if (step.at !== undefined) return [[['at', 'operations'], step.at.operations]]
+  return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
+}
+
+function checkStep (step: ShapeStep, path: Path, rule: Rule): void {
+  const { report } = rule
+  if (step.use !== undefined) rule.use(step.use, [...path, 'use'])
+  if (step.jsonata !== undefined) {
+    const fault = syntaxFault(step.jsonata)
+    if (fault !== undefined) report('routes', [...path, 'jsonata'], `is no JSONata expression: ${fault}`)
+  }
+  for (const key of ['rename', 'move'] as const) {
+    const targets = Object.values(step[key] ?? {})
+    const twice = targets.find((target, index) => targets.indexOf(target) < index)
+    if (twice !== undefined) report('routes', [...path, key], `two members become "${twice}"`)
+  }
+  for (const [from, to] of Object.entries(step.move ?? {})) if (to.startsWith(`${from}.`)) report('routes', [...path, 'move', from], 'cannot be moved into itself')
+  const statusNames = Object.keys(step.status?.statuses ?? {})
+  for (const ok of step.status?.ok ?? []) if (statusNames.includes(String(ok))) report('routes', [...path, 'status', 'statuses', String(ok)], 'is among `ok`, so it is no failure')
+  for (const [where, steps] of inner(step)) {
+    steps.forEach((each, index) => {
+      const at = [...path, ...where, index]
+      checkStep(each, at, rule)
+      const outer = (['open', 'status', 'wrap', 'paging', 'jsonata'] as const).find(operation => each[operation] !== undefined)
+      if (outer !== undefined) report('routes', at, `\`${outer}\` is for the whole answer: it cannot stand within another operation`)
+      const brought = each.use === undefined || cycleOf(each.use, rule.shapes) !== undefined ? undefined : expanded(each, rule.shapes).map(({ operation }) => operation).find(operation => outermost.has(operation))
+      if (brought !== undefined) report('routes', [...at, 'use'], `the shape "${each.use}" has \`${brought}\`, which is for the whole answer`)
+    })
+  }
+}
+
+const outermost = new Set(['open', 'status', 'wrap', 'paging', 'jsonata'])
+
+/** The names of the operations that stand in a step's place. */
+function expanded (step: ShapeStep, shapes: Shapes): Array<{ operation: string }> {
+  if (step.use !== undefined) return (shapes[step.use] ?? []).flatMap(each => expanded(each, shapes))
+  return Object.keys(step).map(operation => ({ operation }))
+}
+
+/** `open` and `status` come first, `wrap` and `paging` last, also where `use` brings them. */
+function checkOrder (steps: readonly ShapeStep[], path: Path, shapes: Shapes, report: Report): void {
+  const all = steps.flatMap((step, index) => expanded(step, shapes).map(({ operation }) => ({ operation, index })))
+  all.forEach(({ operation, index }, position) => {
+    if ((operation === 'open' || operation === 'status') && position > 0) report('routes', [...path, index], `\`${operation}\` has to be the first operation`)
+    if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1) report('routes', [...path, index], `\`${operation}\` has to be the last operation`)
+  })
+}
+
+/** `a → b → a`, where `use` leads back. */
+function cycleOf (start: string, shapes: Shapes): string | undefined {
+  const follow = (name: string, way: readonly string[]): string | undefined => {
+    if (way.includes(name)) return name === start ? [...way, name].join(' → ') : undefined
+    for (const next of usesOf(shapes[name] ?? [])) {
+      const found = follow(next, [...way, name])
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  return follow(start, [])
+}
+
+const usesOf = (steps: readonly ShapeStep[]): string[] => steps.flatMap(step => [...step.use === undefined ? [] : [step.use], ...inner(step).flatMap(([, within]) => usesOf(within))])
+
+function syntaxFault (expression: string): string | undefined {
+  try {
+    jsonata(expression)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String((error as { message?: unknown }).message)
+  }
+}

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { createExpressions } from '../../src/proxy/expressions.ts'
+
+const bounds = { timeoutMs: 20_000, maxBytes: 100_000 }
+const expressions = createExpressions()
+t.teardown(() => expressions.close())
+
+t.test('an expression makes JSON of JSON; what it finds nothing for is null', async t => {
+  t.same(await expressions.evaluate('{"sum": $sum(items.price), "names": items.name}', { items: [{ price: 1, name: 'a' }, { price: 2, name: 'b' }] }, bounds), { sum: 3, names: ['a', 'b'] })
+  t.equal(await expressions.evaluate('nothing.here', {}, bounds), null)
+  t.equal(await expressions.evaluate('$', null, bounds), null)
+  await t.rejects(expressions.evaluate('function($x) { $x }', {}, bounds), { code: 'shape.expression' }, 'a function is no JSON')
+})
+
+t.test('many at once each get their own answer', async t => {
+  const all = await Promise.all(Array.from({ length: 100 }, (_, n) => expressions.evaluate('n * 2', { n }, bounds)))
+  t.same(all, Array.from({ length: 100 }, (_, n) => n * 2))
+})
+
+t.test('a failing expression is an error that tells no values', async t => {
+  const error = await expressions.evaluate('$number(secret)', { secret: 'hunter2' }, bounds).catch((thrown: unknown) => thrown) as Error
+  t.match(error, { code: 'shape.expression', status: 502, cause: { message: /^JSONata D3030 at position \d+$/ } })
+  t.notMatch(JSON.stringify([error.message, String(error.cause)]), 'hunter2')
+})
+
+t.test('one that never ends is stopped, also within a regular expression, and the next one works', async t => {
+  const short = { ...bounds, timeoutMs: 50 }
+  await t.rejects(expressions.evaluate('($f := function($n) { $f($n + 1) }; $f(0))', {}, short), { code: 'shape.expression' })
+  await t.rejects(expressions.evaluate('$match(text, /^(a+)+$/)', { text: `${'a'.repeat(60)}!` }, short), { code: 'shape.expression', cause: { message: 'the expression took too long' } })
+  t.equal(await expressions.evaluate('1 + 1', {}, bounds), 2)
+})
+
+t.test('the time of one does not run while it waits for its turn', async t => {
+  const slow = expressions.evaluate('$match(text, /^(a+)+$/)', { text: `${'a'.repeat(60)}!` }, { ...bounds, timeoutMs: 300 })
+  const quick = expressions.evaluate('1 + 1', {}, { ...bounds, timeoutMs: 250 })
+  await t.rejects(slow)
+  t.equal(await quick, 2)
+})
+
+t.test('what goes in and what comes out is bounded, and memory too', async t => {
+  await t.rejects(expressions.evaluate('1', 'x'.repeat(1000), { ...bounds, maxBytes: 500 }), { code: 'shape.expression', cause: { message: 'its input is larger than 500 bytes' } })
+  await t.rejects(expressions.evaluate('$pad("x", 1000)', 1, { ...bounds, maxBytes: 500 }), { code: 'shape.expression', cause: { message: 'its result is larger than 500 bytes' } })
+  await t.rejects(expressions.evaluate('[1..9999999].{"n": $, "text": $string($) & "................................"}', 1, bounds), { code: 'shape.expression' })
+  t.equal(await expressions.evaluate('1 + 1', {}, bounds), 2)
+})
+
+t.test('more than may wait are refused at once', async t => {
+  const all = await Promise.allSettled(Array.from({ length: 300 }, () => expressions.evaluate('1', {}, bounds)))
+  t.equal(all.filter(({ status }) => status === 'rejected').length > 0, true)
+  for (const one of all) if (one.status === 'rejected') t.match(one.reason, { code: 'overloaded', status: 503 })
+})
