@@ -19,11 +19,6 @@ export function valueAt (value: Json, path: readonly string[]): Json {
   return current
 }
 
-/** An own member, or undefined. The names that every object is born with are the only ones that need a look. */
-export function reader (name: string): (record: JsonRecord) => Json {
-  return name in Object.prototype ? record => Object.hasOwn(record, name) ? record[name] : undefined : record => record[name]
-}
-
 /** Assignment that also holds for `__proto__`, which JSON.parse makes an own member. */
 export function put (target: JsonRecord, name: string, value: Json): void {
   if (name === '__proto__') Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })

@@ -9,7 +9,7 @@ type Source =
   | { readonly value: Json }
   | { readonly of: Source, readonly or: Json }
   | { readonly of: Source, readonly convert: (value: Json) => Json }
-  | { readonly first: Source, readonly then: Source }
+  | { readonly first: Source, readonly second: Source }
 
 /** What the operations so far make of an object: named members, and whether all others pass. */
 interface Plan {
@@ -53,7 +53,7 @@ function writeFill (members: Plan['members']): Fill {
     if ('value' in source) return number(source.value)
     if ('or' in source) return `(${written(source.of)} ?? ${number(source.or)})`
     if ('convert' in source) return `converted(${written(source.of)}, ${number(source.convert)})`
-    return `present(${written(source.first)}, () => ${written(source.then)})`
+    return `present(${written(source.first)}, () => ${written(source.second)})`
   }
   const lines = [...members].map(([name, source]) => {
     const target = JSON.stringify(name)
@@ -102,8 +102,8 @@ function rename (plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: st
     const first = sourceOf(plan, from)
     if (first === undefined) continue
     // Where there is nothing to rename, what already has the new name stays.
-    const then = members.get(to) ?? sourceOf(here, to)
-    members.set(to, then === undefined ? first : { first, then })
+    const second = members.get(to) ?? sourceOf(here, to)
+    members.set(to, second === undefined ? first : { first, second })
   }
   return { ...here, members }
 }
