@@ -15,11 +15,12 @@ import { addProxied } from './endpoints/proxied.ts'
 import { addSession } from './endpoints/session.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { errorHandler } from './hooks/errors.ts'
+import { requestLog } from './hooks/request-log.ts'
 import { createLimits, type Limits } from './hooks/limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { createGuard } from './hooks/guard.ts'
-import { addSessions, sessionCookie } from './hooks/session.ts'
+import { addSessionReader, addSessions, sessionCookie } from './hooks/session.ts'
 import { addUpkeep } from './hooks/upkeep.ts'
 import { createUpkeep } from './login/upkeep.ts'
 import { collectRoutes, createSources } from './routing.ts'
@@ -44,6 +45,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     trustProxy: server.trustedProxies.length > 0 ? [...server.trustedProxies] : false,
+    childLoggerFactory: (base, bindings) => requestLog(base, String(bindings.requestId)),
     requestIdHeader: false,
     genReqId: requestId(server.trustedProxies.length > 0),
     exposeHeadRoutes: false,
@@ -65,14 +67,24 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const checkOrigin = sameOrigin(server.origins)
 
   // What needs to know who asks.
-  app.register(async scope => {
-    await addSessions(scope, { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets })
+  const carriage = { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets }
+  const addChecks = (scope: FastifyInstance) => {
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', limits.check)
     scope.addHook('onRequest', createGuard({ sessions: services.sessions, tell: gateway.session.headers }))
     scope.removeContentTypeParser('text/plain')
+  }
+  // Opens and closes sessions: the plugin gives and takes the cookie.
+  app.register(async scope => {
+    await addSessions(scope, carriage)
+    addChecks(scope)
     addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope })
     addLogout(scope, { paths: logout, sources, cookie: cookieKind, expireTokenCookies, envelope, checkOrigin: sameOrigin(server.origins, { always: true }) })
+  }, { prefix: mount })
+  // Only asks for it.
+  app.register(async scope => {
+    addSessionReader(scope, carriage)
+    addChecks(scope)
     addSession(scope, { paths: session, sessions: services.sessions, cookie: cookieKind, envelope })
     if (profile.length > 0) addProfile(scope, { paths: profile, envelope })
     scope.register(async inner => {

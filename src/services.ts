@@ -36,8 +36,9 @@ export interface Services {
 export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } }
   const standardOutput = () => {
-    const output = pino.destination(1)
-    // A reader that went away, or a full disk, costs log lines, not the service.
+    // Lines of a moment in one write; at the end of the process the rest is written too.
+    const output = pino.destination({ dest: 1, sync: false, minLength: 8 * 1024, periodicFlush: 50, maxLength: 16 * 1024 * 1024 })
+    // A reader that went away or stands still, or a full disk, costs log lines, not the service.
     output.on('error', () => {})
     return output
   }

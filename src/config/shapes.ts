@@ -38,7 +38,7 @@ const operations = {
     each: Type.Optional(list(Type.Unknown(), { minItems: 1, description: 'Operations on each item.' }))
   }, { description: 'Last of all: `{list, count}` becomes `{data, total, success}`, under the success envelope.' })),
   wrap: Type.Optional(oneOf(['envelope', 'list'], { description: 'Last of all: `envelope` puts the value under `data` of the success envelope; `list` also sets `total`. A list that is null, an empty object or an empty text is an empty list; any other single value is a list of one.' })),
-  each: Type.Optional(list(Type.Unknown(), { minItems: 1, description: 'Operations on each item of the list.' })),
+  each: Type.Optional(list(Type.Unknown(), { minItems: 1, description: 'Operations on each item of the list, or on the single object that stands in its place.' })),
   at: Type.Optional(closed({
     path: dotted({ description: 'Where.', examples: ['items'] }),
     operations: list(Type.Unknown(), { minItems: 1, description: 'What is done there.' })

@@ -5,7 +5,8 @@ import { GatewayError } from '../errors.ts'
 import { tellTimeLeft } from '../hooks/guard.ts'
 import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
 import { describeSession, secondsLeft } from '../session/describe.ts'
-import type { Live, Sessions } from '../session/session.ts'
+import type { Live } from '../session/judge.ts'
+import type { Sessions } from '../session/session.ts'
 
 interface Options {
   /** Each with its aliases. */

@@ -7,6 +7,8 @@ import { liveSession } from './session.ts'
 export function addAccessLog (app: FastifyInstance): void {
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
+  app.decorateRequest('live', undefined)
+  app.decorateRequest('ended', undefined)
   app.addHook('onRequest', function logWhenOver (request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)

@@ -3,6 +3,7 @@ import type { Envelope } from '../envelope.ts'
 import type { Carried } from './session.ts'
 import type { Exchange } from '../proxy/answer.ts'
 import type { EndReason } from '../session/record.ts'
+import type { Live } from '../session/judge.ts'
 import type { NewSession } from '../session/session.ts'
 import type { RouteConfig } from '../config/routes.ts'
 
@@ -24,6 +25,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What a proxied request and its upstream tell each other. */
     exchange: Exchange | undefined
+    /** The live session, on routes that neither open nor close one. */
+    live: Live | undefined
+    /** Why the session that the cookie names is over. */
+    ended: EndReason | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
   }

@@ -1,10 +1,11 @@
-/** Cookie ↔ session on the request: @fastify/session carries the cookie, our engine keeps the session. */
+/** Cookie ↔ session on the request: @fastify/session gives and takes the cookie, our engine keeps the session. */
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import { GatewayError } from '../errors.ts'
 import type { Session } from '../session/record.ts'
-import type { Live, NewSession, Sessions } from '../session/session.ts'
+import type { Live } from '../session/judge.ts'
+import type { NewSession, Sessions } from '../session/session.ts'
 import './context.ts'
 import { rememberingSigner } from './signer.ts'
 
@@ -34,17 +35,30 @@ interface Options {
   readonly secrets: readonly string[]
 }
 
-/** Loads the session of each request of `scope`; a store that cannot answer makes it 503, never 401. */
-export async function addSessions (scope: FastifyInstance, { sessions, cookie, secrets }: Options): Promise<void> {
-  const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${cookie.name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
-  scope.addHook('onRequest', function refuseTwoSessions (request, _reply, done) {
-    const { cookie: header } = request.headers
-    // One browser has one session; two cookies of the name mean that somebody planted one.
-    if (header !== undefined && header.indexOf(cookie.name) !== header.lastIndexOf(cookie.name) && new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1) {
-      return done(new GatewayError('request.malformed', { message: 'Two different session cookies were sent. Please clear the cookies of this site and sign in again.' }))
-    }
-    done()
+/**
+ * Loads the session of each request of `scope`, for endpoints that neither open nor close one: nothing is hashed,
+ * compared or set on the way out. A store that cannot answer makes it 503, never 401.
+ */
+export function addSessionReader (scope: FastifyInstance, { sessions, cookie, secrets }: Options): void {
+  const signer = rememberingSigner(secrets)
+  scope.addHook('onRequest', soleSession(cookie))
+  scope.addHook('onRequest', function readSession (request, _reply, done) {
+    const signed = request.cookies[cookie.name]
+    const { valid, value } = signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
+    if (!valid || value === null) return done()
+    request.live = sessions.peek(value)
+    if (request.live !== undefined) return done()
+    sessions.resolve(value).then(found => {
+      if ('live' in found) request.live = found.live
+      else request.ended = found.ended
+      done()
+    }, (error: Error) => done(error))
   })
+}
+
+/** The same for endpoints that open and close sessions: there the plugin gives the browser its cookie. */
+export async function addSessions (scope: FastifyInstance, { sessions, cookie, secrets }: Options): Promise<void> {
+  scope.addHook('onRequest', soleSession(cookie))
   await scope.register(fastifySession, {
     store: storeFor(sessions),
     secret: rememberingSigner(secrets),
@@ -55,11 +69,23 @@ export async function addSessions (scope: FastifyInstance, { sessions, cookie, s
   })
 }
 
+/** One browser has one session; two cookies of the name mean that somebody planted one. */
+function soleSession ({ name }: SessionCookie) {
+  const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
+  return function refuseTwoSessions (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+    const { cookie: header } = request.headers
+    if (header !== undefined && header.indexOf(name) !== header.lastIndexOf(name) && new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1) {
+      return done(new GatewayError('request.malformed', { message: 'Two different session cookies were sent. Please clear the cookies of this site and sign in again.' }))
+    }
+    done()
+  }
+}
+
 type Request = Omit<FastifyRequest, 'session'> & { session: FastifyRequest['session'] | null | undefined }
 
 /** The live session of a request as the store has it, or undefined. */
 export function liveOf (request: FastifyRequest): Live | undefined {
-  return (request as Request).session?.carried?.live
+  return request.live ?? (request as Request).session?.carried?.live
 }
 
 /** The live session of a request, or undefined. */
@@ -69,7 +95,7 @@ export function liveSession (request: FastifyRequest): Session | undefined {
 
 /** Puts what changed of a live session onto the request. */
 export function carry (request: FastifyRequest, live: Live): void {
-  request.session.carried = new Carried(live)
+  request.live = live
 }
 
 /**
@@ -114,7 +140,7 @@ export function clearSessionCookie (reply: FastifyReply, cookie: SessionCookie):
 
 /** What a request without a live session is told. */
 export function sessionError (request: FastifyRequest): GatewayError {
-  const ended = (request as Request).session?.ended
+  const ended = request.ended ?? (request as Request).session?.ended
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
 }
 

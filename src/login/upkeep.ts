@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
-import type { Live, Sessions } from '../session/session.ts'
+import type { Live } from '../session/judge.ts'
+import type { Sessions } from '../session/session.ts'
 import type { CredentialSource } from './credential-source.ts'
 
 export interface Upkeep {

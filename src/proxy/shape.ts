@@ -111,7 +111,8 @@ function compileStep (step: ShapeStep, wrap: Wrap): Operation {
 
 const sequenceOf = (operations: readonly Operation[]): Operation => value => operations.reduce((current, operation) => operation(current), value)
 
-const each = (item: Operation): Operation => value => Array.isArray(value) ? value.map(item) : value
+/** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
+const each = (item: Operation): Operation => value => Array.isArray(value) ? value.map(item) : isRecord(value) && Object.keys(value).length > 0 ? item(value) : value
 
 /** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
 function asList (value: Json): readonly Json[] {

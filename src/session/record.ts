@@ -1,5 +1,5 @@
 /** A session: what it is, and how it is written down. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Duration } from '../config/primitives.ts'
 
 export interface Identity {
@@ -68,7 +68,7 @@ export function parseRecord (record: string): Written | undefined {
 
 /** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
 export function keyOf (secretId: string): string {
-  return createHash('sha256').update(secretId).digest('base64url')
+  return hash('sha256', secretId, 'base64url')
 }
 
 /** What names a session in logs and lists: the beginning of its key. */

@@ -4,6 +4,8 @@ import type { Found, SessionStore } from './store.ts'
 export interface Remembered<T> {
   /** @throws StoreUnavailable */
   readonly read: (key: string) => Promise<T | undefined>
+  /** What is known without asking; undefined where the store has to be asked. */
+  readonly peek: (key: string) => { readonly value: T, readonly epoch: number } | undefined
   /** @throws StoreUnavailable */
   readonly epoch: () => Promise<number>
   readonly drop: (key: string) => void
@@ -72,6 +74,13 @@ export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_00
     return found === undefined ? undefined : parse(key, found)
   }
 
+  function peek (key: string): { value: T, epoch: number } | undefined {
+    const value = entries.get(key)
+    if (value === undefined || epoch === undefined || !trusted()) return undefined
+    stats.hits++
+    return { value, epoch }
+  }
+
   async function read (key: string): Promise<T | undefined> {
     if (trusted()) {
       const known = entries.get(key)
@@ -104,5 +113,5 @@ export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_00
     return found
   }
 
-  return { read, epoch: currentEpoch, drop, stats }
+  return { read, peek, epoch: currentEpoch, drop, stats }
 }

@@ -2,20 +2,11 @@
 import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
-import { type Credential, type EndReason, keyOf, parseRecord, publicId, type Session, writeRecord } from './record.ts'
+import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
+import { type Credential, type EndReason, keyOf, publicId, type Session, writeRecord } from './record.ts'
 import { createRemembered } from './remembered.ts'
 import type { Seal } from './seal.ts'
-import { epitaphMark, type Found, type SessionStore } from './store.ts'
-
-export interface Live {
-  readonly session: Session
-  /** The store's name for it. */
-  readonly key: string
-  /** When it ends unless it is used. */
-  readonly idleEnd: number
-}
-
-export type Resolved = { readonly live: Live } | { readonly ended: EndReason }
+import { epitaphMark, type SessionStore } from './store.ts'
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -24,9 +15,6 @@ export interface LifeTimes {
 }
 
 export type NewSession = Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent'>
-
-/** What is remembered of a record: the session, or why it ended. */
-type Known = { readonly sealed: string, readonly session: Session, readonly epoch: number, readonly idleEnd: number } | { readonly ended: EndReason }
 
 interface Options {
   readonly store: SessionStore
@@ -43,23 +31,14 @@ interface Options {
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** How long the reason of an end is remembered, so that a late request can be told. */
-const epitaphMs: Duration = 10 * 60_000
 const touchAtMostEveryMs: Duration = 60_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
 export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now = Date.now, onTouchFailed = () => {} }: Options) {
+  const { parse, judge } = createJudge(seal, now)
   const remembered = createRemembered<Known>({ store, boundMs, now, parse: (key, found) => parse(key, found) })
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
   const touchedAt = new Map<string, number>()
-
-  function parse (key: string, { record, ttlMs }: Found): Known {
-    if (record.startsWith(epitaphMark)) return { ended: record.slice(1) as EndReason }
-    const opened = seal.open(key, record)
-    const parsed = opened === undefined ? undefined : parseRecord(opened)
-    // The store's own clock tells how long ago the session was used: each use sets the time left anew.
-    return parsed === undefined ? { ended: 'unknown' } : { sealed: record, session: parsed.session, epoch: parsed.epoch, idleEnd: now() + ttlMs - epitaphMs }
-  }
 
   /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
   async function open (secretId: string, given: NewSession): Promise<Live> {
@@ -96,22 +75,20 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
   async function resolve (secretId: string): Promise<Resolved> {
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
-    const resolved = judge(key, known, epoch)
+    const resolved = judge(known, epoch)
     if ('live' in resolved || known === undefined || 'ended' in known) return resolved
     // What was remembered says that it is over: nobody is turned away before the store has said so itself.
     remembered.drop(key)
-    return judge(key, await remembered.read(key), await store.epoch())
+    return judge(await remembered.read(key), await store.epoch())
   }
 
-  function judge (key: string, known: Known | undefined, epoch: number): Resolved {
-    if (known === undefined) return { ended: 'unknown' }
-    if ('ended' in known) return known
-    const time = now()
-    const { session, idleEnd } = known
-    if (known.epoch < epoch) return { ended: 'revoked' }
-    if (time >= session.absoluteEnd) return { ended: 'absolute' }
-    if (time >= idleEnd) return { ended: 'idle' }
-    return { live: { session, key, idleEnd } }
+  /** What `resolve` would say, where this process knows it without asking. */
+  function peek (secretId: string): Live | undefined {
+    const key = keyOf(secretId)
+    const known = remembered.peek(key)
+    if (known === undefined) return undefined
+    const resolved = judge(known.value, known.epoch)
+    return 'live' in resolved ? resolved.live : undefined
   }
 
   /**
@@ -163,7 +140,7 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
     const judged = await Promise.all(keys.map(async key => {
       const found = await store.read(key)
-      return { key, resolved: judge(key, found && parse(key, found), epoch) }
+      return { key, resolved: judge(found && parse(key, found), epoch) }
     }))
     const gone = judged.filter(({ resolved }) => 'ended' in resolved).map(({ key }) => key)
     if (gone.length > 0) await store.forget(user, gone)
@@ -198,7 +175,7 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const found = await store.read(live.key)
     const known = found && parse(live.key, found)
     if (known === undefined || 'ended' in known) return live
-    const session = { ...known.session, credential }
+    const session = { ...known.live.session, credential }
     await store.replace(live.key, known.sealed, seal.close(live.key, writeRecord({ session, epoch: known.epoch })))
     remembered.drop(live.key)
     return { ...live, session }
@@ -207,11 +184,11 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
   async function reread ({ key }: Live): Promise<Resolved> {
     const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
-    return judge(key, found && parse(key, found), epoch)
+    return judge(found && parse(key, found), epoch)
   }
 
   /** Ends a live session. @throws StoreUnavailable */
   const end = async ({ key }: Live, reason: EndReason): Promise<boolean> => await endKeys([key], reason) === 1
 
-  return { open, resolve, reread, use, extend, close, end, list, closeOf, closeAll, renew, lock: store.lock.bind(store), unlock: store.unlock.bind(store), stats: remembered.stats }
+  return { open, peek, resolve, reread, use, extend, close, end, list, closeOf, closeAll, renew, lock: store.lock.bind(store), unlock: store.unlock.bind(store), stats: remembered.stats }
 }

@@ -69,6 +69,11 @@ t.test('each does its operations to every item', async t => {
   t.same(shaped([{ each: [{ pick: ['a'] }] }], []), [])
 })
 
+t.test('a single object in the place of a list is its only item, and shows nothing that its operations leave out', async t => {
+  t.same(shaped([{ each: [{ pick: ['id'] }] }, { wrap: 'list' }], { id: 1, secret: 'x' }), { success: true, data: [{ id: 1 }], total: 1 })
+  t.same(shaped([{ paging: { list: 'list', each: [{ pick: ['id'] }] } }], { list: { id: 1, secret: 'x' } }), { success: true, data: [{ id: 1 }], total: 1 })
+})
+
 t.test('wrap puts the value under the envelope; as a list it counts the items', async t => {
   t.same(shaped([{ wrap: 'envelope' }], { a: 1 }), { success: true, data: { a: 1 } })
   t.same(shaped([{ wrap: 'envelope' }], null), { success: true, data: null })
@@ -189,7 +194,7 @@ t.test('operations act in their order', async t => {
 t.test('what an operation does not fit passes as it is', async t => {
   const steps: ShapeStep[] = [{ pick: ['a'] }, { rename: { a: 'b' } }, { default: { a: 1 } }]
   for (const step of steps) for (const value of [null, true, 5, 'text', [{ a: 1 }]]) t.equal(shaped([step], value), value, JSON.stringify([step, value]))
-  for (const value of [null, { a: 1 }, 'text', 5]) t.equal(shaped([{ each: [{ pick: ['b'] }] }], value), value)
+  for (const value of [null, {}, 'text', 5]) t.equal(shaped([{ each: [{ pick: ['b'] }] }], value), value)
 })
 
 t.test('a member called __proto__ is data: kept, renamed, picked, filled, and it changes no object', async t => {

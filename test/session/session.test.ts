@@ -28,7 +28,8 @@ function setUp (lifeTimes: LifeTimes = { idle: 30 * minute, absolute: 480 * minu
 t.test('an opened session is resolved with all that was put in', async t => {
   const { sessions } = setUp()
   const live = await sessions.open('secret', { ...opening, credential: { token: 'T' } })
-  t.same(await sessions.resolve('secret'), { live })
+  t.match(await sessions.resolve('secret'), { live })
+  t.same(sessions.peek('secret'), live, 'and from then on without asking')
   t.match(live.session, { identity: opening.identity, credential: { token: 'T' }, address: '192.0.2.1' })
 })
 
