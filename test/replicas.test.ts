@@ -131,7 +131,7 @@ t.test('a rediss:// Redis with user and password is reached', async t => {
   const { tmpdir } = await import('node:os')
   const folder = mkdtempSync(`${tmpdir()}/tls-`)
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', `${folder}/key.pem`, '-out', `${folder}/cert.pem`], { stdio: 'ignore' })
-  const { freePort } = await import('./support/redis.ts')
+  const { freePort } = await import('./support/ports.ts')
   const port = await freePort()
   await testRedis(t.after, ['--tls-port', String(port), '--tls-cert-file', `${folder}/cert.pem`, '--tls-key-file', `${folder}/key.pem`, '--tls-ca-cert-file', `${folder}/cert.pem`, '--tls-auth-clients', 'no', '--user', 'gateway', 'on', '>pw', '~cg:*', '+@all'])
   const gateway = await testGateway(t.after, await configFolder({ gateway: { redis: { url: `rediss://localhost:${port}`, username: 'gateway', password: '${REDIS_PASSWORD}', ca: `${folder}/cert.pem` }, session: { secrets: ['${SESSION_SECRET}'] } } }), { ...environment, REDIS_PASSWORD: 'pw' })

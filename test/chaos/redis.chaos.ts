@@ -7,7 +7,8 @@ import { hashPassword } from '../../src/login/argon2.ts'
 import { type FaultyProxy, faultyProxy, type Mode } from '../support/faulty-proxy.ts'
 import { configFolder, cookieOf, password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { redisCli, until } from '../support/redis-cli.ts'
-import { freePort, testRedis, type TestRedis } from '../support/redis.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis, type TestRedis } from '../support/redis.ts'
 
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 60)
 const seed = Number(process.env['CHAOS_SEED'] ?? 20_261_121)

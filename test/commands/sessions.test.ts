@@ -1,7 +1,7 @@
 import t from 'tap'
 import { run } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort } from '../support/ports.ts'
 
 t.test('operators list and close sessions of a running gateway', async t => {
   const folder = await configFolder({ gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } } })

@@ -5,7 +5,7 @@ import { valueAt } from '../../src/proxy/json.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../contract/credential-source.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
 const base: UpstreamLoginConfig = {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { upstreamError } from '../../src/proxy/failures.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort } from '../support/ports.ts'
 
 const failed = (code: unknown, message = 'connect to 10.1.2.3:8080') => upstreamError(Object.assign(new Error(message), { code }))
 

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Authority } from './authority.ts'
 import { redisCli, until } from './redis-cli.ts'
-import { freePorts, testRedis, type TestRedis } from './redis.ts'
+import { freePorts } from './ports.ts'
+import { testRedis, type TestRedis } from './redis.ts'
 
 export interface TestCluster {
   /** HOST:PORT of each node, as clients are told. */

@@ -10,8 +10,11 @@ export interface RawAnswer {
   readonly closed: boolean
 }
 
-/** Sends bytes and reads until `enough` is content with what came, the connection closes, or `timeoutMs` is over. */
-export async function raw (url: string, bytes: string | Buffer, { enough = oneAnswer, timeoutMs = 5000 }: { enough?: (received: string) => boolean, timeoutMs?: number } = {}): Promise<RawAnswer> {
+/** A machine may stand still for seconds; who waits longer waits for nothing. */
+const patienceMs = 30_000
+
+/** Sends bytes and reads until `enough` is content with what came, the connection closes, or all patience is over. */
+export async function raw (url: string, bytes: string | Buffer, { enough = oneAnswer }: { enough?: (received: string) => boolean } = {}): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   return await new Promise(resolve => {
     let whole = ''
@@ -22,7 +25,7 @@ export async function raw (url: string, bytes: string | Buffer, { enough = oneAn
       const [head = '', ...rest] = whole.split('\r\n\r\n')
       resolve({ status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? 0), head, body: rest.join('\r\n\r\n'), whole, closed })
     }
-    const timer = setTimeout(() => finish(false), timeoutMs)
+    const timer = setTimeout(() => finish(false), patienceMs)
     socket.on('connect', () => socket.write(bytes))
     socket.on('data', chunk => {
       whole += chunk.toString('latin1')

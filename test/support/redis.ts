@@ -2,10 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from './ports.ts'
 
 export interface TestRedis {
   readonly url: string
@@ -15,19 +15,6 @@ export interface TestRedis {
   /** Starts again on the same port, after `kill`. */
   readonly start: () => Promise<void>
   readonly signal: (signal: NodeJS.Signals) => void
-}
-
-/** Asked for together, so that none is given twice. */
-export async function freePorts (count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  await Promise.all(servers.map(server => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))))
-  const ports = servers.map(server => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
-  return ports
-}
-
-export async function freePort (): Promise<number> {
-  return (await freePorts(1))[0] ?? 0
 }
 
 /**

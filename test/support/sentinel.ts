@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { redisCli, until } from './redis-cli.ts'
-import { freePort, testRedis, type TestRedis } from './redis.ts'
+import { freePort } from './ports.ts'
+import { testRedis, type TestRedis } from './redis.ts'
 
 export interface TestSentinel {
   /** HOST:PORT of each Sentinel. */

@@ -1,7 +1,8 @@
 /** Real back-ends on loopback: one that records and answers as told, one that speaks raw bytes. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createServer as createRawServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer as createRawServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { listen } from './ports.ts'
 
 export interface Seen {
   readonly method: string
@@ -42,13 +43,15 @@ export async function testUpstream (cleanUp: (undo: () => unknown) => void, answ
       answer(request, response, one)
     }, () => {})
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  // It never hangs up on the gateway by itself, however long this process stands still.
+  server.keepAliveTimeout = 0
+  const port = await listen(server)
   const close = async () => {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   }
   cleanUp(close)
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, begun: () => begun, aborted: () => aborted, close }
+  return { url: `http://127.0.0.1:${port}`, seen, begun: () => begun, aborted: () => aborted, close }
 }
 
 /** Answers each request with bytes as they are, once its head has arrived. */
@@ -69,10 +72,10 @@ export async function rawUpstream (cleanUp: (undo: () => unknown) => void, answe
       answer(socket, whole)
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const port = await listen(server)
   cleanUp(async () => {
     for (const socket of sockets) socket.destroy()
     await new Promise(resolve => server.close(resolve))
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => requests }
+  return { url: `http://127.0.0.1:${port}`, requests: () => requests }
 }

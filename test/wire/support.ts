@@ -1,5 +1,6 @@
 /** What the wire tests share: a gateway before a back-end that records, and the questions that every attack ends with. */
 import { argon2Sync, randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { type Files, password, type TestGateway, testGateway } from '../support/gateway.ts'
@@ -77,7 +78,7 @@ export interface Refusal {
 export async function refuses (t: Assert, { gateway, backend }: Wire, title: string, bytes: string | Buffer, { statuses, mayBegin = false }: Refusal = {}): Promise<RawAnswer> {
   const begun = backend.begun()
   const whole = backend.seen.length
-  const answer = await raw(gateway.url, bytes, { enough: () => false, timeoutMs: 3000 })
+  const answer = await raw(gateway.url, bytes, { enough: () => false })
   t.ok(answer.closed, `${title}: the connection ends`)
   if (statuses === undefined) t.ok(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status} is a 4xx`)
   else t.ok(statuses.includes(answer.status), `${title}: ${answer.status} is one of ${statuses.join(', ')}`)
@@ -140,8 +141,23 @@ export async function open (cleanUp: (undo: () => unknown) => void, url: string,
   }
 }
 
-/** Waits for something that is told by no event; it has to come true well before the limit. */
-export async function eventually (fits: () => boolean, limitMs = 5000): Promise<boolean> {
+/** 64 MiB, as fast as they are taken. */
+export function answerLarge (response: ServerResponse): void {
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': 1024 * piece.length })
+  let sent = 0
+  const more = () => {
+    while (sent < 1024 && !response.destroyed) {
+      sent++
+      if (!response.write(piece)) return void response.once('drain', more)
+    }
+    response.end()
+  }
+  more()
+}
+
+/** Waits for something that is told by no event. */
+export async function eventually (fits: () => boolean, limitMs = 30_000): Promise<boolean> {
   const end = performance.now() + limitMs
   while (!fits()) {
     if (performance.now() > end) return false

@@ -28,7 +28,7 @@ t.test('bogus handshakes are refused too', async t => {
   for (const fields of bogus) await refuses(t, wire, fields.join(' | ').slice(0, 80), request('GET /api/notices', [signedIn, ...fields]), { statuses: [400] })
   for (const method of ['POST', 'PUT', 'HEAD', 'OPTIONS', 'DELETE']) {
     const begun = backend.begun()
-    const answer = await raw(gateway.url, request(`${method} /api/things/1`, [signedIn, ...webSocket, 'Content-Length: 0']), { enough: () => false, timeoutMs: 3000 })
+    const answer = await raw(gateway.url, request(`${method} /api/things/1`, [signedIn, ...webSocket, 'Content-Length: 0']), { enough: () => false })
     t.same([answer.status, answer.closed, backend.begun()], [400, true, begun], method)
   }
   await serves(t, wire)
@@ -54,7 +54,7 @@ t.test('what follows a refused upgrade is not read', async t => {
     await refuses(t, wire, 'two upgrades', request('GET /api/notices', [signedIn, ...fields]).repeat(2), { statuses: [400] })
     await refuses(t, wire, 'frames behind it', Buffer.concat([Buffer.from(request('GET /api/notices', [signedIn, ...fields])), Buffer.from([0x81, 0x85, 1, 2, 3, 4, 105, 103, 111, 104, 110, 0xff, 0xff])]), { statuses: [400] })
   }
-  const behind = await raw(gateway.url, request('GET /api/notices', [signedIn]) + request('GET /api/notices', [signedIn, ...webSocket]) + hidden, { enough: () => false, timeoutMs: 3000 })
+  const behind = await raw(gateway.url, request('GET /api/notices', [signedIn]) + request('GET /api/notices', [signedIn, ...webSocket]) + hidden, { enough: () => false })
   t.ok(behind.closed)
   t.ok(answersBegun(behind.whole) <= 1, 'at most the answer of the request before it')
   t.notOk(backend.seen.some(({ url }) => url.includes('hidden')))
