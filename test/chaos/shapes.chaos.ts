@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { RedisConfig } from '../../src/config/gateway.ts'
 import { createRedisDialler } from '../../src/redis.ts'
@@ -7,6 +6,7 @@ import { followRedis } from '../../src/session/redis-feed.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'
 import { testAuthority } from '../support/authority.ts'
+import { passTime } from '../support/clock.ts'
 import { testCluster } from '../support/cluster.ts'
 import { redisConfig } from '../support/config.ts'
 import { redisCli, until } from '../support/redis-cli.ts'
@@ -76,7 +76,7 @@ for (const [name, start] of Object.entries(shapes)) {
         prefix: 'cg:',
         follow: (follower, names) => { t.teardown(followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 2000 })) }
       })
-      sessionStoreContract(t, store, async ms => { await wait(ms) }, Date.now)
+      sessionStoreContract(t, store, ms => passTime(client, ms), Date.now)
     })
 
     await t.test('serves whole gateways: sign in, profile, sign out, and the other replica knows', async t => {

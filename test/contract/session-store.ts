@@ -3,19 +3,21 @@ import type { Test } from 'tap'
 import { epitaphMark, type SessionStore } from '../../src/session/store.ts'
 
 let keys = 0
+const minute = 60_000
+const hour = 60 * minute
 const freshKey = () => `contract-${process.pid}-${++keys}`
 
 /**
- * @param until resolves when the store's own clock has gone on by so much
+ * @param pass lets so much time pass on the store's own clock
  * @param clock what it reads
  */
-export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: number) => Promise<void>, clock: () => number): void {
+export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: number) => Promise<void>, clock: () => number): void {
   t.test('a record is read as it was written, with the time it has left', async t => {
     const key = freshKey()
-    await store.create(key, '{"a":"ü\u0000💡"}', 5000)
+    await store.create(key, '{"a":"ü\u0000💡"}', hour)
     const found = await store.read(key)
     t.equal(found?.record, '{"a":"ü\u0000💡"}')
-    t.ok(found !== undefined && found.ttlMs > 4000 && found.ttlMs <= 5000, 'time left')
+    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
   })
 
   t.test('what was never written is not there', async t => {
@@ -24,87 +26,87 @@ export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: 
 
   t.test('a record is never written over', async t => {
     const key = freshKey()
-    await store.create(key, '{"first":1}', 5000)
-    await t.rejects(store.create(key, '{"second":2}', 5000))
+    await store.create(key, '{"first":1}', hour)
+    await t.rejects(store.create(key, '{"second":2}', hour))
     t.equal((await store.read(key))?.record, '{"first":1}')
   })
 
   t.test('a record is gone when its time is up', async t => {
     const key = freshKey()
-    await store.create(key, '{}', 30)
-    await until(60)
+    await store.create(key, '{}', minute)
+    await pass(minute + 1)
     t.equal(await store.read(key), undefined)
   })
 
   t.test('a touch sets the time left and changes nothing else', async t => {
     const key = freshKey()
-    await store.create(key, '{"same":1}', 1000)
-    await store.touch(key, 9000)
+    await store.create(key, '{"same":1}', hour)
+    await store.touch(key, 9 * hour)
     const found = await store.read(key)
     t.equal(found?.record, '{"same":1}')
-    t.ok(found !== undefined && found.ttlMs > 8000, 'time left')
+    t.ok(found !== undefined && found.ttlMs > 8 * hour && found.ttlMs <= 9 * hour, 'time left')
   })
 
   t.test('a touch never brings a record into being', async t => {
     const key = freshKey()
-    await store.touch(key, 5000)
+    await store.touch(key, hour)
     t.equal(await store.read(key), undefined)
   })
 
   t.test('an ended record gives way to its epitaph', async t => {
     const key = freshKey()
-    await store.create(key, '{}', 5000)
-    t.equal(await store.end(key, `${epitaphMark}revoked`, 5000), true)
+    await store.create(key, '{}', hour)
+    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), true)
     t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
   })
 
   t.test('the first reason of an end stands', async t => {
     const key = freshKey()
-    await store.create(key, '{}', 5000)
-    await store.end(key, `${epitaphMark}replaced`, 5000)
-    t.equal(await store.end(key, `${epitaphMark}revoked`, 5000), false)
+    await store.create(key, '{}', hour)
+    await store.end(key, `${epitaphMark}replaced`, hour)
+    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), false)
     t.equal((await store.read(key))?.record, `${epitaphMark}replaced`)
   })
 
   t.test('what is not there cannot be ended, and stays away', async t => {
     const key = freshKey()
-    t.equal(await store.end(key, `${epitaphMark}revoked`, 5000), false)
+    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), false)
     t.equal(await store.read(key), undefined)
   })
 
   t.test('nothing that comes late revives an ended record', async t => {
     const key = freshKey()
-    await store.create(key, '{}', 5000)
+    await store.create(key, '{}', hour)
     await Promise.all([
-      store.end(key, `${epitaphMark}revoked`, 5000),
-      ...Array.from({ length: 20 }, () => store.touch(key, 9000)),
-      ...Array.from({ length: 20 }, () => store.create(key, '{"late":1}', 9000).catch(() => {}))
+      store.end(key, `${epitaphMark}revoked`, hour),
+      ...Array.from({ length: 20 }, () => store.touch(key, 2 * hour)),
+      ...Array.from({ length: 20 }, () => store.create(key, '{"late":1}', 2 * hour).catch(() => {}))
     ])
     t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
   })
 
   t.test('of two who create the same record one fails', async t => {
     const key = freshKey()
-    const outcomes = await Promise.allSettled([store.create(key, '{"n":1}', 5000), store.create(key, '{"n":2}', 5000)])
+    const outcomes = await Promise.allSettled([store.create(key, '{"n":1}', hour), store.create(key, '{"n":2}', hour)])
     t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   })
 
   t.test('a record is replaced only where it still is what was read, and keeps its time', async t => {
     const key = freshKey()
-    await store.create(key, '{"v":1}', 5000)
+    await store.create(key, '{"v":1}', hour)
     t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
     t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
     const found = await store.read(key)
     t.equal(found?.record, '{"v":2}')
-    t.ok(found !== undefined && found.ttlMs > 4000 && found.ttlMs <= 5000, 'time left')
-    await store.end(key, `${epitaphMark}revoked`, 5000)
+    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
+    await store.end(key, `${epitaphMark}revoked`, hour)
     t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
     t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
   })
 
   t.test('of two who replace the same record one wins', async t => {
     const key = freshKey()
-    await store.create(key, '{"v":1}', 5000)
+    await store.create(key, '{"v":1}', hour)
     const won = await Promise.all([store.replace(key, '{"v":1}', '{"a":1}'), store.replace(key, '{"v":1}', '{"b":1}')])
     t.same(won.toSorted(), [false, true])
   })
@@ -112,8 +114,8 @@ export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: 
   t.test('a user’s keys are noted until their time, and can be taken back', async t => {
     const user = freshKey()
     const now = clock()
-    await store.note(user, 'k1', now + 50_000)
-    await store.note(user, 'k2', now + 60_000)
+    await store.note(user, 'k1', now + hour)
+    await store.note(user, 'k2', now + 2 * hour)
     await store.note(user, 'over', now - 1)
     t.same((await store.keysOf(user)).toSorted(), ['k1', 'k2'])
     await store.forget(user, ['k1', 'never'])
@@ -129,30 +131,30 @@ export function sessionStoreContract (t: Test, store: SessionStore, until: (ms: 
 
   t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
     const name = freshKey()
-    t.same((await Promise.all([store.lock(name, 'a', 5000), store.lock(name, 'b', 5000)])).toSorted(), [false, true])
-    const owner = await store.lock(name, 'x', 5000) ? 'x' : 'held'
+    t.same((await Promise.all([store.lock(name, 'a', hour), store.lock(name, 'b', hour)])).toSorted(), [false, true])
+    const owner = await store.lock(name, 'x', hour) ? 'x' : 'held'
     t.equal(owner, 'held')
     await store.unlock(name, 'nobody')
-    t.equal(await store.lock(name, 'c', 5000), false)
+    t.equal(await store.lock(name, 'c', hour), false)
     const brief = freshKey()
-    t.equal(await store.lock(brief, 'a', 30), true)
-    await until(60)
-    t.equal(await store.lock(brief, 'b', 5000), true)
+    t.equal(await store.lock(brief, 'a', minute), true)
+    await pass(minute + 1)
+    t.equal(await store.lock(brief, 'b', hour), true)
     await store.unlock(brief, 'b')
-    t.equal(await store.lock(brief, 'c', 5000), true)
+    t.equal(await store.lock(brief, 'c', hour), true)
   })
 
   t.test('whoever follows is told of every change of a record and of the epoch', async t => {
     const key = freshKey()
     const told = follower()
     await told.up
-    await store.create(key, '{}', 5000)
+    await store.create(key, '{}', hour)
     await told.of(key)
-    await store.touch(key, 6000)
+    await store.touch(key, 2 * hour)
     await told.of(key)
     await store.replace(key, '{}', '{"v":1}')
     await told.of(key)
-    await store.end(key, `${epitaphMark}revoked`, 5000)
+    await store.end(key, `${epitaphMark}revoked`, hour)
     await told.of(key)
     const epoch = told.epoch()
     await store.raiseEpoch()
