@@ -185,7 +185,7 @@ t.test('aliases that expand to too much, or that hold themselves, are refused in
   const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]', ...Array.from({ length: 12 }, (_, index) => `a${index + 1}: &a${index + 1} [${Array.from({ length: 9 }, () => `*a${index}`).join(', ')}]`)].join('\n')
   const began = performance.now()
   t.same(faults(t, { 'limits.yaml': bomb }), ['limits.yaml:0 : the YAML aliases of this file expand to too much, or one holds itself'])
-  t.ok(performance.now() - began < 5000)
+  t.ok(performance.now() - began < 20_000)
   for (const text of ['server: &a\n  listen: *a\n', 'server: &a { hosts: [*a] }', '&a { server: *a }', 'login: { sources: [{ kind: upstream-login, body: &b { again: *b } }] }']) {
     t.same(faults(t, { 'gateway.yaml': text }), ['gateway.yaml:0 : the YAML aliases of this file expand to too much, or one holds itself'], text)
   }

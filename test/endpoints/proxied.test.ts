@@ -158,7 +158,9 @@ t.test('a console’s own fields and traceparent pass; the request id is ours', 
   t.match(backend.seen[0]?.headers, { 'x-tenant-id': 'acme', 'x-xsrf-token': 't', 'accept-language': 'zh-CN', traceparent })
   t.equal(backend.seen[0]?.headers['x-request-id'], answer.headers.get('x-request-id'))
   t.not(answer.headers.get('x-request-id'), 'chosen-by-client')
-  t.match(gateway.log.find(({ msg, route }) => msg === 'request' && route === 'any'), { requestId: answer.headers.get('x-request-id'), status: 200, upstreamMs: Number, ms: Number })
+  const line = () => gateway.log.find(({ msg, route }) => msg === 'request' && route === 'any')
+  while (line() === undefined) await new Promise(resolve => setImmediate(resolve))
+  t.match(line(), { requestId: answer.headers.get('x-request-id'), status: 200, upstreamMs: Number, ms: Number })
 })
 
 t.test('a client that leaves is logged too, as 499', async t => {
