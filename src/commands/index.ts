@@ -5,12 +5,14 @@ import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
 import { sessions } from './sessions.ts'
+import { plan } from './plan.ts'
 import { shape } from './shape.ts'
 import { start } from './start.ts'
 
 export const commands = {
   start,
   check,
+  plan,
   shape,
   sessions,
   'hash-password': hashPasswordCommand,

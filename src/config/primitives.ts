@@ -57,3 +57,10 @@ function measured (written: string, pattern: string, units: Record<string, numbe
   const [, amount, unit] = new RegExp(pattern).exec(written) ?? []
   return Number(amount) * (units[unit ?? ''] ?? NaN)
 }
+
+/** The largest unit in which the number is whole: `90s`, `5m`, `1MiB`. */
+export function inUnits (format: 'x-duration' | 'x-size', value: number): string {
+  const units = Object.entries(format === 'x-duration' ? durationUnits : sizeUnits)
+  const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ?? units[0] ?? ['', 1]
+  return `${value / factor}${unit}`
+}

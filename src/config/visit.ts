@@ -76,3 +76,14 @@ export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
   step(root, value, [], replaced => { result = replaced })
   return result
 }
+
+/** The schema of what is at a path, found along the values there. */
+export function schemaAt (root: Node, path: Path, value: unknown): Node | undefined {
+  let at: Node | undefined = root
+  for (const step of path) {
+    if (at === undefined) return undefined
+    // Along the way all are mappings; only the value itself tells its branch.
+    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(branchOf(at, {}), step)
+  }
+  return at === undefined ? undefined : branchOf(at, value)
+}

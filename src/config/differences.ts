@@ -1,0 +1,61 @@
+/** What differs between two configs, in words: `limits.login.max 5 → 10`. */
+import type { TSchema } from 'typebox'
+import { gatewaySchema } from './gateway.ts'
+import { limitsSchema } from './limits.ts'
+import type { Config } from './load.ts'
+import { inUnits } from './primitives.ts'
+import { routesSchema } from './routes.ts'
+import { usersSchema } from './users.ts'
+import { asNode, isObject, type Node, type Path, schemaAt } from './visit.ts'
+
+export interface Difference {
+  readonly file: 'gateway' | 'routes' | 'limits' | 'users'
+  readonly path: Path
+  /** Undefined where the member is new. */
+  readonly before: unknown
+  /** Undefined where the member is gone. */
+  readonly after: unknown
+  /** For people; never a secret's value. */
+  readonly text: string
+}
+
+const files: ReadonlyArray<readonly [file: 'gateway' | 'routes' | 'limits', schema: TSchema]> = [['gateway', gatewaySchema], ['routes', routesSchema], ['limits', limitsSchema]]
+
+/** In the order of the files; a member that came or went is one difference, with all that is in it. */
+export function differences (before: Config, after: Config): Difference[] {
+  const users = { users: before.users }
+  return [
+    ...files.flatMap(([file, schema]) => compare(asNode(schema), file, [], before[file], after[file])),
+    ...[...new Set([...Object.keys(users.users), ...Object.keys(after.users)])].flatMap(name => compare(asNode(usersSchema), 'users', [name], before.users[name], after.users[name]))
+  ]
+}
+
+function compare (root: Node, file: Difference['file'], path: Path, before: unknown, after: unknown): Difference[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return []
+  if (isObject(before) && isObject(after)) {
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => compare(root, file, [...path, name], own(before, name), own(after, name)))
+  }
+  const at = schemaAt(root, file === 'users' ? path.slice(1) : path, after ?? before)
+  return [{ file, path, before, after, text: describe(at, path, before, after) }]
+}
+
+const own = (holder: Record<string, unknown>, name: string) => Object.hasOwn(holder, name) ? holder[name] : undefined
+
+function describe (at: Node | undefined, path: Path, before: unknown, after: unknown): string {
+  const where = path.join('.')
+  if (at !== undefined && holdsSecret(at)) return `${where} ${before === undefined ? 'set' : after === undefined ? 'unset' : 'changed'}`
+  if (before === undefined) return isObject(after) || isList(after) ? `${where} added` : `${where} ${show(at, after)} (was not set)`
+  if (after === undefined) return isObject(before) || isList(before) ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
+  return isList(before) || isList(after) ? `${where} changed` : `${where} ${show(at, before)} → ${show(at, after)}`
+}
+
+const isList = (value: unknown) => Array.isArray(value) && value.some(isObject)
+
+const holdsSecret = (at: Node): boolean => at.format === 'x-secret' || at.format === 'x-hash' || (at.items !== undefined && holdsSecret(at.items))
+
+function show (at: Node | undefined, value: unknown): string {
+  if (typeof value === 'number' && (at?.format === 'x-duration' || at?.format === 'x-size')) return inUnits(at.format, value)
+  const written = typeof value === 'string' ? value : JSON.stringify(value) as string | undefined ?? 'nothing'
+  const shown = written.replace(/:\/\/[^/]*@/, '://…@')
+  return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
+}

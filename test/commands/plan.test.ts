@@ -1,0 +1,18 @@
+import t from 'tap'
+import { run } from '../support/command.ts'
+import { textFolder } from '../support/config-files.ts'
+
+const folder = (cleanUp: (undo: () => unknown) => void, access: string, idle = '30m') => textFolder(cleanUp, { 'gateway.yaml': `server: { hosts: [h] }\nsession: { idle: ${idle} }`, 'routes.yaml': `upstreams: { b: { url: https://b.internal } }\nroutes: { r: { path: /api/r, upstream: b, access: ${access} } }` })
+
+t.test('plan says what would change live, what after a restart, and what is a risk', async t => {
+  const [old, next] = [folder(t.after, 'session'), folder(t.after, 'public', '20m')]
+  t.same(await run(['plan', next, '-c', old]), {
+    code: 3,
+    out: 'Live, at the next reload:\n  routes.yaml routes.r.access session → public\nOnly after a restart:\n  gateway.yaml session.idle 30m → 20m\n\nRisks:\n  ! routes.r (/api/r) becomes public: anyone may call it\n',
+    err: ''
+  })
+  t.match(JSON.parse((await run(['plan', next, '-c', old, '--json'])).out), { changes: [{ file: 'gateway', path: 'session.idle', restart: true }, { file: 'routes', restart: false }], risks: [String] })
+  t.match(await run(['plan', old, '-c', old]), { code: 0, out: 'Nothing would change.\n' })
+  t.match(await run(['plan']), { code: 2, err: /Name the folder of the new config/ })
+  t.match(await run(['plan', '/nowhere', '-c', old]), { code: 1, err: /cannot be read/ })
+})
