@@ -14,8 +14,9 @@ import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/proxied.ts'
 import { addSession } from './endpoints/session.ts'
 import { addAccessLog } from './hooks/access-log.ts'
-import { errorHandler } from './hooks/errors.ts'
+import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
+import { createRequestMetrics } from './hooks/metrics.ts'
 import { createLimits, type Limits } from './hooks/limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
@@ -40,7 +41,8 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
 
   const log: FastifyBaseLogger = services.log
   const setFields = standardFields(gateway.session.cookie.secure)
-  const answerError = errorHandler({ envelope, errorStatus: gateway.envelope.errorStatus, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined })
+  const errors = countedErrors(services.metrics)
+  const answerError = errorHandler({ envelope, errorStatus: gateway.envelope.errorStatus, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined, onError: code => errors.with(code).inc() })
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -57,13 +59,15 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   })
 
   // Every request, in this order.
-  addAccessLog(app)
+  addAccessLog(app, createRequestMetrics(services.metrics))
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
   app.setErrorHandler(answerError)
   await app.register(cookie, { hook: 'onRequest' })
-  const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight })
+  const refused = services.metrics.counter('console_gateway_limit_refused_total', 'Requests that a limit refused, by its name.', ['limit'])
+  const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight, onRefused: limit => refused.with(limit).inc() })
+  const signIns = services.metrics.counter('console_gateway_sign_ins_total', 'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or failed where it could not be decided.', ['outcome'])
   const checkOrigin = sameOrigin(server.origins)
 
   // What needs to know who asks.
@@ -78,7 +82,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   app.register(async scope => {
     await addSessions(scope, carriage)
     addChecks(scope)
-    addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope })
+    addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope, onOutcome: outcome => signIns.with(outcome).inc() })
     addLogout(scope, { paths: logout, sources, cookie: cookieKind, expireTokenCookies, envelope, checkOrigin: sameOrigin(server.origins, { always: true }) })
   }, { prefix: mount })
   // Only asks for it.

@@ -1,4 +1,5 @@
 /** One listening server and the app behind it: load → build → listen → drain. */
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,7 +11,10 @@ import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createEnvelope } from './envelope.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
+import { countedErrors } from './hooks/errors.ts'
 import { createLogger, createServices, type Services } from './services.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 export interface Gateway {
   /** Where the console reaches it; the port is the real one, also where config says 0. */
@@ -25,14 +29,16 @@ export async function startGateway (config: Config, log = createLogger(config.ga
   const { gateway: { server: settings, ops: opsSettings, drain } } = config
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const services = createServices(config, log)
+  services.metrics.gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node']).with(version, process.version).set(1)
+  services.metrics.gauge('console_gateway_generation', 'The number of the running generation: 1 at start.').with().set(1)
   const state = { stopping: false }
   const opened: Array<() => Promise<unknown>> = [() => services.close()]
   try {
     const app = await buildApp(config, services)
     opened.push(() => app.close())
-    const server = createOuterServer(config, app, log)
+    const server = createOuterServer(config, app, services)
     opened.push(() => closeServer(server))
-    const ops = createOps(() => readiness(services, state.stopping, opsSettings.strictRedis))
+    const ops = createOps({ readiness: () => readiness(services, state.stopping, opsSettings.strictRedis), metrics: services.metrics })
     addOpsSessions(ops, { sessions: services.sessions, log })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
@@ -62,14 +68,16 @@ export async function startGateway (config: Config, log = createLogger(config.ga
 }
 
 /** Not Fastify's own server: the app behind it can then be replaced while connections live on. */
-function createOuterServer (config: Config, app: FastifyInstance, log: Services['log']): Server {
+function createOuterServer (config: Config, app: FastifyInstance, { log, metrics }: Services): Server {
   const { server: settings, envelope } = config.gateway
   const dialect = createEnvelope(envelope)
   const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  const errors = countedErrors(metrics)
   const refuse = (socket: Socket, code: ErrorCode) => {
     const { status } = new GatewayError(code)
     // Connections that were opened and never used are no one's attempt.
     log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
+    errors.with(code).inc()
     end(socket, status, body(code))
   }
   const server = createServer({
@@ -85,6 +93,7 @@ function createOuterServer (config: Config, app: FastifyInstance, log: Services[
   // One more than is allowed: Node cuts silently what is beyond.
   server.maxHeadersCount = config.limits.sizes.headerCount + 1
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    errors.with('request.expectation').inc()
     const told = body('request.expectation')
     response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
   })

@@ -29,12 +29,12 @@ export function collectRoutes ({ gateway, routes: { endpoints, aliases, routes, 
   const upstreamOf = (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
-    return services.upstream(config)
+    return services.upstream(name, config)
   }
   const shapeOf = (name: string | undefined, { success }: Envelope): Shape | undefined => name === undefined ? undefined : compileShape(shapes[name] ?? [], { wrap: success, evaluate, shapes })
   const common = (route: Pick<RouteConfig, 'path' | 'upstream' | 'rewrite' | 'timeout'>) => {
     const upstream = upstreamOf(route.upstream)
-    return { paths: pathsOf(route.path), upstream, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
+    return { paths: pathsOf(route.path), upstream, upstreamName: route.upstream, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
   }
 
   const proxied = Object.entries(routes).map(([name, route]): ProxiedRoute => {
@@ -95,7 +95,7 @@ export function createSources ({ gateway, routes, users }: Config, services: Ser
     if (source.kind === 'users-file') return createUsersFile(users[source.file] ?? { users: {} })
     const upstream = routes.upstreams[source.upstream]
     if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
-    return createUpstreamLogin({ config: source, send: services.upstream(upstream).send, credentialStyle: upstream.credential, valueAt })
+    return createUpstreamLogin({ config: source, send: services.upstream(source.upstream, upstream).send, credentialStyle: upstream.credential, valueAt })
   })
 }
 

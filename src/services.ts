@@ -9,6 +9,7 @@ import type { UpstreamConfig } from './config/routes.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createUpstream, type Upstream } from './proxy/upstream.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
@@ -24,9 +25,10 @@ export interface Services {
   readonly secrets: readonly string[]
   readonly counters: Counters
   readonly inFlight: Map<string, number>
-  /** The pool of an upstream; shared by all who ask with the same config. */
-  readonly upstream: (config: UpstreamConfig) => Upstream
+  /** The pool of an upstream; shared by all who ask for the name with the same config. */
+  readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly expressions: Expressions
+  readonly metrics: Metrics
   /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
   readonly redis: () => { readonly kind: 'embedded' } | { readonly kind: 'redis', readonly up: boolean, readonly everUp: boolean }
   readonly close: () => Promise<void>
@@ -62,8 +64,19 @@ export function createServices (config: Config, log: Logger): Services {
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
   const local = createMemoryCounters()
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
-  const upstreams = new Map<string, Upstream>()
+  const upstreams = new Map<string, { readonly name: string, readonly upstream: Upstream }>()
+  const metrics = createMetrics()
+  const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
+  metrics.read('console_gateway_session_store_up', 'Whether the session store can be asked: 1 or 0.', ['kind'], () => {
+    const state = redis()
+    return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
+  })
+  metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => {
+    const sums = new Map<string, number>()
+    for (const { name, upstream } of upstreams.values()) sums.set(name, (sums.get(name) ?? 0) + upstream.inFlight())
+    return [...sums].map(([name, sum]) => [[name], sum])
+  })
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -80,19 +93,20 @@ export function createServices (config: Config, log: Logger): Services {
     }),
     secrets,
     expressions,
-    upstream: upstreamConfig => {
-      const key = JSON.stringify(upstreamConfig)
+    metrics,
+    upstream: (name, upstreamConfig) => {
+      const key = JSON.stringify([name, upstreamConfig])
       let found = upstreams.get(key)
-      if (found === undefined) upstreams.set(key, found = createUpstream(upstreamConfig, folder))
-      return found
+      if (found === undefined) upstreams.set(key, found = { name, upstream: createUpstream(upstreamConfig, folder) })
+      return found.upstream
     },
-    redis: () => shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state },
+    redis,
     close: async () => {
       counters.close()
       await store.close()
       shared?.close()
       await expressions.close()
-      await Promise.all([...upstreams.values()].map(upstream => upstream.close()))
+      await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()))
     }
   }
 }

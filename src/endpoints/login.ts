@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import type { Envelope } from '../envelope.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
 import type { Limits } from '../hooks/limits.ts'
@@ -21,11 +21,23 @@ interface Options {
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
   readonly envelope: Envelope
+  readonly onOutcome: (outcome: SignInOutcome) => void
 }
 
+type SignInOutcome = 'accepted' | 'refused' | 'limited' | 'malformed' | 'failed'
+
 export function addLogin (scope: FastifyInstance, options: Options): void {
-  const { paths, maxBody, config, sources, limits, sessions, cookie, expireTokenCookies, envelope } = options
-  for (const url of paths) scope.route({ method: 'POST', url, bodyLimit: maxBody, config: { route: 'login', access: 'public', maxBody }, handler: signIn })
+  const { paths, maxBody, config, sources, limits, sessions, cookie, expireTokenCookies, envelope, onOutcome } = options
+  for (const url of paths) scope.route({ method: 'POST', url, bodyLimit: maxBody, config: { route: 'login', access: 'public', maxBody }, handler: answer })
+
+  async function answer (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    try {
+      return await signIn(request, reply)
+    } catch (error) {
+      onOutcome(outcomeOf(toGatewayError(error)))
+      throw error
+    }
+  }
 
   async function signIn (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     // Nothing here would undo a coding, so none is taken for what it is not.
@@ -39,6 +51,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
       request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
       const refused = new GatewayError('login.refused')
       if (config.refusedStatus === 401) throw refused
+      onOutcome('refused')
       return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
     }
     const { source, verdict: { identity, credential } } = vouched
@@ -47,9 +60,15 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     await attempt.giveBack()
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
+    onOutcome('accepted')
     request.log.info({ event: 'login', user: identity.username, source, session: session.id, address }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })
   }
+}
+
+function outcomeOf ({ code, status }: GatewayError): SignInOutcome {
+  if (code === 'login.refused') return 'refused'
+  return status === 429 ? 'limited' : status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
 /** @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused */

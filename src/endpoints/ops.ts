@@ -1,5 +1,6 @@
 /** The operators' listener: is the process alive, may it get traffic. */
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import type { Metrics } from '../metrics.ts'
 
 export interface Readiness {
   readonly ready: boolean
@@ -7,8 +8,13 @@ export interface Readiness {
   readonly parts: Readonly<Record<string, string>>
 }
 
-/** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. */
-export function createOps (readiness: () => Readiness): FastifyInstance {
+interface Options {
+  readonly readiness: () => Readiness
+  readonly metrics: Pick<Metrics, 'text'>
+}
+
+/** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. `/metrics` is for Prometheus. */
+export function createOps ({ readiness, metrics }: Options): FastifyInstance {
   const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
   ops.get('/healthz', () => ({ status: 'ok' }))
@@ -16,6 +22,10 @@ export function createOps (readiness: () => Readiness): FastifyInstance {
     const { ready, parts } = readiness()
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', ...parts })
   })
-  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'There is nothing at this address. Try /healthz or /readyz.' }))
+  ops.get('/metrics', async (_request, reply) => {
+    const { type, body } = await metrics.text()
+    return reply.type(type).send(body)
+  })
+  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'There is nothing at this address. Try /healthz, /readyz or /metrics.' }))
   return ops
 }

@@ -21,6 +21,7 @@ export interface ProxiedRoute {
   readonly methods: readonly string[]
   readonly access: Access
   readonly upstream: Upstream
+  readonly upstreamName: string
   /** At the upstream, without its base. */
   readonly upstreamPath: string
   readonly timeoutMs: number
@@ -83,7 +84,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     retryMethods: [],
     cacheURLs: 1000,
     internalRewriteLocationHeader: false,
-    config: { route: route.name, access: route.access, maxBody: route.maxBody, touch: route.touch, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
+    config: { route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
     replyOptions,
     handler: (request, reply) => {
       begin(request, reply)

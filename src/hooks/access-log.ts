@@ -1,10 +1,11 @@
-/** One line a request: route, status, durations, who. Never a query's secrets, a cookie or a body. */
+/** What is kept of a request that is over: one line (route, status, durations, who) and its counts. Never a query's secrets, a cookie or a body. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
+import type { RequestMetrics } from './metrics.ts'
 import { liveSession } from './session.ts'
 
-export function addAccessLog (app: FastifyInstance): void {
+export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics): void {
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('live', undefined)
@@ -12,25 +13,35 @@ export function addAccessLog (app: FastifyInstance): void {
   app.addHook('onRequest', function logWhenOver (request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
-    reply.raw.once('close', () => logRequest(request, reply, address))
+    inFlight.inc()
+    reply.raw.once('close', () => {
+      inFlight.inc(-1)
+      keep(request, reply, address)
+    })
     done()
   })
-}
 
-function logRequest (request: FastifyRequest, reply: FastifyReply, address: string): void {
-  const session = liveSession(request)
-  const user = session?.identity.username ?? request.actor
-  request.log.info({
-    route: request.routeOptions.config.route ?? unknownRoute,
-    method: request.method,
-    path: pathOf(request.raw.url ?? ''),
-    status: reply.raw.writableFinished ? reply.statusCode : 499,
-    ms: round(reply.elapsedTime),
-    ...(request.exchange?.firstByteMs !== undefined && { upstreamMs: round(request.exchange.firstByteMs) }),
-    address,
-    ...(user !== undefined && { user }),
-    ...(session !== undefined && { session: session.id })
-  }, 'request')
+  function keep (request: FastifyRequest, reply: FastifyReply, address: string): void {
+    const { config } = request.routeOptions
+    const isAnswered = reply.raw.writableFinished
+    const ms = reply.elapsedTime
+    const upstreamMs = request.exchange?.firstByteMs
+    config.meter ??= meter(config.route ?? unknownRoute, config.upstream)
+    config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
+    const session = liveSession(request)
+    const user = session?.identity.username ?? request.actor
+    request.log.info({
+      route: config.route ?? unknownRoute,
+      method: request.method,
+      path: pathOf(request.raw.url ?? ''),
+      status: isAnswered ? reply.statusCode : 499,
+      ms: round(ms),
+      ...(upstreamMs !== undefined && { upstreamMs: round(upstreamMs) }),
+      address,
+      ...(user !== undefined && { user }),
+      ...(session !== undefined && { session: session.id })
+    }, 'request')
+  }
 }
 
 const round = (ms: number) => Math.round(ms * 100) / 100

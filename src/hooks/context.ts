@@ -1,6 +1,7 @@
 /** What the gateway puts on Fastify's requests and routes. */
 import type { Envelope } from '../envelope.ts'
 import type { Carried } from './session.ts'
+import type { Meter } from './metrics.ts'
 import type { Exchange } from '../proxy/answer.ts'
 import type { EndReason } from '../session/record.ts'
 import type { Live } from '../session/judge.ts'
@@ -13,6 +14,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The name in logs and limits; an alias has that of what it stands for. */
     route?: string
+    /** The name of the upstream that answers, where one does. */
+    upstream?: string
+    /** Where its requests are counted; set by the first of them. */
+    meter?: Meter
     access?: Access
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */

@@ -1,7 +1,8 @@
 /** The one way in which an error is answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../envelope.ts'
-import { errorKinds, type GatewayError, toGatewayError } from '../errors.ts'
+import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
 import { unknownRoute } from './context.ts'
 
 /** Fields of an upstream's answer that an error in its place must not keep. */
@@ -13,12 +14,17 @@ interface Options {
   readonly errorStatus: 'own' | 'ok'
   /** Members that a route's errors have beside the standard ones. */
   readonly extraOf: (request: FastifyRequest, error: GatewayError) => Record<string, unknown> | undefined
+  /** Told of each error that is answered. */
+  readonly onError: (code: ErrorCode) => void
 }
 
-export function errorHandler ({ envelope, errorStatus, extraOf }: Options) {
+export const countedErrors = (metrics: Metrics) => metrics.counter('console_gateway_errors_total', 'Errors that were answered, by their code.', ['code'])
+
+export function errorHandler ({ envelope, errorStatus, extraOf, onError }: Options) {
   return function answerError (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toGatewayError(thrown)
     logError(error, request)
+    onError(error.code)
     const extra = extraOf(request, error)
     const { config } = request.routeOptions
     replyWith(reply, error, { ...(config.envelope ?? envelope).failure(error, request.id), ...(extra !== undefined && extra) }, (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status)

@@ -28,6 +28,8 @@ interface Options {
   readonly counters: Counters
   /** Requests in flight, by user or address; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
+  /** Told of each refusal, by the limit's name. */
+  readonly onRefused: (limit: string) => void
 }
 
 interface Limiter {
@@ -39,7 +41,7 @@ interface Limiter {
 const accountTried = Symbol('account')
 type WithAccount = FastifyRequest & { [accountTried]?: string }
 
-export async function createLimits (app: FastifyInstance, { config, counters, inFlight }: Options): Promise<Limits> {
+export async function createLimits (app: FastifyInstance, { config, counters, inFlight, onRefused }: Options): Promise<Limits> {
   await app.register(rateLimit, { global: false, store: storeOn(counters) })
   const limiters = Object.entries(config.limits).map(([name, limit]) => createLimiter(app, name, limit))
   const holds = ({ limit }: Limiter, route: string) => limit.routes.length === 0 || limit.routes.includes(route)
@@ -60,14 +62,20 @@ export async function createLimits (app: FastifyInstance, { config, counters, in
     const { user: userLimiters, address } = limitersOf(request.routeOptions.config.route ?? unknownRoute)
     for (const limiter of user === undefined ? address : userLimiters) {
       const { exceeded, max, remaining, ttlInSeconds } = await limiter.count(request)
-      if (exceeded) throw refusal('limit.exceeded', max, ttlInSeconds)
+      if (exceeded) {
+        onRefused(limiter.name)
+        throw refusal('limit.exceeded', max, ttlInSeconds)
+      }
       reply.header('ratelimit-limit', max).header('ratelimit-remaining', remaining).header('ratelimit-reset', ttlInSeconds)
     }
   }
 
   function enter (who: string, reply: FastifyReply): void {
     const now = inFlight.get(who) ?? 0
-    if (now >= config.inFlightPerUser) throw new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
+    if (now >= config.inFlightPerUser) {
+      onRefused('inFlightPerUser')
+      throw new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
+    }
     inFlight.set(who, now + 1)
     reply.raw.once('close', () => {
       const left = (inFlight.get(who) ?? 1) - 1
@@ -80,9 +88,12 @@ export async function createLimits (app: FastifyInstance, { config, counters, in
     request[accountTried] = accountKey(account)
     const counted: string[] = []
     const giveBack = async () => { await Promise.all(counted.map(key => counters.giveBack(key))) }
-    for (const { limit, count } of signInLimiters) {
+    for (const { name, limit, count } of signInLimiters) {
       const { key, exceeded, max, ttlInSeconds } = await count(request)
-      if (exceeded) throw refusal(limit.by === 'account' ? 'login.locked' : 'limit.exceeded', max, ttlInSeconds)
+      if (exceeded) {
+        onRefused(name)
+        throw refusal(limit.by === 'account' ? 'login.locked' : 'limit.exceeded', max, ttlInSeconds)
+      }
       if (limit.refusedOnly) counted.push(key)
     }
     return { giveBack }

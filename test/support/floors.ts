@@ -6,14 +6,15 @@ import { cruise, type ICruiseResult } from 'dependency-cruiser'
 /** What each part of src may import from src, beside itself. Commands and main see everything. */
 const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: string]> = [
   ['config and errors', '^src/(config/|errors)', '^src/(config/|errors)'],
+  ['metrics', '^src/metrics', '^src/metrics'],
   ['the envelope', '^src/envelope', '^src/(config/|errors)'],
-  ['session', '^src/session/', '^src/(config/|errors|session/)'],
-  ['login', '^src/login/', '^src/(config/|errors|session/|login/)'],
-  ['proxy', '^src/proxy/', '^src/(config/|errors|session/|proxy/)'],
-  ['limits', '^src/limits/', '^src/(config/|errors|limits/)'],
+  ['session', '^src/session/', '^src/(config/|errors|metrics|session/)'],
+  ['login', '^src/login/', '^src/(config/|errors|metrics|session/|login/)'],
+  ['proxy', '^src/proxy/', '^src/(config/|errors|metrics|session/|proxy/)'],
+  ['limits', '^src/limits/', '^src/(config/|errors|metrics|limits/)'],
   ['redis', '^src/redis', '^src/config/'],
-  ['hooks', '^src/hooks/', '^src/(config/|errors|envelope|session/|login/|proxy/|limits/|hooks/)'],
-  ['endpoints', '^src/endpoints/', '^src/(config/|errors|envelope|session/|login/|proxy/|limits/|hooks/)'],
+  ['hooks', '^src/hooks/', '^src/(config/|errors|metrics|envelope|session/|login/|proxy/|limits/|hooks/)'],
+  ['endpoints', '^src/endpoints/', '^src/(config/|errors|metrics|envelope|session/|login/|proxy/|limits/|hooks/)'],
   ['app, services, gateway', '^src/(app|services|routing|gateway)', '^src/(?!commands/|main|launch)']
 ]
 
