@@ -17,7 +17,8 @@ import { addAccessLog } from './hooks/access-log.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
-import { createLimits, type Limits } from './hooks/limits.ts'
+import { createLimits, type LimitsHook } from './hooks/limits.ts'
+import { createSignInLimits } from './hooks/sign-in-limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { createGuard } from './hooks/guard.ts'
@@ -62,11 +63,14 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   addAccessLog(app, createRequestMetrics(services.metrics))
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
-  if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
+  if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit', 'ratelimit-policy', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
   app.setErrorHandler(answerError)
   await app.register(cookie, { hook: 'onRequest' })
   const refused = services.metrics.counter('console_gateway_limit_refused_total', 'Requests that a limit refused, by its name.', ['limit'])
-  const limits = await createLimits(app, { config: config.limits, counters: services.counters, inFlight: services.inFlight, onRefused: limit => refused.with(limit).inc() })
+  const shadowed = services.metrics.counter('console_gateway_limit_shadowed_total', 'Requests that a limit in shadow would have refused, by its name.', ['limit'])
+  const onRefused = (limit: string, inShadow: boolean) => (inShadow ? shadowed : refused).with(limit).inc()
+  const checkLimits = createLimits({ config: config.limits, leases: services.leases, inFlight: services.inFlight, onRefused })
+  const signInLimits = await createSignInLimits(app, { config: config.limits, counters: services.counters, onRefused })
   const signIns = services.metrics.counter('console_gateway_sign_ins_total', 'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or failed where it could not be decided.', ['outcome'])
   const checkOrigin = sameOrigin(server.origins)
 
@@ -74,7 +78,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const carriage = { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets }
   const addChecks = (scope: FastifyInstance) => {
     scope.addHook('onRequest', checkOrigin)
-    scope.addHook('onRequest', limits.check)
+    scope.addHook('onRequest', checkLimits)
     scope.addHook('onRequest', createGuard({ sessions: services.sessions, tell: gateway.session.headers }))
     scope.removeContentTypeParser('text/plain')
   }
@@ -82,7 +86,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   app.register(async scope => {
     await addSessions(scope, carriage)
     addChecks(scope)
-    addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope, onOutcome: outcome => signIns.with(outcome).inc() })
+    addLogin(scope, { paths: login, maxBody: sizes.login, config: gateway.login, sources, limits: signInLimits, sessions: services.sessions, cookie: cookieKind, expireTokenCookies, envelope, onOutcome: outcome => signIns.with(outcome).inc() })
     addLogout(scope, { paths: logout, sources, cookie: cookieKind, expireTokenCookies, envelope, checkOrigin: sameOrigin(server.origins, { always: true }) })
   }, { prefix: mount })
   // Only asks for it.
@@ -102,14 +106,14 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   app.register(async scope => {
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', checkOrigin)
-    scope.addHook('onRequest', limits.check)
+    scope.addHook('onRequest', checkLimits)
     for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })
-  refuseOtherMethods(app, limits)
+  refuseOtherMethods(app, checkLimits)
   const isPage = (request: FastifyRequest) => gateway.console !== undefined && opensPage(request, mount)
-  app.setNotFoundHandler({ preHandler: async (request: FastifyRequest, reply: FastifyReply) => { if (!isPage(request)) await limits.check(request, reply) } }, (request, reply) => {
+  app.setNotFoundHandler({ preHandler: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => isPage(request) ? done() : checkLimits(request, reply, done) }, (request, reply) => {
     if (isPage(request)) return sendPage(reply)
     const message = (request.raw.url ?? '').startsWith(`${mount}/api/api/`) ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.' : undefined
     throw new GatewayError('route.unknown', message === undefined ? {} : { message })
@@ -141,7 +145,7 @@ function standardFields (secure: boolean) {
 }
 
 /** A known path with another method is 405 with `Allow` (RFC 9110 §15.5.6), as routes of their own: no second matching. */
-function refuseOtherMethods (app: FastifyInstance, limits: Limits): void {
+function refuseOtherMethods (app: FastifyInstance, checkLimits: LimitsHook): void {
   const methods = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method, config }) => {
     if (config?.access === undefined) return
@@ -150,7 +154,7 @@ function refuseOtherMethods (app: FastifyInstance, limits: Limits): void {
     for (const each of [method].flat()) here.add(each)
   })
   app.register(async scope => {
-    scope.addHook('onRequest', limits.check)
+    scope.addHook('onRequest', checkLimits)
     for (const [url, here] of [...methods]) {
       const others = (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).filter(method => !here.has(method))
       const allow = [...here].join(', ')

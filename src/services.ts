@@ -10,6 +10,11 @@ import { type Counters, createMemoryCounters, createRedisCounters, withFallback 
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createUpstream, type Upstream } from './proxy/upstream.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { withLocal } from './limits/fallback-tally.ts'
+import { createLeases, type Leases } from './limits/leases.ts'
+import { createMemoryTally } from './limits/memory-tally.ts'
+import { createRedisTally } from './limits/redis-tally.ts'
+import type { Tally } from './limits/rules.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
@@ -23,7 +28,10 @@ export interface Services {
   readonly sessions: Sessions
   /** Newest first. */
   readonly secrets: readonly string[]
+  /** Of sign-in attempts. */
   readonly counters: Counters
+  /** Of all other requests. */
+  readonly leases: Leases
   readonly inFlight: Map<string, number>
   /** The pool of an upstream; shared by all who ask for the name with the same config. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
@@ -62,10 +70,12 @@ export function createServices (config: Config, log: Logger): Services {
   const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway.redis, session.staleness, folder, log) : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
+  const metrics = createMetrics()
+  const localLimits = metrics.gauge('console_gateway_limits_local', 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.').with()
   const local = createMemoryCounters()
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
+  const leases = createLeases({ tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), onAway: away => localLimits.set(away ? 1 : 0) }) })
   const upstreams = new Map<string, { readonly name: string, readonly upstream: Upstream }>()
-  const metrics = createMetrics()
   const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
   metrics.read('console_gateway_session_store_up', 'Whether the session store can be asked: 1 or 0.', ['kind'], () => {
@@ -82,6 +92,7 @@ export function createServices (config: Config, log: Logger): Services {
   return {
     log,
     counters,
+    leases,
     inFlight: new Map(),
     sessions: createSessions({
       store,
@@ -102,6 +113,7 @@ export function createServices (config: Config, log: Logger): Services {
     },
     redis,
     close: async () => {
+      await leases.close()
       counters.close()
       await store.close()
       shared?.close()
@@ -119,6 +131,7 @@ function madeUpSecret (log: Logger): string {
 interface Shared {
   readonly store: SessionStore
   readonly counters: Counters
+  readonly tally: Tally
   readonly state: { up: boolean, everUp: boolean }
   readonly close: () => void
 }
@@ -149,6 +162,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, stalenessMs:
   return {
     store,
     counters: createRedisCounters(limits, config.prefix),
+    tally: createRedisTally(limits, config.prefix),
     state,
     close: () => {
       endNews()

@@ -1,6 +1,7 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
+import { checkLimits } from './check-limits.ts'
 import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
@@ -92,7 +93,8 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
   for (const name of known) if (!used.has(name)) report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
 }
 
-const reserved = ['login', 'logout', 'profile', 'session']
+/** Names of endpoints, which no route can have. */
+export const reserved = ['login', 'logout', 'profile', 'session']
 
 function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
   const taken = new Map<string, string>()
@@ -140,20 +142,4 @@ function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | '
   const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']], [endpoints.session.path, ['GET']]])
   for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
   return targets
-}
-
-function checkLimits ({ routes, limits }: Checked, report: Report): void {
-  const known = [...reserved, ...Object.keys(routes.routes)]
-  const entries = Object.entries(limits.limits)
-  for (const [name, limit] of entries) {
-    limit.routes.forEach((route, index) => { if (!known.includes(route)) report('limits', ['limits', name, 'routes', index], `there is no route "${route}".${nearest(route, known)}`) })
-    const onlyLogin = limit.routes.length === 1 && limit.routes[0] === 'login'
-    if (limit.by === 'account' && !onlyLogin) report('limits', ['limits', name, 'routes'], 'only a sign-in tries an account: set routes: [login]')
-    if (limit.refusedOnly && !onlyLogin) report('limits', ['limits', name, 'refusedOnly'], 'only a sign-in is refused: set routes: [login]')
-    if (limit.by === 'user' && onlyLogin) report('limits', ['limits', name, 'by'], 'who signs in is no user yet: set by: address or by: account')
-    if (limit.window === 0) report('limits', ['limits', name, 'window'], 'a window has a length')
-  }
-  for (const by of ['address', 'account'] as const) {
-    if (!entries.some(([, limit]) => limit.by === by && (limit.routes.length === 0 || limit.routes.includes('login')))) report('limits', ['limits'], `no limit counts sign-ins by ${by}: passwords can be guessed without end`, 'warning')
-  }
 }

@@ -41,8 +41,10 @@ function branchOf (schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
   return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
-    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === (value === null ? 'null' : isObject(value) ? 'object' : typeof value)) ?? schema
+    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === typeOf(value)) ?? schema
 }
+
+const typeOf = (value: unknown): string => value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
 /** The schema of a member, of a map's value, or of nothing known. */
 function memberSchema (schema: Node, key: string): Node | undefined {

@@ -5,7 +5,7 @@ import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
-import type { Limits } from '../hooks/limits.ts'
+import type { SignInLimits } from '../hooks/sign-in-limits.ts'
 import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
 import { type CredentialSource, signOutAtSource, type Verdict } from '../login/credential-source.ts'
 import { authorityOf } from '../proxy/current-user.ts'
@@ -16,7 +16,7 @@ interface Options {
   readonly maxBody: number
   readonly config: GatewayConfig['login']
   readonly sources: readonly CredentialSource[]
-  readonly limits: Limits
+  readonly limits: SignInLimits
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
@@ -45,7 +45,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     const { username, password, remember, type, extra } = readBody(request.body, config.fields)
     request.actor = username
     const address = clientAddress(request)
-    const attempt = await limits.signIn(request, username)
+    const attempt = await limits.attempt(request, username)
     const vouched = await firstVouching(sources, { username, password, extra, address, requestId: request.id })
     if (vouched === undefined) {
       request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')

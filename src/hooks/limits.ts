@@ -1,151 +1,133 @@
 /** Whom a limit counts, and what a refused request gets. */
-import rateLimit, { normalizeIP, type CreateRateLimitOptions, type FastifyRateLimitStore } from '@fastify/rate-limit'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
-import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { Counters } from '../limits/counters.ts'
-import { clientAddress } from './address.ts'
+import { GatewayError } from '../errors.ts'
+import type { Leases } from '../limits/leases.ts'
+import type { Rule, Verdict } from '../limits/rules.ts'
+import type { Session } from '../session/record.ts'
+import { addressKey } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { liveSession } from './session.ts'
 
-export interface SignInAttempt {
-  /** Takes back what the attempt was counted, once it turned out right. */
-  readonly giveBack: () => Promise<void>
-}
-
-export interface Limits {
-  /** A hook, after the session's. */
-  readonly check: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-  /**
-   * Counts a sign-in before its password is looked at, so that parallel guesses do not slip past.
-   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
-   */
-  readonly signIn: (request: FastifyRequest, account: string) => Promise<SignInAttempt>
-}
+/** A hook, after the session's. */
+export type LimitsHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
 interface Options {
   readonly config: LimitsConfig
-  readonly counters: Counters
-  /** Requests in flight, by user or address; outlives a generation, as requests do. */
+  readonly leases: Leases
+  /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
-  /** Told of each refusal, by the limit's name. */
-  readonly onRefused: (limit: string) => void
+  /** Told of each refusal, by the limit's name, and of what a limit in shadow would have refused. */
+  readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
-interface Limiter {
-  readonly name: string
-  readonly limit: LimitConfig
-  readonly count: (request: FastifyRequest) => Promise<{ key: string, max: number, remaining: number, ttlInSeconds: number, exceeded: boolean }>
+interface Compiled {
+  readonly rule: Rule
+  readonly keyOf: (request: FastifyRequest, session: Session | undefined) => string
+  readonly roles: readonly string[]
 }
 
-const accountTried = Symbol('account')
-type WithAccount = FastifyRequest & { [accountTried]?: string }
+/** The limits of one kind of request, as they are told and counted. */
+interface Held {
+  readonly limits: readonly Compiled[]
+  readonly rules: readonly Rule[]
+  readonly policy: string
+  readonly byRole: boolean
+}
 
-export async function createLimits (app: FastifyInstance, { config, counters, inFlight, onRefused }: Options): Promise<Limits> {
-  await app.register(rateLimit, { global: false, store: storeOn(counters) })
-  const limiters = Object.entries(config.limits).map(([name, limit]) => createLimiter(app, name, limit))
-  const holds = ({ limit }: Limiter, route: string) => limit.routes.length === 0 || limit.routes.includes(route)
-  const byRoute = new Map<string, { user: Limiter[], address: Limiter[] }>()
-  const limitersOf = (route: string) => {
-    let found = byRoute.get(route)
+export function createLimits ({ config, leases, inFlight, onRefused }: Options): LimitsHook {
+  const limits = Object.entries(config.limits).filter(([, { mode, by, refusedOnly }]) => mode !== 'off' && !refusedOnly && ![by].flat().includes('account'))
+  const compiled = limits.map(([name, limit]) => ({ limit, ...compile(name, limit, config.replicas) }))
+  const ofRoutes = new Map<string, { readonly anonymous: Held, readonly signedIn: Held }>()
+  const heldBy = (route: string, method: string) => {
+    const key = `${method} ${route}`
+    let found = ofRoutes.get(key)
     if (found === undefined) {
-      const here = limiters.filter(limiter => holds(limiter, route) && !limiter.limit.refusedOnly)
-      byRoute.set(route, found = { user: here.filter(({ limit }) => limit.by === 'user'), address: here.filter(({ limit }) => limit.by === 'address') })
+      const here = compiled.filter(({ limit: { routes, methods } }) => (routes.length === 0 || routes.includes(route)) && (methods.length === 0 || (methods as readonly string[]).includes(method)))
+      const isOfAddress = ({ limit: { by } }: typeof here[number]) => [by].flat().every(whom => whom === 'address')
+      ofRoutes.set(key, found = { anonymous: hold(here.filter(isOfAddress)), signedIn: hold(here.filter(each => !isOfAddress(each))) })
     }
     return found
   }
-  const signInLimiters = limiters.filter(limiter => holds(limiter, 'login') && (limiter.limit.refusedOnly || limiter.limit.by === 'account'))
+  const tells = (refused: boolean) => config.headers === 'always' || (refused && config.headers === 'refused')
 
-  async function check (request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const user = liveSession(request)?.identity.id
-    enter(user === undefined ? `address:${addressOf(request)}` : `user:${user}`, reply)
-    const { user: userLimiters, address } = limitersOf(request.routeOptions.config.route ?? unknownRoute)
-    for (const limiter of user === undefined ? address : userLimiters) {
-      const { exceeded, max, remaining, ttlInSeconds } = await limiter.count(request)
-      if (exceeded) {
-        onRefused(limiter.name)
-        throw refusal('limit.exceeded', max, ttlInSeconds)
-      }
-      reply.header('ratelimit-limit', max).header('ratelimit-remaining', remaining).header('ratelimit-reset', ttlInSeconds)
+  return function checkLimits (request, reply, done) {
+    const session = liveSession(request)
+    const { config: { route = unknownRoute } } = request.routeOptions
+    const held = heldBy(route, request.method)
+    const full = enter(session === undefined ? `address:${addressKey(request)}` : `user:${session.identity.id}`, route, reply)
+    if (full !== undefined) return done(full)
+    const { limits: mine, rules, policy } = session === undefined ? held.anonymous : ofRoles(held.signedIn, session)
+    if (rules.length === 0) return done()
+    const keys = mine.map(({ keyOf }) => keyOf(request, session))
+    const judge = (verdicts: readonly Verdict[]) => {
+      let refused: Verdict | undefined
+      verdicts.forEach((verdict, index) => {
+        const { enforced, name } = rules[index] as Rule
+        if (!verdict.exceeded) return
+        onRefused(name, !enforced)
+        if (enforced && (refused === undefined || verdict.retryMs > refused.retryMs)) refused = verdict
+      })
+      if (tells(refused !== undefined) && policy !== '') reply.header('ratelimit-policy', policy).header('ratelimit', told(rules, verdicts))
+      done(refused === undefined ? undefined : new GatewayError('limit.exceeded', { retryAfter: refused.retryMs / 1000 }))
     }
+    const known = leases.peek(rules, keys)
+    if (known !== undefined) judge(known)
+    else leases.ask(rules, keys).then(judge).catch(done)
   }
 
-  function enter (who: string, reply: FastifyReply): void {
-    const now = inFlight.get(who) ?? 0
-    if (now >= config.inFlightPerUser) {
-      onRefused('inFlightPerUser')
-      throw new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
+  function enter (who: string, route: string, reply: FastifyReply): GatewayError | undefined {
+    const most = config.inFlightPerRoute[route]
+    const ofRoute = `route:${route}`
+    if ((inFlight.get(who) ?? 0) >= config.inFlightPerUser) {
+      onRefused('inFlightPerUser', false)
+      return new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
     }
-    inFlight.set(who, now + 1)
+    if (most !== undefined && (inFlight.get(ofRoute) ?? 0) >= most) {
+      onRefused('inFlightPerRoute', false)
+      return new GatewayError('overloaded', { retryAfter: 1 })
+    }
+    const change = (key: string, by: number) => {
+      const now = (inFlight.get(key) ?? 0) + by
+      if (now > 0) inFlight.set(key, now)
+      else inFlight.delete(key)
+    }
+    change(who, 1)
+    if (most !== undefined) change(ofRoute, 1)
     reply.raw.once('close', () => {
-      const left = (inFlight.get(who) ?? 1) - 1
-      if (left > 0) inFlight.set(who, left)
-      else inFlight.delete(who)
+      change(who, -1)
+      if (most !== undefined) change(ofRoute, -1)
     })
-  }
-
-  async function signIn (request: WithAccount, account: string): Promise<SignInAttempt> {
-    request[accountTried] = accountKey(account)
-    const counted: string[] = []
-    const giveBack = async () => { await Promise.all(counted.map(key => counters.giveBack(key))) }
-    for (const { name, limit, count } of signInLimiters) {
-      const { key, exceeded, max, ttlInSeconds } = await count(request)
-      if (exceeded) {
-        onRefused(name)
-        throw refusal(limit.by === 'account' ? 'login.locked' : 'limit.exceeded', max, ttlInSeconds)
-      }
-      if (limit.refusedOnly) counted.push(key)
-    }
-    return { giveBack }
-  }
-
-  return { check, signIn }
-}
-
-function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig): Limiter {
-  const whom: Record<LimitConfig['by'], (request: WithAccount) => string> = {
-    address: addressOf,
-    user: request => liveSession(request)?.identity.id ?? '',
-    account: request => request[accountTried] ?? ''
-  }
-  // Limiters share one key space, so each key begins with the limit's name.
-  const options: CreateRateLimitOptions = { keyGenerator: request => `${name}:${whom[limit.by](request)}`, max: limit.max, timeWindow: limit.window }
-  const run = app.createRateLimit(options)
-  return {
-    name,
-    limit,
-    count: async request => {
-      const result = await run(request)
-      if (result.isAllowed) return { key: result.key, max: limit.max, remaining: limit.max, ttlInSeconds: 0, exceeded: false }
-      return { key: result.key, max: limit.max, remaining: result.remaining, ttlInSeconds: result.ttlInSeconds, exceeded: result.isExceeded }
-    }
+    return undefined
   }
 }
 
-/** IPv4 as it is, also in its IPv6 dress; of an IPv6 address the /64, which is what one customer has. */
-function addressOf (request: FastifyRequest): string {
-  const address = clientAddress(request)
-  // A socket that is gone has no address any more.
-  return address === '' ? 'gone' : normalizeIP(address, 64)
+function compile (name: string, { by, max, window, kind, burst, mode, roles }: LimitConfig, replicas: number): Compiled {
+  const whom = [by].flat().toSorted()
+  const rule: Rule = { name, kind: burst === undefined ? kind : 'bucket', max, windowMs: window, burst: burst ?? max, enforced: mode === 'enforce', replicas }
+  // In braces stands whom Redis keeps together; behind it what tells apart one limit, and one way of counting, from another.
+  const tail = `${name}.${rule.kind}`
+  const withAddress = whom.includes('address')
+  const withSession = whom.includes('session')
+  if (whom.length === 1 && withAddress) return { rule, roles, keyOf: request => `{a:${addressKey(request)}}${tail}` }
+  return { rule, roles, keyOf: (request, session) => `{u:${session?.identity.id ?? ''}}${tail}${withSession ? `.${session?.id ?? ''}` : ''}${withAddress ? `.${addressKey(request)}` : ''}` }
 }
 
-/** Spellings of one account share one counter: width, case, blanks and invisible characters do not count. */
-function accountKey (typed: string): string {
-  return typed.normalize('NFKD').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
+function hold (limits: readonly Compiled[]): Held {
+  const rules = limits.map(({ rule }) => rule)
+  const policy = rules.filter(({ enforced }) => enforced).map(({ name, max, windowMs }) => `"${name}";q=${max};w=${Math.max(1, Math.round(windowMs / 1000))}`).join(', ')
+  return { limits, rules, policy, byRole: limits.some(({ roles }) => roles.length > 0) }
 }
 
-function refusal (code: ErrorCode, max: number, seconds: number): GatewayError {
-  const retryAfter = Math.max(1, seconds)
-  return new GatewayError(code, { retryAfter, headers: { 'ratelimit-limit': String(max), 'ratelimit-remaining': '0', 'ratelimit-reset': String(retryAfter) } })
-}
+const ofRoles = (held: Held, { identity }: Session): Held => held.byRole ? hold(held.limits.filter(({ roles }) => roles.length === 0 || roles.some(role => identity.roles.includes(role)))) : held
 
-/** Our counters as the plugin's store. */
-function storeOn (counters: Counters): new () => FastifyRateLimitStore {
-  return class CounterStore {
-    incr (key: string, done: (error: Error | null, count?: { current: number, ttl: number }) => void, windowMs?: number): void {
-      counters.hit(key, windowMs ?? 60_000).then(count => done(null, count), (error: Error) => done(error))
-    }
-
-    child (): CounterStore { return this }
+/** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
+function told (rules: readonly Rule[], verdicts: readonly Verdict[]): string {
+  let text = ''
+  for (let index = 0; index < rules.length; index++) {
+    const { name, enforced } = rules[index] as Rule
+    const { remaining, resetMs } = verdicts[index] as Verdict
+    if (enforced) text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
   }
+  return text
 }

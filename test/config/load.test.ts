@@ -20,7 +20,7 @@ t.test('files that say nothing give the documented defaults, in milliseconds and
   t.equal(gateway.redis, undefined)
   t.match(routes.endpoints, { login: { path: '/api/auth/admin/login' }, logout: { path: '/api/account/logout' }, profile: { path: '/api/account/profile', from: 'session' } })
   t.same(limits.sizes, { body: 1024 ** 2, login: 4096, url: 8192, headerCount: 100, shape: 2 * 1024 ** 2 })
-  t.same(limits.limits['sign-in-account'], { by: 'account', max: 5, window: 600_000, routes: ['login'], refusedOnly: true })
+  t.same(limits.limits['sign-in-account'], { by: 'account', max: 5, window: 600_000, kind: 'fixed', mode: 'enforce', routes: ['login'], methods: [], roles: [], refusedOnly: true })
 })
 
 t.test('defaults are filled in where only a part of a section, a route or a source is written', async t => {
@@ -102,7 +102,7 @@ t.test('a value of the wrong type says where, what was expected and what was fou
     'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, found "soap"',
     'gateway.yaml:8 envelope.successCode: expected a whole number of at least 0, found "0"',
     'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
-    'limits.yaml:3 limits.l.by: expected one of address, account, user, found "users"'
+    'limits.yaml:3 limits.l.by: expected one of address, user, session, account, found "users"'
   ])
 })
 
@@ -193,7 +193,8 @@ t.test('aliases that expand to too much, or that hold themselves, are refused in
 
 t.test('an alias means the same as writing it again', async t => {
   const { limits } = load(t, { 'limits.yaml': 'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: *usual\n  c: *usual\n' })
-  t.same(limits.limits, { a: { by: 'user', max: 5, window: 60_000, routes: [], refusedOnly: false }, b: { by: 'user', max: 5, window: 60_000, routes: [], refusedOnly: false }, c: { by: 'user', max: 5, window: 60_000, routes: [], refusedOnly: false } })
+  const usual = { by: 'user', max: 5, window: 60_000, kind: 'fixed', mode: 'enforce', routes: [], methods: [], roles: [], refusedOnly: false }
+  t.same(limits.limits, { a: usual, b: usual, c: usual })
 })
 
 t.test('deep nesting is a fault, not a crash', async t => {

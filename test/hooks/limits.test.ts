@@ -8,7 +8,11 @@ const profile = '/api/account/profile'
 t.test('a user over the limit gets 429 in the envelope, with Retry-After; another user does not', async t => {
   const gateway = await testGateway(t.after, { limits: { limits: { user: { by: 'user', max: 3, window: '1m' } } } })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
-  for (let i = 0; i < 3; i++) t.equal((await gateway.call(profile, { cookie: alice })).headers.get('ratelimit-remaining'), String(2 - i))
+  for (let i = 0; i < 3; i++) {
+    const { headers } = await gateway.call(profile, { cookie: alice })
+    t.match(headers.get('ratelimit'), new RegExp(`^"user";r=${2 - i};t=(60|[1-5]?\\d)$`))
+    t.equal(headers.get('ratelimit-policy'), '"user";q=3;w=60')
+  }
   const refused = await gateway.call(profile, { cookie: alice })
   t.match(refused, { status: 429, json: { errorCode: 'limit.exceeded', message: /\w/ } })
   t.ok(Number(refused.headers.get('retry-after')) > 0 && Number(refused.headers.get('retry-after')) <= 60)
@@ -84,4 +88,65 @@ t.test('requests of one user at the same time are bounded; others go on', async 
   for (const finish of waiting) finish()
   t.same((await Promise.all(running)).map(({ status }) => status), [200, 200, 200])
   t.equal((await gateway.call(profile, { cookie: alice })).status, 200, 'room again')
+})
+
+t.test('several limits hold for one request; the field names each, and the one that is over refuses', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    routes: { upstreams: { b: { url: backend.url } }, routes: { a: { path: '/api/a', methods: ['GET', 'POST'], upstream: 'b' } } },
+    limits: { limits: { all: { by: 'user', max: 100, window: '1h', kind: 'sliding' }, writes: { by: ['user', 'address'], max: 1, window: '1h', methods: ['POST'] }, admins: { by: 'session', max: 3, window: '1h', roles: ['admin'], routes: ['a'] } } }
+  })
+  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+  const call = async (cookie: string, method = 'GET') => { const { status, headers } = await gateway.call('/api/a', { cookie, method }); return [status, headers.get('ratelimit')?.replaceAll(/;t=\d+/g, '')] }
+  t.same(await call(bob), [200, '"all";r=99'])
+  t.same(await call(bob, 'POST'), [200, '"all";r=98, "writes";r=0'])
+  t.same(await call(bob, 'POST'), [429, '"all";r=98, "writes";r=0'], 'what is refused is not counted by the others')
+  t.same(await call(alice), [200, '"all";r=99, "admins";r=2'])
+  t.same(await call(alice), [200, '"all";r=98, "admins";r=1'])
+  const again = await gateway.signIn('alice')
+  t.same(await call(again), [200, '"all";r=97, "admins";r=2'], 'another session of hers')
+})
+
+t.test('a limit in shadow refuses nobody, and tells whom it would have refused; one that is off does nothing', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { shy: { by: 'user', max: 1, window: '1h', mode: 'shadow' }, gone: { by: 'user', max: 1, window: '1h', mode: 'off' } } } })
+  const cookie = await gateway.signIn()
+  for (let i = 0; i < 4; i++) {
+    const { status, headers } = await gateway.call(profile, { cookie })
+    t.equal(status, 200)
+    t.equal(headers.get('ratelimit'), null)
+  }
+  t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), 'console_gateway_limit_shadowed_total{limit="shy"} 3\n')
+})
+
+t.test('a bucket lets so many pass at once', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { burst: { by: 'user', max: 10, window: '1h', burst: 2 } } } })
+  const cookie = await gateway.signIn()
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await gateway.call(profile, { cookie })).status)
+  t.same(statuses, [200, 200, 429])
+})
+
+t.test('where config says so, limits are told only to who is refused, or to nobody', async t => {
+  const told = async (headers: string) => {
+    const gateway = await testGateway(t.after, { limits: { headers, limits: { user: { by: 'user', max: 1, window: '1h' } } } })
+    const cookie = await gateway.signIn()
+    const fields = []
+    for (let i = 0; i < 2; i++) fields.push((await gateway.call(profile, { cookie })).headers.has('ratelimit'))
+    return fields
+  }
+  t.same(await told('always'), [true, true])
+  t.same(await told('refused'), [false, true])
+  t.same(await told('never'), [false, false])
+})
+
+t.test('requests of a route at the same time are bounded', async t => {
+  const waiting: Array<() => void> = []
+  const backend = await testUpstream(t.after, (request, response) => { waiting.push(() => json(200, {})(request, response, {} as never)) })
+  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { slow: { path: '/api/slow', upstream: 'b' } } }, limits: { inFlightPerRoute: { slow: 1 }, limits: {} } })
+  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+  const running = gateway.call('/api/slow', { cookie: alice })
+  while (waiting.length < 1) await new Promise(resolve => setImmediate(resolve))
+  t.match(await gateway.call('/api/slow', { cookie: bob }), { status: 503, json: { errorCode: 'overloaded' } })
+  waiting.splice(0).forEach(answer => answer())
+  t.equal((await running).status, 200)
 })

@@ -1,0 +1,48 @@
+/** Rules for limits: one that can never act, or that counts nobody, is told before it is relied on. */
+import { type Report, reserved } from './check.ts'
+import { nearest } from './faults.ts'
+import type { LimitConfig, LimitsConfig } from './limits.ts'
+import type { RoutesConfig } from './routes.ts'
+
+interface Checked {
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+}
+
+export function checkLimits ({ routes, limits }: Checked, report: Report): void {
+  const known = [...reserved, ...Object.keys(routes.routes)]
+  const entries = Object.entries(limits.limits)
+  for (const [name, limit] of entries) {
+    const { window, burst } = limit
+    const said = (key: string, message: string, severity?: 'warning') => report('limits', ['limits', name, key], message, severity)
+    const by = [limit.by].flat()
+    limit.routes.forEach((route, index) => { if (!known.includes(route)) report('limits', ['limits', name, 'routes', index], `there is no route "${route}".${nearest(route, known)}`) })
+    const onlyLogin = limit.routes.length === 1 && limit.routes[0] === 'login'
+    const ofSignIn = by.includes('account') || limit.refusedOnly
+    if (by.includes('account') && !onlyLogin) said('routes', 'only a sign-in tries an account: set routes: [login]')
+    if (limit.refusedOnly && !onlyLogin) said('refusedOnly', 'only a sign-in is refused: set routes: [login]')
+    if ((by.includes('user') || by.includes('session')) && onlyLogin) said('by', 'who signs in is no user yet: set by: address or by: account')
+    if (ofSignIn && (limit.kind !== 'fixed' || burst !== undefined)) said(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
+    if (limit.roles.length > 0 && !by.includes('user') && !by.includes('session')) said('roles', 'only who is signed in has roles: set by: user or by: session')
+    if (window === 0) said('window', 'a window has a length')
+    if (burst !== undefined && limit.kind === 'sliding') said('burst', 'takes the place of kind: leave one of them out')
+    if (burst !== undefined && burst > limit.max) said('burst', 'is more than max: the bucket would hold more than a whole window brings')
+    const tighter = entries.find(([other, { max, window: its, ...rest }]) => other !== name && isSame(limit, rest) && rest.mode === 'enforce' && max <= limit.max && its >= window && (max < limit.max || its > window))
+    if (limit.mode === 'enforce' && tighter !== undefined) said('max', `can never be reached: ${tighter[0]} is tighter for the same callers`, 'warning')
+    for (const [index, route] of limit.routes.entries()) {
+      const access = routes.routes[route]?.access
+      if (access !== undefined && access !== 'public' && by.length === 1 && by[0] === 'address') report('limits', ['limits', name, 'routes', index], `counts nobody but who is refused: all who may call ${route} are signed in, so set by: user`, 'warning')
+      if (access === 'public' && !by.includes('address')) report('limits', ['limits', name, 'routes', index], `counts nobody: on ${route}, which is public, no session is looked up; set by: address`, 'warning')
+    }
+  }
+  for (const route of Object.keys(limits.inFlightPerRoute)) if (!known.includes(route)) report('limits', ['inFlightPerRoute', route], `there is no route "${route}".${nearest(route, known)}`)
+  for (const whom of ['address', 'account'] as const) {
+    if (!entries.some(([, limit]) => limit.mode === 'enforce' && [limit.by].flat().includes(whom) && (limit.routes.length === 0 || limit.routes.includes('login')))) report('limits', ['limits'], `no limit counts sign-ins by ${whom}: passwords can be guessed without end`, 'warning')
+  }
+}
+
+/** Whether two limits hold for the same callers and requests. */
+function isSame (a: LimitConfig, b: Omit<LimitConfig, 'max' | 'window'>): boolean {
+  const facts = ({ by, kind, burst, routes, methods, roles, refusedOnly }: typeof b) => JSON.stringify([[by].flat().toSorted(), kind, burst, routes.toSorted(), methods.toSorted(), roles.toSorted(), refusedOnly])
+  return facts(a) === facts(b)
+}

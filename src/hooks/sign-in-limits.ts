@@ -1,0 +1,91 @@
+/** How often a password may be tried: of an address, and of an account from anywhere. */
+import rateLimit, { type CreateRateLimitOptions, type FastifyRateLimitStore } from '@fastify/rate-limit'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
+import { GatewayError } from '../errors.ts'
+import type { Counters } from '../limits/counters.ts'
+import { addressKey } from './address.ts'
+
+export interface SignInAttempt {
+  /** Takes back what the attempt was counted, once it turned out right. */
+  readonly giveBack: () => Promise<void>
+}
+
+export interface SignInLimits {
+  /**
+   * Counts a sign-in before its password is looked at, so that parallel guesses do not slip past.
+   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
+   */
+  readonly attempt: (request: FastifyRequest, account: string) => Promise<SignInAttempt>
+}
+
+interface Options {
+  readonly config: LimitsConfig
+  readonly counters: Counters
+  /** Told of each refusal, by the limit's name, and of what a limit in shadow would have refused. */
+  readonly onRefused: (limit: string, inShadow: boolean) => void
+}
+
+interface Limiter {
+  readonly name: string
+  readonly limit: LimitConfig
+  readonly count: (request: FastifyRequest) => Promise<{ key: string, ttlInSeconds: number, exceeded: boolean }>
+}
+
+const accountTried = Symbol('account')
+type WithAccount = FastifyRequest & { [accountTried]?: string }
+
+const whomOf = ({ by }: LimitConfig) => [by].flat()
+
+export async function createSignInLimits (app: FastifyInstance, { config, counters, onRefused }: Options): Promise<SignInLimits> {
+  await app.register(rateLimit, { global: false, store: storeOn(counters) })
+  const limiters = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))).map(([name, limit]) => createLimiter(app, name, limit))
+
+  async function attempt (request: WithAccount, account: string): Promise<SignInAttempt> {
+    request[accountTried] = accountKey(account)
+    const counted: string[] = []
+    const giveBack = async () => { await Promise.all(counted.map(key => counters.giveBack(key))) }
+    for (const { name, limit, count } of limiters) {
+      const { key, exceeded, ttlInSeconds } = await count(request)
+      if (exceeded) onRefused(name, limit.mode === 'shadow')
+      if (exceeded && limit.mode === 'enforce') throw new GatewayError(whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded', { retryAfter: Math.max(1, ttlInSeconds) })
+      if (limit.refusedOnly) counted.push(key)
+    }
+    return { giveBack }
+  }
+
+  return { attempt }
+}
+
+function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig): Limiter {
+  const whom = whomOf(limit)
+  const keyOf = (request: WithAccount) => [...(whom.includes('account') ? [request[accountTried] ?? ''] : []), ...(whom.includes('address') ? [addressKey(request)] : [])].join(' ')
+  // Limiters share one key space, so each key begins with the limit's name.
+  const options: CreateRateLimitOptions = { keyGenerator: request => `${name}:${keyOf(request)}`, max: limit.max, timeWindow: limit.window }
+  const run = app.createRateLimit(options)
+  return {
+    name,
+    limit,
+    count: async request => {
+      const result = await run(request)
+      if (result.isAllowed) return { key: result.key, ttlInSeconds: 0, exceeded: false }
+      return { key: result.key, ttlInSeconds: result.ttlInSeconds, exceeded: result.isExceeded }
+    }
+  }
+}
+
+/** Spellings of one account share one counter: width, case, blanks and invisible characters do not count. */
+function accountKey (typed: string): string {
+  return typed.normalize('NFKD').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
+}
+
+/** Our counters as the plugin's store. */
+function storeOn (counters: Counters): new () => FastifyRateLimitStore {
+  return class CounterStore {
+    incr (key: string, done: (error: Error | null, count?: { current: number, ttl: number }) => void, windowMs?: number): void {
+      counters.hit(key, windowMs ?? 60_000).then(count => done(null, count), (error: Error) => done(error))
+    }
+
+    child (): CounterStore { return this }
+  }
+}

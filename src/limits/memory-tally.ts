@@ -1,0 +1,28 @@
+/** Counts requests in this process. */
+import { decide, type State, type States, type Tally } from './rules.ts'
+
+const maxKeys = 100_000
+
+/** Bounded: the oldest key gives way, since clients choose the keys. */
+export function createMemoryTally (now: () => number = Date.now): Tally {
+  const kept = new Map<string, { state: State, endsAt: number }>()
+  const states: States = {
+    get: key => kept.get(key)?.state,
+    set: (key, state, ttlMs) => {
+      kept.delete(key)
+      if (kept.size >= maxKeys) kept.delete(kept.keys().next().value ?? '')
+      kept.set(key, { state, endsAt: now() + ttlMs })
+    }
+  }
+  let swept = now()
+  return {
+    take: async (entries, wants) => {
+      const time = now()
+      if (time - swept > 60_000) {
+        swept = time
+        for (const [key, { endsAt }] of kept) if (endsAt <= time) kept.delete(key)
+      }
+      return decide(entries, wants, states, time)
+    }
+  }
+}

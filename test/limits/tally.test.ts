@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { withLocal } from '../../src/limits/fallback-tally.ts'
+import { createLeases } from '../../src/limits/leases.ts'
+import { createMemoryTally } from '../../src/limits/memory-tally.ts'
+import { createRedisTally } from '../../src/limits/redis-tally.ts'
+import { decide, look, type State, type Tally } from '../../src/limits/rules.ts'
+import { createRedisDialler } from '../../src/redis.ts'
+import { anyTakes, rule, tallyContract } from '../contract/tally.ts'
+import { redisConfig } from '../support/config.ts'
+import { testRedis } from '../support/redis.ts'
+
+const minute = 60_000
+
+async function redisTally (cleanUp: (undo: () => unknown) => void) {
+  const server = await testRedis(cleanUp)
+  let up = () => {}
+  const isUp = new Promise<void>(resolve => { up = resolve })
+  const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }), '.').client({ onUp: () => up(), onDown: () => {} })
+  cleanUp(() => redis.disconnect())
+  await isUp
+  return { server, redis, tally: createRedisTally(redis, 'cg:') }
+}
+
+t.test('in memory', async t => { tallyContract(t, createMemoryTally()) })
+t.test('in Redis', async t => { tallyContract(t, (await redisTally(t.after)).tally) })
+
+t.test('Redis decides as the pure rules do, whatever is asked', async t => {
+  const { redis, tally } = await redisTally(t.after)
+  // Windows of ten years: nothing ends or comes back while this runs.
+  const windowMs = 10 * 365 * 86_400_000
+  let run = 0
+  await fc.assert(fc.asyncProperty(anyTakes, async takes => {
+    run++
+    const states = new Map<string, State>()
+    for (const { entries, wants } of takes) {
+      const given = entries.map(({ key, owed, ...rest }) => ({ rule: rule({ ...rest, windowMs }), key: `{${run}}${key}.${rest.kind}`, owed }))
+      const [expected, found] = [decide(given, wants, { get: key => states.get(key), set: (key, state) => { states.set(key, state) } }, Date.now()), await tally.take(given, wants)]
+      const facts = (verdicts: typeof found) => JSON.stringify(verdicts.map(({ exceeded, remaining, retryMs }) => [exceeded, remaining, retryMs > 0]))
+      if (facts(expected) !== facts(found)) throw new Error(`${facts(expected)} and ${facts(found)}`)
+    }
+  }), { numRuns: 150, seed: 7 })
+  t.ok((await redis.keys('cg:limit:*')).length > 100)
+  for (const key of (await redis.keys('cg:limit:*')).slice(0, 20)) t.ok(await redis.pttl(key) > 0, 'each has an end')
+})
+
+t.test('a fixed window begins with the first and ends for all; a sliding one never lets more pass in any window', async t => {
+  let state: State | undefined
+  const pass = (kind: 'fixed' | 'sliding' | 'bucket', at: number) => {
+    const { exceeded, plus } = look(rule({ kind, max: 10, burst: 3, windowMs: minute }), state, at)
+    if (!exceeded) state = plus(1)
+    return !exceeded
+  }
+  const passed = (kind: 'fixed' | 'sliding' | 'bucket', from: number, count: number) => Array.from({ length: count }, (_, index) => pass(kind, from + index)).filter(Boolean).length
+  t.equal(passed('fixed', 50_000, 12), 10)
+  t.equal(passed('fixed', 109_999, 1), 0)
+  t.equal(passed('fixed', 110_000, 12), 10)
+  state = undefined
+  t.equal(passed('sliding', 59_000, 12), 10)
+  t.equal(passed('sliding', 60_000, 12), 0, 'not ten more right behind the edge of a window')
+  t.equal(passed('sliding', 90_000, 12), 5)
+  state = undefined
+  t.equal(passed('bucket', 0, 12), 3)
+  t.equal(passed('bucket', 6_100, 12), 1, 'one each six seconds')
+  t.equal(passed('bucket', minute * 10, 12), 3)
+})
+
+t.test('whoever waits as long as a refusal says is let pass', async () => {
+  fc.assert(fc.property(fc.constantFrom('fixed' as const, 'sliding' as const, 'bucket' as const), fc.integer({ min: 1, max: 8 }), fc.array(fc.nat(20_000), { maxLength: 60 }), (kind, max, pauses) => {
+    const limit = rule({ kind, max, burst: Math.ceil(max / 2), windowMs: minute })
+    let state: State | undefined
+    let now = 1_000_000
+    for (const pause of pauses) {
+      now += pause
+      const { exceeded, retryMs, plus } = look(limit, state, now)
+      if (exceeded && look(limit, state, now + retryMs).exceeded) return false
+      if (!exceeded) state = plus(1)
+    }
+    return true
+  }), { numRuns: 2000 })
+})
+
+/** A tally that tells how often it was asked, and can be away. */
+function watched (tally: Tally) {
+  const seen = { times: 0, away: false }
+  const take: Tally['take'] = async (entries, wants) => {
+    seen.times++
+    if (seen.away) throw new Error('away')
+    return tally.take(entries, wants)
+  }
+  return { seen, take }
+}
+
+t.test('one process is exact, and asks for few of its requests', async t => {
+  let time = 1_000_000
+  const tally = watched(createMemoryTally(() => time))
+  const leases = createLeases({ tally, now: () => time })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1000, windowMs: minute })
+  let passed = 0
+  for (let index = 0; index < 1500; index++) {
+    const [verdict] = leases.peek([limit], ['k']) ?? await leases.ask([limit], ['k'])
+    if (verdict?.exceeded === false) passed++
+    else if (tally.seen.times > 500) break
+  }
+  t.equal(passed, 1000)
+  t.ok(tally.seen.times < 500, `${tally.seen.times} asked`)
+  const before = tally.seen.times
+  for (let index = 0; index < 100; index++) t.equal(leases.peek([limit], ['k'])?.[0]?.exceeded, true)
+  t.equal(tally.seen.times, before, 'who is over is refused without asking')
+  time += minute + 1
+  t.equal(leases.peek([limit], ['k']), undefined, 'and asks again when it is time')
+})
+
+t.test('three processes together stay within a hundredth, and none is forgotten', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const all = Array.from({ length: 3 }, () => createLeases({ tally, now: () => time }))
+  t.teardown(async () => { for (const leases of all) await leases.close() })
+  for (const max of [100, 600, 5000]) {
+    const limit = rule({ max, windowMs: minute, replicas: 3 })
+    let passed = 0
+    for (let index = 0; index < max * 2; index++) {
+      const leases = all[index % 3] as typeof all[number]
+      const [verdict] = leases.peek([limit], [`k${max}`]) ?? await leases.ask([limit], [`k${max}`])
+      if (verdict?.exceeded === false) passed++
+    }
+    t.ok(passed >= max * 0.99 && passed <= max * 1.01, `${passed} of ${max}`)
+  }
+})
+
+t.test('what was let pass without asking is told when the lease is over', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const leases = createLeases({ tally, now: () => time })
+  const limit = rule({ max: 1000, windowMs: minute })
+  await leases.ask([limit], ['k'])
+  for (let index = 0; index < 5; index++) leases.peek([limit], ['k'])
+  await leases.close()
+  const [verdict] = await tally.take([{ rule: limit, key: 'k', owed: 0 }], true)
+  t.equal(verdict?.remaining, 993)
+})
+
+t.test('while the shared counters are away each process lets pass its part, and nothing is lost that is owed', async t => {
+  let time = 0
+  const shared = watched(createMemoryTally())
+  const told: boolean[] = []
+  const tally = withLocal({ shared, local: createMemoryTally(), onAway: away => told.push(away), now: () => time })
+  const limit = rule({ max: 9, replicas: 3 })
+  const takes = async (count: number) => {
+    let passed = 0
+    for (let index = 0; index < count; index++) if ((await tally.take([{ rule: limit, key: 'k', owed: 0 }], true))[0]?.exceeded === false) passed++
+    return passed
+  }
+  t.equal(await takes(2), 2)
+  shared.seen.away = true
+  t.equal(await takes(9), 3, 'a third of nine')
+  t.equal(shared.seen.times, 3, 'and they are left alone for a second')
+  shared.seen.away = false
+  time = 1001
+  t.equal(await takes(20), 7)
+  t.same(told, [true, false])
+})
+
+t.test('a Redis that is killed and comes back never lets more pass than it and each process would', async t => {
+  const { server, tally } = await redisTally(t.after)
+  const both = withLocal({ shared: tally, local: createMemoryTally(), onAway: () => {} })
+  const leases = createLeases({ tally: both })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 50, windowMs: 100 * minute })
+  const takes = async (count: number) => {
+    let passed = 0
+    for (let index = 0; index < count; index++) if ((leases.peek([limit], ['k']) ?? await leases.ask([limit], ['k']))[0]?.exceeded === false) passed++
+    return passed
+  }
+  t.equal(await takes(20), 20)
+  await server.kill()
+  const passed = 20 + await takes(100)
+  t.ok(passed <= 100, `${passed}: what Redis had let pass, and the local limit`)
+  t.ok(passed >= 50)
+})
