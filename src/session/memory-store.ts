@@ -40,9 +40,10 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
       const entry = entryOf(key)
       return entry && { record: entry.record, ttlMs: entry.endsAt - now() }
     },
-    async touch (key, ttlMs) {
+    async touch (key, ttlMs, aboveMs) {
       const entry = entryOf(key)
-      if (entry !== undefined) entry.endsAt = now() + ttlMs
+      if (entry === undefined || entry.endsAt - now() <= aboveMs) return
+      entry.endsAt = now() + ttlMs
       follower?.onChanged(key)
     },
     async replace (key, from, to) {

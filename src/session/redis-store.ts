@@ -5,6 +5,7 @@ import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     sessionRead (key: string): Result<[string, number] | null, Context>
+    sessionTouch (key: string, ttlMs: number, aboveMs: number): Result<number, Context>
     sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
     sessionReplace (key: string, from: string, to: string): Result<number, Context>
     sessionNote (key: string, until: number, member: string, now: number): Result<number, Context>
@@ -18,6 +19,10 @@ const scripts = {
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
 return { value, redis.call('PTTL', KEYS[1]) }`,
+  // Whoever comes late must not set the clock of what has ended meanwhile.
+  sessionTouch: `
+if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
   // A Redis that is full takes no epitaph, but lets go: the end counts more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
@@ -77,8 +82,8 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
       // Without a time to live it is not ours either: we never write such.
       return found === null || found[1] < 0 ? undefined : { record: found[0], ttlMs: found[1] }
     },
-    async touch (key, ttlMs) {
-      await answer(redis.pexpire(session + key, Math.ceil(ttlMs)))
+    async touch (key, ttlMs, aboveMs) {
+      await answer(redis.sessionTouch(session + key, Math.ceil(ttlMs), aboveMs))
     },
     async replace (key, from, to) {
       return await answer(redis.sessionReplace(session + key, from, to)) === 1

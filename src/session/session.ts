@@ -102,7 +102,7 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     if (full - (idleEnd - time) < every || time - (touchedAt.get(key) ?? 0) < every) return idleEnd
     if (touchedAt.size >= 50_000) touchedAt.clear()
     touchedAt.set(key, time)
-    store.touch(key, full + epitaphMs).catch(onTouchFailed)
+    store.touch(key, full + epitaphMs, epitaphMs).catch(onTouchFailed)
     return time + full
   }
 
@@ -110,7 +110,7 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
   async function extend ({ session, key }: Live): Promise<number> {
     const time = now()
     const full = Math.min(session.idleMs, session.absoluteEnd - time)
-    await store.touch(key, full + epitaphMs)
+    await store.touch(key, full + epitaphMs, epitaphMs)
     remembered.drop(key)
     touchedAt.set(key, time)
     return time + full

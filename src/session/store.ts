@@ -21,8 +21,8 @@ export interface SessionStore {
   /** Writes a record that is not there yet. */
   create (key: string, record: string, ttlMs: number): Promise<void>
   read (key: string): Promise<Found | undefined>
-  /** Sets the time left of a record that is there. */
-  touch (key: string, ttlMs: number): Promise<void>
+  /** Sets the time left of a record that has more than `aboveMs` left. */
+  touch (key: string, ttlMs: number, aboveMs: number): Promise<void>
   /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
   replace (key: string, from: string, to: string): Promise<boolean>
   /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */

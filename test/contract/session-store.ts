@@ -41,7 +41,7 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
   t.test('a touch sets the time left and changes nothing else', async t => {
     const key = freshKey()
     await store.create(key, '{"same":1}', hour)
-    await store.touch(key, 9 * hour)
+    await store.touch(key, 9 * hour, 0)
     const found = await store.read(key)
     t.equal(found?.record, '{"same":1}')
     t.ok(found !== undefined && found.ttlMs > 8 * hour && found.ttlMs <= 9 * hour, 'time left')
@@ -49,8 +49,17 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
 
   t.test('a touch never brings a record into being', async t => {
     const key = freshKey()
-    await store.touch(key, hour)
+    await store.touch(key, hour, 0)
     t.equal(await store.read(key), undefined)
+  })
+
+  t.test('a touch leaves alone what has no more left than it names', async t => {
+    const key = freshKey()
+    await store.create(key, '{}', hour)
+    await store.touch(key, 9 * hour, hour)
+    t.ok((await store.read(key))!.ttlMs <= hour, 'too late')
+    await store.touch(key, 9 * hour, minute)
+    t.ok((await store.read(key))!.ttlMs > 8 * hour, 'in time')
   })
 
   t.test('an ended record gives way to its epitaph', async t => {
@@ -79,7 +88,7 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     await store.create(key, '{}', hour)
     await Promise.all([
       store.end(key, `${epitaphMark}revoked`, hour),
-      ...Array.from({ length: 20 }, () => store.touch(key, 2 * hour)),
+      ...Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0)),
       ...Array.from({ length: 20 }, () => store.create(key, '{"late":1}', 2 * hour).catch(() => {}))
     ])
     t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
@@ -150,7 +159,7 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     await told.up
     await store.create(key, '{}', hour)
     await told.of(key)
-    await store.touch(key, 2 * hour)
+    await store.touch(key, 2 * hour, 0)
     await told.of(key)
     await store.replace(key, '{}', '{"v":1}')
     await told.of(key)

@@ -60,7 +60,7 @@ t.test('a Redis that hangs makes every call fail with the command time-out, and 
 t.test('a Redis that is gone makes every call fail at once; a new one is found without help', async t => {
   const { redis, store, ready } = await opened(t, patient)
   await redis.kill()
-  for (const attempt of [() => store.read('x'), () => store.create('x', '{}', 1000), () => store.touch('x', 1000), () => store.end('x', '!revoked', 1000)]) {
+  for (const attempt of [() => store.read('x'), () => store.create('x', '{}', 1000), () => store.touch('x', 1000, 0), () => store.end('x', '!revoked', 1000)]) {
     const error: unknown = await attempt().then(() => undefined, (reason: unknown) => reason)
     t.ok(error instanceof StoreUnavailable, String(error))
   }

@@ -20,7 +20,7 @@ function setUp (lifeTimes: LifeTimes = { idle: 30 * minute, absolute: 480 * minu
   const clock = { now: 1_700_000_000_000 }
   const touches: number[] = []
   const inner = createMemoryStore(() => clock.now)
-  const store: SessionStore = { ...inner, touch: async (key, ttlMs) => { touches.push(clock.now); await inner.touch(key, ttlMs) } }
+  const store: SessionStore = { ...inner, touch: async (...given) => { touches.push(clock.now); await inner.touch(...given) } }
   t.teardown(() => inner.close())
   return { clock, touches, store, sessions: createSessions({ ...usual, store, lifeTimes, now: () => clock.now }) }
 }
@@ -106,7 +106,7 @@ t.test('a session is not revived by a touch that was under way when it was close
   let letGo = () => {}
   const held = new Promise<void>(resolve => { letGo = resolve })
   const touched: Array<Promise<void>> = []
-  const slow = createSessions({ ...usual, store: { ...store, touch: async (key, ttl) => { const late = held.then(() => store.touch(key, ttl)); touched.push(late); await late } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
+  const slow = createSessions({ ...usual, store: { ...store, touch: async (...given) => { const late = held.then(() => store.touch(...given)); touched.push(late); await late } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
   await slow.open('s', opening)
   clock.now += 5 * minute
   t.ok(await request(slow, 's'), 'the request that touches')
@@ -115,6 +115,22 @@ t.test('a session is not revived by a touch that was under way when it was close
   await Promise.all(touched)
   t.equal(touched.length, 1)
   t.same(await slow.resolve('s'), { ended: 'revoked' })
+})
+
+t.test('a session is not revived by a touch that was under way when it went idle', async t => {
+  const { clock, store, sessions } = setUp()
+  const held = Promise.withResolvers<void>()
+  const touched: Array<Promise<void>> = []
+  const slow = createSessions({ ...usual, store: { ...store, touch: async (...given) => { const late = held.promise.then(() => store.touch(...given)); touched.push(late); await late } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
+  await sessions.open('s', opening)
+  clock.now += 30 * minute - 1
+  t.equal(await request(slow, 's'), true)
+  clock.now += 1
+  t.same(await sessions.resolve('s'), { ended: 'idle' })
+  held.resolve()
+  await Promise.all(touched)
+  t.equal(touched.length, 1)
+  t.same(await sessions.resolve('s'), { ended: 'idle' }, 'over is over')
 })
 
 t.test('an id that nobody was given is unknown', async t => {
