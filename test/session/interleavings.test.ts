@@ -2,38 +2,18 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
-import { createSessions, type NewSession, type Sessions } from '../../src/session/session.ts'
+import { createSessions, type Sessions } from '../../src/session/session.ts'
+import { opening, stepOf, waitOf } from '../support/session-steps.ts'
 
 const idle = 10_000
 const absolute = 40_000
-const opening = (user: string): NewSession => ({ identity: { id: user, username: user, name: user, roles: [], profile: {} }, source: 's', remembered: false, address: '', agent: '' })
 const seal = createSeal(['a secret of at least thirty-two characters'])
 
 /** What a simple mind expects: a session lives from its opening until the first of closing, idle end and absolute end. */
 interface Model { user: string, opened: number, used: number, closed: boolean }
 
-type Step =
-  | { do: 'open', id: number, at: number }
-  | { do: 'request' | 'look' | 'close' | 'extend' | 'renew', id: number, at: number }
-  | { do: 'closeUser', user: string, at: number }
-  | { do: 'closeAll', at: number }
-  | { do: 'wait', ms: number }
-
-const id = fc.integer({ min: 0, max: 5 })
-/** Ids are random: no two users ever have the same. */
-const owner = (number: number) => number % 2 === 0 ? 'u' : 'v'
-const at = fc.integer({ min: 0, max: 1 })
-const user = fc.constantFrom('u', 'v')
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('open' as const), id, at }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constantFrom('request' as const, 'request' as const, 'look' as const, 'close' as const, 'extend' as const, 'renew' as const), id, at }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('closeUser' as const), user, at }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('closeAll' as const), at }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 9000 }) }) }
-)
-
 t.test('whatever happens in whatever order on two replicas, sessions live and end as a simple model says', async t => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), async steps => {
+  await fc.assert(fc.asyncProperty(fc.array(fc.oneof({ weight: 13, arbitrary: stepOf(6) }, { weight: 4, arbitrary: waitOf(9000) }), { minLength: 1, maxLength: 60 }), async steps => {
     const clock = { now: 1_000_000 }
     const store = createMemoryStore(() => clock.now)
     // Both hear of every change, as with Redis.
@@ -49,9 +29,9 @@ t.test('whatever happens in whatever order on two replicas, sessions live and en
       for (const each of steps) {
         if (each.do === 'wait') clock.now += each.ms
         else if (each.do === 'open') {
-          const done = await replicas[each.at]!.open(`id-${each.id}`, opening(owner(each.id))).then(() => true, () => false)
+          const done = await replicas[each.at]!.open(`id-${each.id}`, opening(each.user)).then(() => true, () => false)
           if (done !== !model.has(each.id)) return false
-          if (done) model.set(each.id, { user: owner(each.id), opened: clock.now, used: clock.now, closed: false })
+          if (done) model.set(each.id, { user: each.user, opened: clock.now, used: clock.now, closed: false })
         } else if (each.do === 'closeUser') {
           await replicas[each.at]!.closeOf(each.user)
           for (const one of model.values()) if (one.user === each.user) one.closed = true

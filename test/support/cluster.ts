@@ -1,4 +1,4 @@
-/** A Redis Cluster of six real processes: three primaries, each with a replica. */
+/** A Redis Cluster of six real processes: three primaries, each with a replica. Nobody is called down unless a test bids them to. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,11 +11,15 @@ export interface TestCluster {
   /** HOST:PORT of each node, as clients are told. */
   readonly nodes: string[]
   readonly servers: TestRedis[]
-  /** The node that holds the slot of a key now. */
-  readonly primaryOf: (key: string) => Promise<TestRedis>
+  /** The node that holds the slot of a key now, as the others say when one is away. */
+  readonly primaryOf: (key: string, without?: TestRedis) => Promise<TestRedis>
   /** Resolves once every slot is served and every replica is in step; one server may be away. */
   readonly settled: (without?: TestRedis) => Promise<void>
+  /** How long a node may be silent until the others call it down. Patient at first: a busy machine is no fault. */
+  readonly nodeTimeout: (ms: number, without?: TestRedis) => Promise<void>
 }
+
+const patientMs = 120_000
 
 /** @param tls with it clients and nodes speak TLS to each other; `servers` still listen without */
 export async function testCluster (cleanUp: (undo: () => unknown) => void, tls?: Authority): Promise<TestCluster> {
@@ -23,7 +27,7 @@ export async function testCluster (cleanUp: (undo: () => unknown) => void, tls?:
   const ports = await freePorts(12)
   const secured = (port: number) => tls === undefined ? [] : ['--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes', '--tls-auth-clients', 'no', '--tls-cert-file', tls.certificate, '--tls-key-file', tls.key, '--tls-ca-cert-file', tls.certificate]
   const servers = await Promise.all(ports.slice(6).map((bus, n) => testRedis(cleanUp, [
-    '--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-config-file', `nodes-${n}.conf`, '--cluster-node-timeout', '700',
+    '--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-config-file', `nodes-${n}.conf`, '--cluster-node-timeout', String(patientMs),
     '--dir', folder, '--repl-diskless-sync-delay', '0', ...secured(ports[n] ?? 0)
   ])))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
@@ -43,8 +47,9 @@ export async function testCluster (cleanUp: (undo: () => unknown) => void, tls?:
     nodes,
     servers,
     settled,
-    primaryOf: async key => {
-      const [asked] = servers
+    nodeTimeout: async (ms, without) => { await Promise.all(servers.filter(server => server !== without).map(({ port }) => redisCli(port, 'CONFIG', 'SET', 'cluster-node-timeout', String(ms)))) },
+    primaryOf: async (key, without) => {
+      const asked = servers.find(server => server !== without)
       const slot = Number(await redisCli(asked?.port ?? 0, 'CLUSTER', 'KEYSLOT', key))
       const rows = (await redisCli(asked?.port ?? 0, 'CLUSTER', 'NODES')).split('\n').map(row => row.split(' '))
       const holds = (range: string) => {

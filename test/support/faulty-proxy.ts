@@ -1,6 +1,7 @@
 /** A TCP proxy in front of a Redis that fails in the ways that networks and middle boxes do. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './ports.ts'
 
 export type Mode =
   | 'pass'
@@ -47,7 +48,7 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
   let mode: Mode = 'pass'
   let newsMode: Mode = 'pass'
   let server: Server | undefined
-  let port = 0
+  const port = await freePort()
   let turns: NodeJS.Timeout | undefined
 
   const modeFor = (line: Line) => line.news && newsMode !== 'pass' ? newsMode : line.mode
@@ -100,7 +101,6 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
     if (server !== undefined) return
     const opened = server = createServer(accept)
     await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve))
-    port = (opened.address() as AddressInfo).port
   }
 
   async function refuse (): Promise<void> {
@@ -120,7 +120,7 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
     await refuse()
   })
   return {
-    get port () { return port },
+    port,
     aim: to => { aimed = to },
     set: async (wanted, who = 'all') => {
       clearInterval(turns)

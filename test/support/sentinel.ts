@@ -1,4 +1,4 @@
-/** A primary, its replica and three Sentinels that watch them: real processes, quick to decide. */
+/** A primary, its replica and three Sentinels that watch them: real processes, which call nobody down unless a test bids them to. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,11 @@ export interface TestSentinel {
   readonly primaryPort: () => Promise<number>
   /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
   readonly settled: () => Promise<void>
+  /** How long the primary may be silent until the Sentinels call it down. Patient at first: a busy machine is no fault. */
+  readonly downAfter: (ms: number) => Promise<void>
 }
+
+export const patientMs = 120_000
 
 /** @param extra further arguments for both servers */
 export async function testSentinel (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestSentinel> {
@@ -36,15 +40,16 @@ export async function testSentinel (cleanUp: (undo: () => unknown) => void, extr
     await until('primary and replica are in step', async () => (await redisCli(await primaryPort(), 'INFO', 'replication')).includes('state=online'))
   }
   const primaryPort = async () => Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
+  const downAfter = async (ms: number) => { await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'SET', name, 'down-after-milliseconds', String(ms)))) }
   await settled()
-  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica], primaryPort, settled }
+  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica], primaryPort, settled, downAfter }
 }
 
 async function startSentinel (cleanUp: (undo: () => unknown) => void, name: string, primary: number): Promise<number> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
   const file = join(folder, 'sentinel.conf')
-  writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} 500\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`)
+  writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`)
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: ['ignore', 'ignore', 'inherit'] })
   cleanUp(async () => {
     const gone = once(child, 'exit')
