@@ -33,7 +33,7 @@ t.test('one value anywhere replaced by anything gives faults or a config, never 
     const texts = Object.fromEntries(names.map(other => [other, stringify(other === name ? replaced(whole[other], place, value) : whole[other])]))
     writeTexts(folder, texts)
     faultsOf(folder, { S: 's'.repeat(32) })
-  }), { numRuns: 300 })
+  }), { numRuns: 300, seed: 20_261_121 })
 })
 
 t.test('any text gives faults or a config, never another error', async t => {
@@ -43,7 +43,7 @@ t.test('any text gives faults or a config, never another error', async t => {
   fc.assert(fc.property(fc.constantFrom(...names), text, (name, written) => {
     writeTexts(folder, { [name]: written })
     faultsOf(folder)
-  }), { numRuns: 500 })
+  }), { numRuns: 500, seed: 20_261_121 })
 })
 
 t.test('any bytes give faults or a config, never another error', async t => {
@@ -51,5 +51,5 @@ t.test('any bytes give faults or a config, never another error', async t => {
   fc.assert(fc.property(fc.constantFrom(...names), fc.uint8Array({ maxLength: 300 }), (name, bytes) => {
     writeTexts(folder, { [name]: bytes })
     faultsOf(folder)
-  }), { numRuns: 300 })
+  }), { numRuns: 300, seed: 20_261_121 })
 })

@@ -143,5 +143,5 @@ t.test('whatever is accepted stays under the upstream’s prefix, also for a bac
 })
 
 t.test('any text at all is accepted or refused, and never anything else', async () => {
-  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), text => ['accepted', 'request.path 400'].includes(verdict(text)) && ['accepted', 'request.path 400'].includes(verdict(`/${text}`))), { numRuns: 3000 })
+  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), text => ['accepted', 'request.path 400'].includes(verdict(text)) && ['accepted', 'request.path 400'].includes(verdict(`/${text}`))), { numRuns: 3000, seed: 20_261_121 })
 })

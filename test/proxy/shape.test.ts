@@ -239,5 +239,5 @@ t.test('any shape on any JSON gives JSON, never an error, and leaves its input a
     const result = shaped(steps, frozen(JSON.parse(written)))
     if (typeof JSON.stringify(result) !== 'string') throw new Error('the result is no JSON')
     return JSON.stringify(value) === written
-  }), { numRuns: 5000 })
+  }), { numRuns: 5000, seed: 20_261_121 })
 })

@@ -67,7 +67,7 @@ t.test('whatever happens in whatever order on two replicas, sessions live and en
     } finally {
       await store.close()
     }
-  }), { numRuns: 400 })
+  }), { numRuns: 400, seed: 20_261_121 })
   t.pass('400 runs')
 })
 
@@ -87,6 +87,6 @@ t.test('requests, touches and closings at the very same time never leave a close
     const alive = 'live' in await after
     await inner.close()
     return !alive
-  }), { numRuns: 200 })
+  }), { numRuns: 200, seed: 20_261_121 })
   t.pass('200 schedules')
 })
