@@ -68,8 +68,8 @@ export function parseRecord (record: string): Written | undefined {
 
 /** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
 export function keyOf (secretId: string): string {
-  return hash('sha256', secretId, 'base64url')
+  return hash('sha256', secretId, 'hex')
 }
 
-/** What names a session in logs and lists: the beginning of its key. */
+/** What names a session in logs, in lists and on command lines (where a `-` in front would make it an option): the beginning of its key. */
 export const publicId = (key: string) => key.slice(0, 12)

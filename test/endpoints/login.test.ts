@@ -59,7 +59,7 @@ t.test('a cookie of the client’s own choice is never adopted', async t => {
   const gateway = await testGateway(t.after)
   const chosen = `console_sid=${'A'.repeat(32)}.signature`
   const given = cookieOf(await gateway.call(path, { json: right, cookie: chosen }))
-  t.notMatch(given, 'AAAA')
+  t.notMatch(given, 'A'.repeat(16))
   t.equal((await gateway.call('/api/account/profile', { cookie: chosen })).status, 401)
 })
 

@@ -201,6 +201,13 @@ t.test('one session of a user is closed by its public id, or all but one, or all
   t.same(await states(), [false, false, false, false])
 })
 
+t.test('no public id looks like an option of a command line', async t => {
+  const { sessions } = setUp()
+  const ids = await Promise.all(Array.from({ length: 500 }, async (_, index) => (await sessions.open(`s${index}`, { ...opening, identity: { ...opening.identity, id: `${index}` } })).session.id))
+  t.same(ids.filter(id => !/^[0-9a-f]{12}$/.test(id)), [])
+  t.equal(new Set(ids).size, 500)
+})
+
 t.test('all sessions of everyone are closed at once; later ones are not', async t => {
   const { sessions } = setUp()
   await sessions.open('a', opening)

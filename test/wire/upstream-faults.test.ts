@@ -288,7 +288,7 @@ t.test('a back-end that is down is 502 at once, and is used again when it is bac
   const down = await alone.call('/api/open/x')
   t.match(down, { status: 502, json: { errorCode: 'upstream.refused' } })
   isEnvelope(t, down.text)
-  t.notMatch(down.text, String(free))
+  t.notMatch(down.text, `:${free}`)
   const server: Server = createServer((_request, response) => { response.end('{}') })
   await new Promise<void>(resolve => server.listen(free, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
