@@ -94,7 +94,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
 
   /** From here on the client's leaving ends the upstream's work too. (Fastify's own signal fires when a POST's body was read.) */
   function begin (request: FastifyRequest, reply: FastifyReply): void {
-    const exchange: Exchange = { timeoutMs: route.timeoutMs, collectBytes: shape === undefined ? collectBytes : maxShapedBytes, collectOnly: shape !== undefined, maxBodyBytes: route.maxBody, isHead: request.method === 'HEAD', startedAt: performance.now(), isGone: false }
+    const exchange: Exchange = { timeoutMs: route.timeoutMs, collectBytes: shape === undefined ? collectBytes : maxShapedBytes, collectOnly: shape !== undefined, maxBodyBytes: route.maxBody, isHead: request.method === 'HEAD', startedAt: performance.now(), isGone: reply.raw.closed }
     request.exchange = exchange
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return

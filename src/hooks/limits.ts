@@ -77,6 +77,8 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
   }
 
   function enter (who: string, route: string, reply: FastifyReply): GatewayError | undefined {
+    // Who left while the session was looked up closes no more, and would be counted for ever.
+    if (reply.raw.closed) return undefined
     const most = config.inFlightPerRoute[route]
     const ofRoute = `route:${route}`
     if ((inFlight.get(who) ?? 0) >= config.inFlightPerUser) {

@@ -48,7 +48,7 @@ interface Events {
 /** How long a body of unknown length is waited for before it is streamed: events and logs must not wait for their end. */
 const gatherMs = 5
 
-const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
+export const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
 
 /** The handler that undici calls back, for one attempt. */
 export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, onFailed, onSettled }: Events): Dispatcher.DispatchHandler {

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/routes.ts'
 import { GatewayError } from '../errors.ts'
-import { createAnswer, type Answered, type Exchange } from './answer.ts'
+import { createAnswer, gone, type Answered, type Exchange } from './answer.ts'
 import { upstreamError } from './failures.ts'
 import { readSmallBody, countedBody } from './request-body.ts'
 
@@ -65,6 +65,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
    * A safe request whose connection broke before an answer is sent once more; nothing else ever is.
    */
   function dispatch (options: Dispatcher.DispatchOptions, exchange: Exchange, done: (error: GatewayError | null, answer?: Answered) => void): void {
+    if (exchange.isGone) return done(gone())
     if (inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
     inFlight++
     budget = Math.min(retryBudget, budget + 0.1)

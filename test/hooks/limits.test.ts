@@ -1,5 +1,9 @@
+import { connect } from 'node:net'
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { until } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -149,4 +153,28 @@ t.test('requests of a route at the same time are bounded', async t => {
   t.match(await gateway.call('/api/slow', { cookie: bob }), { status: 503, json: { errorCode: 'overloaded' } })
   waiting.splice(0).forEach(answer => answer())
   t.equal((await running).status, 200)
+})
+
+t.test('who leaves while Redis is asked for the session keeps no place, and nothing goes to a back-end for it', async t => {
+  const backend = await testUpstream(t.after)
+  const redis = await testRedis(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' }, session: { secrets: ['${SECRET}'] } },
+    routes: { upstreams: { b: { url: backend.url } }, routes: { orders: { path: '/api/orders', upstream: 'b' } } },
+    limits: { inFlightPerUser: 3, limits: {} }
+  }, { SECRET: 'a secret of at least thirty-two characters' })
+  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+  const cookie = await gateway.signIn()
+  redis.signal('SIGSTOP')
+  const logged = () => gateway.log.filter(({ msg, status }) => msg === 'request' && status === 499).length
+  for (let left = 1; left <= 3; left++) {
+    const line = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+    line.write(request('GET /api/orders', [`Cookie: ${cookie}`]))
+    t.equal((await raw(gateway.url, request('GET /api/nothing'))).status, 404, 'what was sent before has arrived')
+    line.destroy()
+    await until('it is known that the client left', () => logged() === left)
+  }
+  redis.signal('SIGCONT')
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+  t.equal(backend.begun(), 1)
 })
