@@ -9,6 +9,7 @@ export interface Tap {
 /** A fresh visitor; fails the test when the page itself reports an error. */
 export async function visit (t: Tap, browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options)
+  context.setDefaultTimeout(90_000)
   t.teardown(() => context.close())
   const page = await context.newPage()
   await page.clock.install()

@@ -8,7 +8,7 @@ export async function testBrowser (cleanUp: (undo: () => unknown) => void): Prom
   const found = spawnSync('sh', ['-c', 'command -v chromium || command -v chromium-browser || command -v google-chrome'], { encoding: 'utf8' }).stdout.trim()
   if (found === '') throw new Error('there is no Chromium: npm test installs Debian’s')
   // Chromium refuses its sandbox to root.
-  const browser = await chromium.launch({ executablePath: found, args: [...flags, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])] })
+  const browser = await chromium.launch({ executablePath: found, timeout: 120_000, args: [...flags, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])] })
   cleanUp(() => browser.close())
   return browser
 }
