@@ -14,8 +14,8 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** What every command runs with: nothing of the environment of the tests but what finds programs. */
-const environment = (env: RunOptions['env'] = {}) => ({ PATH: process.env['PATH'] ?? '', ...env })
+/** What every command runs with: nothing of the environment of the tests but what finds programs. None compiles what another has compiled already. */
+const environment = (env: RunOptions['env'] = {}) => ({ PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: 'node_modules/.cache/compiled', ...env })
 
 /** Runs a command to its end. */
 export async function run (words: readonly string[], { input = '', env }: RunOptions = {}): Promise<Ran> {
