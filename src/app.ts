@@ -98,7 +98,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
       addUpkeep(inner, createUpkeep({ sessions: services.sessions, sources, onFailed: err => log.warn({ err }, 'a back-end’s token could not be renewed; it holds a little longer') }))
-      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
+      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, mount, hosts })
     })
   }, { prefix: mount })
 
@@ -107,7 +107,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', checkLimits)
-    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, maxShapedBytes: sizes.shape, mount, hosts })
+    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, mount, hosts })
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })

@@ -47,7 +47,7 @@ export function collectRoutes ({ gateway, routes: { endpoints, aliases, routes, 
       touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
       access: route.access,
       maxBody: route.maxBody ?? sizes.body,
-      ...(shape && { shape: body => shaped(shape, body) }),
+      ...(shape && { shaping: { shape: body => shaped(shape, body), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge } }),
       ...(own && { envelope: own }),
       ...(route.errorStatus && { errorStatus: route.errorStatus }),
       passAuthorization: route.passAuthorization,
@@ -66,11 +66,15 @@ export function collectRoutes ({ gateway, routes: { endpoints, aliases, routes, 
       touch: true,
       access: 'session',
       maxBody: sizes.body,
-      shape: (body, session) => {
-        if (session === undefined) return null
-        const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
-        const user = shape === undefined ? body : shaped(shape, body)
-        return user instanceof Promise ? user.then(fill) : fill(user)
+      shaping: {
+        shape: (body, session) => {
+          if (session === undefined) return null
+          const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
+          const user = shape === undefined ? body : shaped(shape, body)
+          return user instanceof Promise ? user.then(fill) : fill(user)
+        },
+        maxShaped: sizes.shape,
+        tooLarge: 'refuse'
       },
       passAuthorization: false,
       passCookies: [],

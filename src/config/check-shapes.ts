@@ -16,7 +16,11 @@ export function checkShapes ({ routes: { routes, endpoints, shapes, examples } }
     used.add(given)
     if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
   }
-  for (const [name, { shape }] of Object.entries(routes)) must(['routes', name, 'shape'], shape)
+  for (const [name, { shape, maxShaped, tooLarge }] of Object.entries(routes)) {
+    must(['routes', name, 'shape'], shape)
+    const idle = maxShaped !== undefined ? 'maxShaped' : tooLarge === 'pass' ? 'tooLarge' : undefined
+    if (shape === undefined && idle !== undefined) report('routes', ['routes', name, idle], 'has no effect without a shape: the answer passes, however large it is')
+  }
   must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
   for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
     if (!known.includes(shape)) report('routes', ['examples', name, 'shape'], `there is no shape "${shape}".${nearest(shape, known)}`)

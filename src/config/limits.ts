@@ -26,7 +26,7 @@ const sizes = Type.Object({
   login: size({ default: '4KiB', description: 'The largest sign-in body.' }),
   url: size({ default: '8KiB', description: 'The longest path with query.' }),
   headerCount: whole({ minimum: 10, maximum: 1000, default: 100, description: 'The most header lines of a request.' }),
-  shape: size({ default: '2MiB', description: 'The largest answer that is shaped; beyond it 502, never a cut answer.' })
+  shape: size({ default: '2MiB', description: 'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).' })
 }, { additionalProperties: false, default: {}, description: 'Sizes. Header fields together are held to 16 KiB.' })
 
 export const limitsSchema = Type.Object({

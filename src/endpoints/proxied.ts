@@ -8,11 +8,12 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import type { Access } from '../hooks/context.ts'
 import { liveSession } from '../hooks/session.ts'
-import { CollectedBody, type Exchange } from '../proxy/answer.ts'
-import { answerFields, requestFields } from '../proxy/headers.ts'
+import { CollectedBody, type Exchange, isEventStream } from '../proxy/answer.ts'
+import { readJson } from '../proxy/body.ts'
+import { answerFields, joinedVary, requestFields } from '../proxy/headers.ts'
 import { createRewrite } from '../proxy/path.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
-import type { Session } from '../session/record.ts'
+import { describeShaped, dropBodyFields, sendShaped, type Shaping } from './shaped.ts'
 
 export interface ProxiedRoute {
   readonly name: string
@@ -28,8 +29,8 @@ export interface ProxiedRoute {
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
   readonly maxBody: number
-  /** May throw a GatewayError: what the back-end says in its body of how it went. */
-  readonly shape?: (body: unknown, session: Session | undefined) => unknown
+  /** Without it, bodies pass byte for byte. */
+  readonly shaping?: Shaping
   readonly envelope?: Envelope
   readonly errorStatus?: 'own' | 'ok'
   readonly passAuthorization: boolean
@@ -40,7 +41,6 @@ export interface ProxiedRoute {
 
 interface Options {
   readonly identity: GatewayConfig['identity']
-  readonly maxShapedBytes: number
   /** What stands before every public path. */
   readonly mount: string
   /** The hosts that config lists: only such a one is told to upstreams. */
@@ -49,14 +49,16 @@ interface Options {
 
 /** Bodies up to this size are collected and sent in one write; streams cost more than they save below it. */
 const collectBytes = 64 * 1024
+/** An error's body is read up to here for its message. */
+const errorBytes = 64 * 1024
 
 type Answer = Parameters<NonNullable<NonNullable<Parameters<FastifyReply['from']>[1]>['onResponse']>>[2] & { statusCode: number, headers: Record<string, string | string[] | undefined>, stream: unknown }
 
 /** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { identity, maxShapedBytes, mount, hosts }: Options): void {
-  const { upstream, shape } = route
+export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { identity, mount, hosts }: Options): void {
+  const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
-  const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, plainAnswer: shape !== undefined })
+  const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, shaped: shaping !== undefined })
   const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' })
 
   const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {
@@ -94,7 +96,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
 
   /** From here on the client's leaving ends the upstream's work too. (Fastify's own signal fires when a POST's body was read.) */
   function begin (request: FastifyRequest, reply: FastifyReply): void {
-    const exchange: Exchange = { timeoutMs: route.timeoutMs, collectBytes: shape === undefined ? collectBytes : maxShapedBytes, collectOnly: shape !== undefined, maxBodyBytes: route.maxBody, isHead: request.method === 'HEAD', startedAt: performance.now(), isGone: reply.raw.closed }
+    const exchange: Exchange = { timeoutMs: route.timeoutMs, collectBytes: shaping?.maxShaped ?? collectBytes, collectOnly: shaping !== undefined, maxBodyBytes: route.maxBody, isHead: request.method === 'HEAD', startedAt: performance.now(), isGone: reply.raw.closed }
     request.exchange = exchange
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
@@ -112,34 +114,44 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
       host: hosts.length > 0 ? raw.headers.host : undefined,
       requestId: request.id,
       session: liveSession(request)
-    }, request.body !== undefined && request.body !== null)
+    }, request.body !== undefined && request.body !== null, request.method === 'GET' || request.method === 'HEAD')
     fields[exchangeKey] = request.exchange
     return fields
   }
 
   function pass (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer): void {
     if (stream instanceof FailedBody) throw stream.error
-    const body = stream instanceof CollectedBody ? stream.bytes : stream
+    const bytes = stream instanceof CollectedBody ? stream.bytes : undefined
+    if (headers['vary'] !== undefined) addVary(reply, headers['vary'])
     if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) redirect(reply, headers)
-    if (request.method === 'HEAD' || statusCode === 204 || statusCode === 304) {
-      if (shape !== undefined) reply.removeHeader('content-length').removeHeader('etag')
-      return void reply.send(statusCode === 204 || statusCode === 304 ? undefined : '')
-    }
     const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
-    if (statusCode >= 400 && (!isJson || shape !== undefined)) {
-      throw new GatewayError('upstream.error', { status: statusCode, ...messageOf(isJson && Buffer.isBuffer(body) ? body : undefined) })
+    if (statusCode >= 400 && (!isJson || shaping !== undefined)) {
+      throw new GatewayError('upstream.error', { status: statusCode, ...(isJson && bytes !== undefined && messageOf(bytes, headers)) })
     }
-    if (shape === undefined) {
-      // Events may be long in coming; that the stream is open is news of its own.
-      if (body instanceof Readable && isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
-      return void reply.send(body)
+    if (statusCode === 204 || statusCode === 205 || statusCode === 304) {
+      // No condition of the client's went on, so this answers nobody's.
+      if (statusCode === 304 && shaping !== undefined) throw new GatewayError('upstream.invalid', { cause: new Error('304, although no condition was sent') })
+      return void (statusCode === 304 ? reply : reply.removeHeader('content-length')).send()
     }
-    if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
-    for (const name of ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-md5', 'digest']) reply.removeHeader(name)
-    reply.header('content-type', 'application/json; charset=utf-8')
-    const shaped = shape(parseJson(body, headers), liveSession(request))
-    if (shaped instanceof Promise) shaped.then(value => reply.send(writeJson(value))).catch((error: unknown) => reply.send(toGatewayError(error)))
-    else reply.send(writeJson(shaped))
+    if (statusCode >= 300 && statusCode < 400 && shaping !== undefined) {
+      discard(stream)
+      dropBodyFields(reply)
+      return void reply.send()
+    }
+    if (request.method === 'HEAD') {
+      if (shaping !== undefined) describeShaped(reply)
+      return void reply.send()
+    }
+    if (shaping !== undefined) return sendShaped(request, reply, { statusCode, headers, stream }, shaping)
+    // Events may be long in coming; that the stream is open is news of its own.
+    if (stream instanceof Readable && isEventStream(headers)) stream.once('resume', () => reply.raw.flushHeaders())
+    reply.send(bytes ?? stream)
+  }
+
+  /** CORS has said its own already. What is shaped was asked for in one coding. */
+  function addVary (reply: FastifyReply, given: string | string[]): void {
+    const names = joinedVary(reply.getHeader('vary') as string | string[] | undefined, given, shaping === undefined ? undefined : 'accept-encoding')
+    if (names !== undefined) reply.header('vary', names)
   }
 
   /** A redirect within the upstream is told as the public path; any other is not for an API, unless the route says so. */
@@ -159,39 +171,14 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     }
   }
 
-  function messageOf (body: Buffer | undefined): { message?: string, extra?: Record<string, unknown> } {
-    if (body === undefined) return {}
+  function messageOf (bytes: Buffer, headers: Answer['headers']): { message?: string } {
     try {
-      const { message, msg, error, errorMessage } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
+      const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<string, unknown>
       const found = [errorMessage, message, msg, error].find(candidate => typeof candidate === 'string' && candidate !== '')
       return typeof found === 'string' ? { message: found.slice(0, 500) } : {}
     } catch {
       return {}
     }
-  }
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function parseJson (body: Buffer, headers: Answer['headers']): unknown {
-  const encoding = headers['content-encoding']
-  try {
-    if (encoding !== undefined && encoding !== 'identity') throw new Error(`the answer is encoded (${String(encoding)}) although it was asked not to be`)
-    return JSON.parse(utf8.decode(body))
-  } catch (cause) {
-    // V8's message quotes the body, which is not for the log.
-    throw new GatewayError('shape.not-json', { cause: cause instanceof SyntaxError ? new Error('the answer is no JSON') : cause })
-  }
-}
-
-const isEventStream = (headers: Answer['headers']) => typeof headers['content-type'] === 'string' && headers['content-type'].startsWith('text/event-stream')
-
-/** What is nested deeper than the stack can be read, but not written. */
-function writeJson (value: unknown): string {
-  try {
-    return JSON.stringify(value)
-  } catch (cause) {
-    throw new GatewayError('shape.not-json', { cause })
   }
 }
 

@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics.ts'
 import { unknownRoute } from './context.ts'
 
 /** Fields of an upstream's answer that an error in its place must not keep. */
-const bodyFields = ['content-encoding', 'content-length', 'content-disposition', 'content-language', 'content-range', 'etag', 'last-modified', 'accept-ranges', 'cache-control']
+const bodyFields = ['content-encoding', 'content-length', 'content-disposition', 'content-language', 'content-range', 'etag', 'last-modified', 'accept-ranges', 'content-md5', 'digest', 'content-digest', 'repr-digest', 'cache-control']
 
 interface Options {
   readonly envelope: Envelope

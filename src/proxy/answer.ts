@@ -9,7 +9,7 @@ export interface Exchange {
   readonly timeoutMs: number
   /** Bodies up to so many bytes are collected, in both directions. */
   readonly collectBytes: number
-  /** Whether a larger answer is of no use (shaping): then it is not waited for. */
+  /** Whether only a whole answer is of use (shaping): then a slow one is waited for. */
   readonly collectOnly: boolean
   readonly maxBodyBytes: number
   /** Whether the answer has no body whatever its fields say (RFC 9110 §9.3.2). */
@@ -19,8 +19,8 @@ export interface Exchange {
   isGone: boolean
   /** Milliseconds to the first byte of the answer. */
   firstByteMs?: number
-  /** Ends the exchange; set once it runs. */
-  abort?: () => void
+  /** Ends the exchange, as if the client had left or for another reason; set once it runs. */
+  abort?: (reason?: GatewayError) => void
 }
 
 /** A whole body in memory; stands where the proxy plugin expects a stream. */
@@ -48,6 +48,9 @@ interface Events {
 /** How long a body of unknown length is waited for before it is streamed: events and logs must not wait for their end. */
 const gatherMs = 5
 
+/** So many pieces are made one: a body in chunks of a byte each would cost its size a hundred times. */
+const piecesMax = 256
+
 export const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
 
 /** The handler that undici calls back, for one attempt. */
@@ -55,6 +58,7 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
   let controller: Dispatcher.DispatchController
   let status = 0
   let headers: Answered['headers'] = {}
+  let whole: Buffer[] = []
   let chunks: Buffer[] = []
   let collected = 0
   let stream: Readable | undefined
@@ -71,7 +75,7 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
     onSettled()
     stream?.destroy(error instanceof Error ? error : new Error(String(error)))
   }
-  exchange.abort = () => fail(gone())
+  exchange.abort = (reason = gone()) => fail(reason)
 
   const startStream = () => {
     clearTimeout(timer)
@@ -88,8 +92,8 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
       }
     })
     stream = body
-    const held = chunks
-    chunks = []
+    const held = [...whole, ...chunks]
+    whole = chunks = []
     for (const chunk of held) push(chunk)
     onAnswer({ status, headers, body })
   }
@@ -117,17 +121,21 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
       status = code
       headers = fields
       state = 'collecting'
-      if (exchange.isHead || code === 204 || code === 304) return
+      if (exchange.isHead || code === 204 || code === 205 || code === 304) return
       const length = fields['content-length']
-      if (length !== undefined ? Number(length) > exchange.collectBytes : isEndless(fields['content-type'])) startStream()
+      if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(fields)) startStream()
     },
     onResponseData (_controller, chunk) {
       if (state === 'answered') return push(chunk)
       if (state !== 'collecting') return
       chunks.push(chunk)
       collected += chunk.length
+      if (chunks.length === piecesMax) {
+        whole.push(Buffer.concat(chunks))
+        chunks = []
+      }
       if (collected > exchange.collectBytes) startStream()
-      else if (chunks.length === 1 && !exchange.collectOnly && headers['content-length'] === undefined) timer = setTimeout(startStream, gatherMs)
+      else if (collected === chunk.length && !exchange.collectOnly && headers['content-length'] === undefined) timer = setTimeout(startStream, gatherMs)
     },
     onResponseEnd () {
       clearTimeout(timer)
@@ -136,7 +144,7 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
       state = 'over'
       onSettled()
       if (!wasCollecting) stream?.push(null)
-      else onAnswer({ status, headers, body: new CollectedBody(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, collected)) })
+      else onAnswer({ status, headers, body: new CollectedBody(chunks[0]?.length === collected ? chunks[0] : Buffer.concat([...whole, ...chunks], collected)) })
     },
     onResponseError (_controller, error) {
       fail(error)
@@ -144,6 +152,5 @@ export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, o
   }
 }
 
-function isEndless (contentType: string | string[] | undefined): boolean {
-  return typeof contentType === 'string' && contentType.startsWith('text/event-stream')
-}
+/** Without end, and each event is wanted at once. */
+export const isEventStream = (headers: Answered['headers']): boolean => /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))

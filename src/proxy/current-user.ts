@@ -1,10 +1,11 @@
 /** The current user as both families of console know it: each name is filled from whichever the back-end has. */
+import { isRawNumber } from './json.ts'
 import type { Identity } from '../session/record.ts'
 
 type User = Record<string, unknown>
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const idText = (value: unknown) => typeof value === 'number' ? String(value) : isText(value) ? value : undefined
+const idText = (value: unknown) => isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : isText(value) ? value : undefined
 
 /** `Admin` for `admin`, and the other way. A word in another case (`ORDER_READ`) stays as it is. */
 const asRole = (access: string) => /^[a-z]+$/.test(access) ? access.charAt(0).toUpperCase() + access.slice(1) : access

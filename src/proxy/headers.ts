@@ -25,8 +25,11 @@ export interface RequestFieldOptions {
   readonly credential: string
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
-  /** Neither a compressed answer nor a part of one can be shaped. */
-  readonly plainAnswer: boolean
+  /**
+   * Whether the answer will be shaped. A part of one cannot be, a condition would be about the unshaped one,
+   * and one that is not compressed costs less to make and to read than it saves on the way.
+   */
+  readonly shaped: boolean
 }
 
 export interface Caller {
@@ -45,20 +48,25 @@ const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.te
  * neither connection-bound (nor listed in `Connection`, so that nobody makes us drop what we add),
  * nor trusted by back-ends, nor spelt with `_`. Console's own extra fields pass.
  */
-export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean) => Fields {
-  const { identity, tellIdentity, credential, passAuthorization, passCookies, plainAnswer } = options
+export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
+  const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
   const ownNames = new Set([identity.id, identity.username, identity.roles, ...(credential.startsWith('header:') ? [credential.slice(7)] : [])])
-  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !(plainAnswer && (name === 'accept-encoding' || name === 'range' || name === 'if-range')))
-  return (headers, caller, hasBody) => {
+  const ofBytes = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
+  // Of a change the same fields say when it may be made at all (RFC 9110 §13.1).
+  const ofRead = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
+  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !ofBytes.has(name))
+  const readCrosses = memoized((name: string) => crosses(name) && !ofRead.has(name))
+  return (headers, caller, hasBody, isRead) => {
     const fields: Fields = {}
+    const mayCross = isRead ? readCrosses : crosses
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && crosses(name) && listed?.includes(name) !== true) fields[name] = value
+      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true) fields[name] = value
     }
     if (hasBody && headers['content-length'] !== undefined) fields['content-length'] = headers['content-length']
     if (!hasBody) delete fields['content-type']
-    if (plainAnswer) fields['accept-encoding'] = 'identity'
+    if (shaped) fields['accept-encoding'] = 'identity'
     if (passAuthorization && headers.authorization !== undefined) fields['authorization'] = headers.authorization
     const kept = passCookies.length > 0 && headers.cookie !== undefined ? keepCookies(headers.cookie, passCookies) : ''
     if (kept !== '') fields['cookie'] = kept
@@ -85,7 +93,7 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
 }
 
 /** Never copied from an upstream's answer: connection-bound, banners, and what is the gateway's own to say. */
-const droppedFromAnswers = new Set([...connectionBound, 'server', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime', 'via', 'www-authenticate', 'alt-svc', 'clear-site-data', 'strict-transport-security', 'set-cookie', 'set-cookie2', 'location', 'content-location', 'x-request-id', 'refresh', 'service-worker-allowed', 'x-accel-redirect', 'x-sendfile', 'x-content-type-options'])
+const droppedFromAnswers = new Set([...connectionBound, 'server', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime', 'via', 'www-authenticate', 'alt-svc', 'clear-site-data', 'strict-transport-security', 'set-cookie', 'set-cookie2', 'location', 'content-location', 'x-request-id', 'refresh', 'service-worker-allowed', 'x-accel-redirect', 'x-sendfile', 'x-content-type-options', 'referrer-policy', 'content-security-policy', 'content-security-policy-report-only', 'vary'])
 const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
 
 const cachingFields = new Set(['cache-control', 'expires', 'pragma', 'age'])
@@ -99,7 +107,7 @@ export interface AnswerFieldOptions {
   readonly mayCache: boolean
 }
 
-/** The fields of an upstream's answer that the client may see; `Location` is the caller's to judge. */
+/** The fields of an upstream's answer that the client may see; `Location` and `Vary` are the caller's to judge. */
 export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
   return headers => {
     const fields: Fields = {}
@@ -115,6 +123,16 @@ export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (he
     }
     return fields
   }
+}
+
+/**
+ * What two parties say of the fields that an answer varies by, in one list (RFC 9110 §12.5.5).
+ * @param without a field that it does not vary by any more
+ */
+export function joinedVary (own: string | string[] | undefined, upstreams: string | string[] | undefined, without?: string): string | undefined {
+  const names = [own, upstreams].flatMap(list => list === undefined ? [] : String(list).split(',').map(name => name.trim())).filter(name => name !== '' && name.toLowerCase() !== without)
+  if (names.includes('*')) return '*'
+  return names.length === 0 ? undefined : names.filter((name, index) => names.findIndex(other => other.toLowerCase() === name.toLowerCase()) === index).join(', ')
 }
 
 /** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). */

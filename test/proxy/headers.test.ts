@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
-import { answerFields, type Caller, requestFields, type RequestFieldOptions } from '../../src/proxy/headers.ts'
+import { answerFields, type Caller, joinedVary, requestFields, type RequestFieldOptions } from '../../src/proxy/headers.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 
 const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles' }
 const alice: Identity = { id: '7', username: 'alice', name: 'Alice', roles: ['admin', 'user'], profile: {} }
 const session = (over: Partial<Session> = {}): Session => ({ id: 's', identity: alice, source: 'users-file', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...over })
 const caller = (over: Partial<Caller> = {}): Caller => ({ address: '192.0.2.7', protocol: 'https', host: 'console.example.com', requestId: 'req-1', session: session(), ...over })
-const options: RequestFieldOptions = { identity, tellIdentity: true, credential: 'none', passAuthorization: false, passCookies: [], plainAnswer: false }
+const options: RequestFieldOptions = { identity, tellIdentity: true, credential: 'none', passAuthorization: false, passCookies: [], shaped: false }
 const own = { 'x-request-id': 'req-1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example.com', 'x-user-id': '7', 'x-user-name': 'alice', 'x-user-roles': 'admin,user' }
 
 /** What the upstream gets, without a body unless `over` says so. */
-const sent = (headers: IncomingHttpHeaders, over: Partial<RequestFieldOptions> = {}, who: Partial<Caller> = {}, hasBody = false) => requestFields({ ...options, ...over })(headers, caller(who), hasBody)
+const sent = (headers: IncomingHttpHeaders, over: Partial<RequestFieldOptions> = {}, who: Partial<Caller> = {}, hasBody = false, isRead = !hasBody) => requestFields({ ...options, ...over })(headers, caller(who), hasBody, isRead)
 
 t.test('the upstream is told who asks, from where, and under which request id', async t => {
   t.same(sent({ host: 'console.example.com' }), own)
@@ -168,23 +168,30 @@ t.test('length and type of a body go with a body only', async t => {
 })
 
 t.test('an answer that is to be shaped is asked for whole and uncompressed', async t => {
-  const fields = sent({ 'accept-encoding': 'br', range: 'bytes=0-1', 'if-range': '"x"', accept: '*/*' }, { plainAnswer: true })
+  const fields = sent({ 'accept-encoding': 'br', range: 'bytes=0-1', 'if-range': '"x"', accept: '*/*' }, { shaped: true })
   t.equal(fields['accept-encoding'], 'identity')
   t.equal(fields['accept'], '*/*')
   t.notOk('range' in fields)
   t.notOk('if-range' in fields)
 })
 
+t.test('conditions about the unshaped answer stay here, those on a change go on', async t => {
+  const conditions = { 'if-none-match': '"1"', 'if-modified-since': 'x', 'if-match': '"2"', 'if-unmodified-since': 'y' }
+  t.same(Object.keys(sent(conditions, { shaped: true })).filter(name => name.startsWith('if-')), ['if-match', 'if-unmodified-since'])
+  t.match(sent(conditions, { shaped: true }, {}, true), conditions)
+  t.match(sent(conditions), conditions)
+})
+
 t.test('thousands of field names that clients made up change nothing for the next one', async t => {
   const fields = requestFields(options)
-  for (let index = 0; index < 5000; index++) fields({ [`x-made-up-${index}`]: '1' }, caller(), false)
-  t.same(fields({ 'x-user-id': 'mallory', 'x-tenant': '1', 'x-made-up-4999': '2' }, caller(), false), { ...own, 'x-tenant': '1', 'x-made-up-4999': '2' })
+  for (let index = 0; index < 5000; index++) fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
+  t.same(fields({ 'x-user-id': 'mallory', 'x-tenant': '1', 'x-made-up-4999': '2' }, caller(), false, true), { ...own, 'x-tenant': '1', 'x-made-up-4999': '2' })
 })
 
 const answered = (headers: Record<string, string | string[] | undefined>, over: Partial<Parameters<typeof answerFields>[0]> = {}) => answerFields({ setCookies: [], mayCache: false, ...over })(headers)
 
 t.test('an upstream’s answer keeps its own fields', async t => {
-  const fields = { 'content-type': 'application/json', 'content-length': '5', etag: '"1"', 'last-modified': 'x', 'content-disposition': 'attachment', 'x-total-count': '12', vary: 'accept', link: ['<a>', '<b>'] }
+  const fields = { 'content-type': 'application/json', 'content-length': '5', etag: '"1"', 'last-modified': 'x', 'content-disposition': 'attachment', 'x-total-count': '12', link: ['<a>', '<b>'] }
   t.same(answered(fields), fields)
 })
 
@@ -209,4 +216,12 @@ t.test('an upstream sets only the cookies that the route names', async t => {
   t.same(answered({ 'set-cookie': given }, { setCookies: ['theme'] })['set-cookie'], ['theme=dark', ' theme=x'])
   t.same(answered({ 'set-cookie': 'theme=1; Path=/' }, { setCookies: ['theme'] })['set-cookie'], ['theme=1; Path=/'])
   t.notOk('set-cookie' in answered({ 'set-cookie': ['sid=1'] }, { setCookies: ['theme'] }))
+})
+
+t.test('what an answer varies by is said by both sides, each name once', async t => {
+  t.equal(joinedVary('Origin', 'Accept, origin'), 'Origin, Accept')
+  t.equal(joinedVary(undefined, ['Accept', 'Accept-Language']), 'Accept, Accept-Language')
+  t.equal(joinedVary('Origin', 'Accept-Encoding', 'accept-encoding'), 'Origin')
+  t.equal(joinedVary('Origin', 'Accept, *'), '*')
+  t.equal(joinedVary(undefined, 'Accept-Encoding,', 'accept-encoding'), undefined)
 })

@@ -320,7 +320,7 @@ t.test('a shaped route gives sound answers of its own or 502, whatever the back-
     ['HTML that claims to be JSON', whole('<html>It works</html>')],
     ['nothing', whole('')],
     ['broken UTF-8', whole(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]))],
-    ['gzip although it was asked not to', whole(gzipSync('{"items":[]}'), 'Content-Encoding: gzip\r\n')],
+    ['gzip that is cut', whole(gzipSync('{"items":[]}').subarray(0, 20), 'Content-Encoding: gzip\r\n')],
     ['what claims to be gzip and is not', whole('{"items":[]}', 'Content-Encoding: gzip\r\n')],
     ['an answer larger than is shaped', whole(`{"items":["${'x'.repeat(300_000)}"]}`)],
     ['a chunked one larger than is shaped', bytes(`${ok}Transfer-Encoding: chunked\r\n\r\n${`2710\r\n${' '.repeat(10_000)}\r\n`.repeat(40)}0\r\n\r\n`)],

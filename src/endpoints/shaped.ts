@@ -1,0 +1,75 @@
+/** An answer on a route with a shape: the upstream's JSON read, shaped and written, under header fields that are true of the result. */
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError, toGatewayError } from '../errors.ts'
+import { liveSession } from '../hooks/session.ts'
+import { CollectedBody, isEventStream } from '../proxy/answer.ts'
+import { readJson, writeJson } from '../proxy/body.ts'
+import type { Session } from '../session/record.ts'
+
+export interface Shaping {
+  /** May throw a GatewayError: what the back-end says in its body of how it went. */
+  readonly shape: (body: unknown, session: Session | undefined) => unknown
+  /** Of the body as it comes, and of what it unpacks to. */
+  readonly maxShaped: number
+  /** What becomes of a larger one: 502, or it passes unshaped, byte for byte. */
+  readonly tooLarge: 'refuse' | 'pass'
+}
+
+interface Answer {
+  readonly statusCode: number
+  readonly headers: Record<string, string | string[] | undefined>
+  /** A stream where it is larger than `maxShaped`, or without end. */
+  readonly stream: unknown
+}
+
+/** True of the upstream's body, not of ours. */
+const bodyFields = ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-range', 'content-md5', 'digest', 'content-digest', 'repr-digest']
+
+/** For a redirect, whose body nobody sees. */
+export function dropBodyFields (reply: FastifyReply): void {
+  for (const name of [...bodyFields, 'content-type']) reply.removeHeader(name)
+}
+
+/** For HEAD, which has the fields of an answer whose length nobody knows before it is shaped. */
+export function describeShaped (reply: FastifyReply): void {
+  for (const name of bodyFields) reply.removeHeader(name)
+  reply.header('content-type', 'application/json; charset=utf-8')
+}
+
+/** @throws GatewayError */
+export function sendShaped (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer, { shape, maxShaped, tooLarge }: Shaping): void {
+  // Nobody asked for a part: it would be shaped as if it were all.
+  if (statusCode === 206) throw new GatewayError('upstream.invalid', { cause: new Error('a part of an answer, which was not asked for') })
+  if (isEventStream(headers)) throw new GatewayError('shape.not-json', { cause: new Error('the answer is no JSON: it is a stream of events') })
+  const passAsItIs = (body: unknown) => void reply.removeHeader('accept-ranges').send(body)
+  let value: unknown
+  try {
+    if (!(stream instanceof CollectedBody)) throw new GatewayError('shape.too-large')
+    value = readJson(stream.bytes, headers, maxShaped)
+  } catch (error) {
+    if (tooLarge === 'refuse' || !(error instanceof GatewayError) || error.code !== 'shape.too-large') throw error
+    return passAsItIs(stream instanceof CollectedBody ? stream.bytes : stream)
+  }
+  const shaped = shape(value, liveSession(request))
+  if (shaped instanceof Promise) shaped.then(result => sendJson(request, reply, result)).catch((error: unknown) => reply.send(toGatewayError(error)))
+  else sendJson(request, reply, shaped)
+}
+
+function sendJson (request: FastifyRequest, reply: FastifyReply, value: unknown): void {
+  const text = writeJson(value)
+  describeShaped(reply)
+  // Whoever may keep an answer may ask whether it has changed.
+  const mayKeep = request.method === 'GET' && reply.statusCode === 200 && !String(reply.getHeader('cache-control') ?? 'no-store').includes('no-store')
+  if (mayKeep) {
+    const tag = `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
+    reply.header('etag', tag)
+    if (names(request.headers['if-none-match'], tag)) return void reply.code(304).removeHeader('content-type').send()
+  }
+  void reply.send(text)
+}
+
+/** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
+function names (condition: string | undefined, tag: string): boolean {
+  return condition?.split(',').some(each => ['*', tag].includes(each.trim().replace(/^W\//, ''))) === true
+}
