@@ -64,13 +64,15 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
    * Sends a request and gives one answer to `done`: an error of ours, or the answer as soon as it may go on.
    * A safe request whose connection broke before an answer is sent once more; nothing else ever is.
    */
-  function dispatch (options: Dispatcher.DispatchOptions, exchange: Exchange, done: (error: GatewayError | null, answer?: Answered) => void): void {
+  function ask (options: Omit<Dispatcher.DispatchOptions, 'body'> & { readonly body?: Dispatcher.DispatchOptions['body'] }, exchange: Exchange, done: (error: GatewayError | null, answer?: Answered) => void): void {
     if (exchange.isGone) return done(gone())
     if (inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
     inFlight++
     budget = Math.min(retryBudget, budget + 0.1)
     const isSafe = (options.method === 'GET' || options.method === 'HEAD') && options.body == null
-    const attempt = (retriesLeft: number) => pool.dispatch(options, createAnswer(exchange, config.idleTimeout, {
+    // `reset: false`: undici would close the connection after each HEAD.
+    const request = { ...options, body: options.body ?? null, reset: false }
+    const attempt = (retriesLeft: number) => pool.dispatch(request, createAnswer(exchange, config.idleTimeout, {
       onAnswer: answer => done(null, answer),
       onFailed: error => {
         const failure = upstreamError(error)
@@ -101,8 +103,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
     const { [exchangeKey]: exchange, connection: _connection, 'transfer-encoding': _encoding, ...headers } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
     const failed = (error: GatewayError) => callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
     const forward = (body: Dispatcher.DispatchOptions['body']) => {
-      // `reset: false`: undici would close the connection after each HEAD.
-      dispatch({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null, reset: false }, exchange, (error, answer) => {
+      ask({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null }, exchange, (error, answer) => {
         if (answer === undefined) failed(error ?? new GatewayError('upstream.invalid'))
         else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
       })
@@ -121,7 +122,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
   async function send ({ method, path, headers, body, timeoutMs, maxBytes }: SendOptions): Promise<Sent> {
     const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: false }
     return await new Promise((answered, failed) => {
-      dispatch({ method, path: (pathname === '/' ? '' : pathname) + path, headers, body: body ?? null }, exchange, (error, answer) => {
+      ask({ method, path: (pathname === '/' ? '' : pathname) + path, headers, body: body ?? null }, exchange, (error, answer) => {
         if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
         if (answer.body instanceof Readable) {
           answer.body.destroy()
@@ -138,6 +139,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
     /** What stands before every upstream path, without a slash at its end. */
     base: pathname.replace(/\/$/, ''),
     config,
+    ask,
     request,
     send,
     inFlight: () => inFlight,
