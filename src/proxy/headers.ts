@@ -1,7 +1,7 @@
 /** Which header fields cross the gateway, in each direction. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/gateway.ts'
-import type { Session } from '../session/record.ts'
+import type { Identity, Session } from '../session/record.ts'
 
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
 const connectionBound = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings'])
@@ -80,9 +80,10 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
 
   function addSession (fields: Fields, session: Session, keptCookies: string): void {
     if (tellIdentity) {
-      fields[identity.id] = fieldValue(session.identity.id)
-      fields[identity.username] = fieldValue(session.identity.username)
-      fields[identity.roles] = session.identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',')
+      const told = toldOf(session.identity)
+      fields[identity.id] = told.id
+      fields[identity.username] = told.username
+      fields[identity.roles] = told.roles
     }
     const { token, cookies } = session.credential ?? {}
     // The client's own, where the route passes it, is what the route asks for.
@@ -90,6 +91,19 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
     if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
     if (credential === 'cookies' && cookies !== undefined) fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
   }
+}
+
+interface Told { readonly id: string, readonly username: string, readonly roles: string }
+
+/** Written once for each session that this process remembers. */
+const told = new WeakMap<Identity, Told>()
+
+function toldOf (identity: Identity): Told {
+  const known = told.get(identity)
+  if (known !== undefined) return known
+  const fields = { id: fieldValue(identity.id), username: fieldValue(identity.username), roles: identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',') }
+  told.set(identity, fields)
+  return fields
 }
 
 /** Never copied from an upstream's answer: connection-bound, banners, and what is the gateway's own to say. */

@@ -71,8 +71,8 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
     budget = Math.min(retryBudget, budget + 0.1)
     const isSafe = (options.method === 'GET' || options.method === 'HEAD') && options.body == null
     // `reset: false`: undici would close the connection after each HEAD.
-    const request = { ...options, body: options.body ?? null, reset: false }
-    const attempt = (retriesLeft: number) => pool.dispatch(request, createAnswer(exchange, config.idleTimeout, {
+    const asked = { ...options, body: options.body ?? null, reset: false }
+    const attempt = (retriesLeft: number) => pool.dispatch(asked, createAnswer(exchange, config.idleTimeout, {
       onAnswer: answer => done(null, answer),
       onFailed: error => {
         const failure = upstreamError(error)
