@@ -12,6 +12,7 @@ import { CollectedBody, type Exchange, isEventStream } from '../proxy/answer.ts'
 import { readJson } from '../proxy/body.ts'
 import { answerFields, joinedVary, requestFields } from '../proxy/headers.ts'
 import { createRewrite } from '../proxy/path.ts'
+import { isBodyPending } from '../proxy/request-body.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
 import { describeShaped, dropBodyFields, sendShaped, type Shaping } from './shaped.ts'
 
@@ -110,7 +111,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
       try {
         if (answer === undefined) throw error
         reply.code(answer.status).headers(toAnswerFields(answer.headers))
-        if (!request.raw.complete) reply.header('connection', 'close')
+        if (isBodyPending(request.raw)) reply.header('connection', 'close')
         pass(request, reply, { statusCode: answer.status, headers: answer.headers, stream: answer.body })
       } catch (failure) {
         answer?.body.destroy()

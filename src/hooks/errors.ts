@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../envelope.ts'
 import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
+import { isBodyPending } from '../proxy/request-body.ts'
 import { unknownRoute } from './context.ts'
 
 /** Fields of an upstream's answer that an error in its place must not keep. */
@@ -38,7 +39,7 @@ export function replyWith (reply: FastifyReply, error: GatewayError, body: Recor
   if (error.detail.retryAfter !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
   if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
   // What is left of a body that nobody reads would be taken for the next request.
-  if (!reply.request.raw.complete) reply.header('connection', 'close')
+  if (isBodyPending(reply.request.raw)) reply.header('connection', 'close')
   void reply.send(JSON.stringify(body))
 }
 

@@ -1,4 +1,5 @@
 /** A client's body on its way to an upstream: small ones collected first, others streamed and counted. */
+import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 
@@ -39,4 +40,9 @@ export function countedBody (body: Readable, maxBytes: number): Readable {
   body.once('close', () => { if (!body.readableEnded) counter.destroy(new GatewayError('request.malformed')) })
   body.pipe(counter)
   return counter
+}
+
+/** Whether a part of a request's body has not arrived. (In the moment in which its head has, not even a request without one is complete.) */
+export function isBodyPending ({ complete, headers }: IncomingMessage): boolean {
+  return !complete && (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0')
 }
