@@ -94,7 +94,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     addSessionReader(scope, carriage)
     addChecks(scope)
     addSession(scope, { paths: session, sessions: services.sessions, cookie: cookieKind, envelope })
-    if (profile.length > 0) addProfile(scope, { paths: profile, envelope })
+    addProfile(scope, { ...profile, envelope })
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
       addUpkeep(inner, createUpkeep({ sessions: services.sessions, sources, onFailed: err => log.warn({ err }, 'a back-end’s token could not be renewed; it holds a little longer') }))

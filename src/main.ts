@@ -1,6 +1,6 @@
 /** The process: the command line and exit codes. */
 import { parseArgs } from 'node:util'
-import { type Command, CommandError, type Option, UsageError } from './commands/command.ts'
+import { type Command, CommandError, type Given, type Option, UsageError } from './commands/command.ts'
 import { commands } from './commands/index.ts'
 import { ConfigError } from './config/faults.ts'
 
@@ -22,7 +22,7 @@ export async function main (given: readonly string[]): Promise<void> {
   if (help === true) return void process.stdout.write(usageOf(name, command))
   try {
     const { values: { config, json, help: _, ...values }, positionals } = parseArgs({ args: [...given], allowPositionals: true, options: parsable({ ...common, ...command.options }) })
-    process.exitCode = await command.run({ config: typeof config === 'string' ? config : 'config', json: json === true, values, rest: positionals.slice(1) })
+    process.exitCode = await command.run({ config: typeof config === 'string' ? config : 'config', json: json === true, values: values as Given['values'], rest: positionals.slice(1) })
   } catch (error) {
     if (error instanceof UsageError || (error as { code?: unknown }).code?.toString().startsWith('ERR_PARSE_ARGS') === true) return wrong((error as Error).message, usageOf(name, command))
     if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
@@ -31,7 +31,7 @@ export async function main (given: readonly string[]): Promise<void> {
   }
 }
 
-const parsable = (options: Readonly<Record<string, Option>>) => Object.fromEntries(Object.entries(options).map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]))
+const parsable = (options: Readonly<Record<string, Option>>) => Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple }]) => [name, { type, ...(short !== undefined && { short }), ...(multiple && { multiple }) }]))
 
 function wrong (message: string, help: string): void {
   process.stderr.write(`${message === '' ? '' : `${message}\n\n`}${help}`)

@@ -6,6 +6,7 @@ import { usesRedis } from './config/check.ts'
 import type { Config } from './config/load.ts'
 import type { GatewayConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
+import { createDrift, type Drift } from './contract/drift.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createUpstream, type Upstream } from './proxy/upstream.ts'
@@ -37,6 +38,7 @@ export interface Services {
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly expressions: Expressions
   readonly metrics: Metrics
+  readonly drift: Drift
   /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
   readonly redis: () => { readonly kind: 'embedded' } | { readonly kind: 'redis', readonly up: boolean, readonly everUp: boolean }
   readonly close: () => Promise<void>
@@ -104,6 +106,7 @@ export function createServices (config: Config, log: Logger): Services {
     }),
     secrets,
     expressions,
+    drift: createDrift({ log, metrics }),
     metrics,
     upstream: (name, upstreamConfig) => {
       const key = JSON.stringify([name, upstreamConfig])

@@ -3,6 +3,8 @@
 export interface Option {
   readonly type: 'boolean' | 'string'
   readonly short?: string
+  /** Whether it may be given more than once; its values are a list then. */
+  readonly multiple?: true
   /** What stands for the value in the help, such as `FILE`. */
   readonly value?: string
   readonly description: string
@@ -14,7 +16,7 @@ export interface Given {
   /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options. */
-  readonly values: Readonly<Record<string, string | boolean | undefined>>
+  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** The words that are no options, without the command's name. */
   readonly rest: readonly string[]
 }

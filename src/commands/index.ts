@@ -1,6 +1,7 @@
 /** The commands, by name. */
 import { check } from './check.ts'
 import type { Command } from './command.ts'
+import { contract } from './contract.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
@@ -14,6 +15,7 @@ export const commands = {
   check,
   plan,
   shape,
+  contract,
   sessions,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
+import { checkContracts } from './contracts.ts'
 import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
@@ -20,7 +21,7 @@ interface Checked {
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkShapes, checkLimits]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkShapes, checkContracts, checkLimits]) {
     try {
       rule(config, report)
     } catch (error) {

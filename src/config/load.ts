@@ -4,6 +4,8 @@ import { relative, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { checkConfig } from './check.ts'
+import type { JsonSchema } from './closed-schema.ts'
+import { loadContracts, schemaFile } from './contracts.ts'
 import { ConfigError, type Fault, schemaFaults } from './faults.ts'
 import { gatewaySchema, type GatewayConfig } from './gateway.ts'
 import { limitsSchema, type LimitsConfig } from './limits.ts'
@@ -21,6 +23,8 @@ export interface Config {
   readonly limits: LimitsConfig
   /** The users files that login sources name, by that name. */
   readonly users: Readonly<Record<string, UsersConfig>>
+  /** What routes promise the console, by the route's name. */
+  readonly contracts: Readonly<Record<string, JsonSchema>>
   readonly warnings: readonly Fault[]
   /** A fault that shows only when the config is tried, with the file and line of what it is about. */
   readonly fault: (file: 'gateway' | 'routes' | 'limits', path: Path, message: string) => Fault
@@ -44,7 +48,14 @@ export function loadConfig (folder: string, environment: Environment): Config {
     const found = source?.kind === 'users-file' && typeof source.file === 'string' ? read(source.file, usersSchema) : undefined
     if (found !== undefined && source.kind === 'users-file') users[source.file] = found.value
   }
-  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users }
+  const contracts = loadContracts(routes.value, {
+    read: file => {
+      const found = read(file, schemaFile)
+      return found && { value: found.value, report: (path, message) => { faults.push(found.fault(path, message, 'fault')) } }
+    },
+    report: (path, message) => { faults.push(routes.fault(path, message, 'fault')) }
+  })
+  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users, contracts }
   const files = { gateway, routes, limits }
   const unfit = [...faults]
   checkConfig(config, (file, path, message, severity = 'fault') => {

@@ -1,5 +1,6 @@
 /** Live config, `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
 import { Type, type Static, type TProperties } from 'typebox'
+import { contractSchema } from './contracts.ts'
 import { dialects, errorStatuses } from './gateway.ts'
 import { duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
@@ -27,7 +28,8 @@ const proxied = {
   upstream: name({ description: 'An upstream of this file.' }),
   rewrite: Type.Optional(path({ description: 'The path at the upstream; with `/*` at its end it keeps what the `*` of `path` stands for. Without it the public path is kept.', examples: ['/internal/notices'] })),
   timeout: Type.Optional(duration({ description: 'How long the first byte of the answer may take; the upstream’s `responseTimeout` without it.' })),
-  shape: Type.Optional(name({ description: 'A shape of this file. Without it the answer passes as it is.' }))
+  shape: Type.Optional(name({ description: 'A shape of this file. Without it the answer passes as it is.' })),
+  contract: Type.Optional(contractSchema)
 }
 
 const route = closed({
@@ -53,7 +55,8 @@ const endpoints = closed({
   profile: closed({
     path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
     from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
-    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape
+    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape,
+    contract: proxied.contract
   }, { default: {}, description: 'The current user.' }),
   session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })
 }, { default: {}, description: 'The paths that the gateway answers itself.' })

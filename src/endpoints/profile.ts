@@ -7,14 +7,18 @@ import { fillCurrentUser } from '../proxy/current-user.ts'
 interface Options {
   readonly paths: readonly string[]
   readonly envelope: Envelope
+  /** Takes the answer before it is sent; may throw a GatewayError. */
+  readonly contract?: (answer: unknown) => void
 }
 
-export function addProfile (scope: FastifyInstance, { paths, envelope }: Options): void {
+export function addProfile (scope: FastifyInstance, { paths, envelope, contract }: Options): void {
   for (const url of paths) {
     scope.get(url, { config: { route: 'profile', access: 'session' } }, async request => {
       const session = liveSession(request)
       if (session === undefined) throw sessionError(request)
-      return envelope.success(fillCurrentUser(session.identity.profile, session.identity))
+      const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
+      contract?.(answer)
+      return answer
     })
   }
 }

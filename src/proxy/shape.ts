@@ -54,6 +54,12 @@ export function flatten (steps: readonly ShapeStep[], shapes: ShapeContext['shap
   })
 }
 
+/** Whether the result stands under `data` of the success envelope. */
+export function isWrapped (steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
+  const last = flatten(steps, shapes).at(-1)
+  return last?.wrap !== undefined || last?.paging !== undefined
+}
+
 /** Operations in a row, and the expressions between them. */
 function segments (steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
   const parts: Array<ShapeStep[] | { jsonata: string }> = []

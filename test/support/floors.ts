@@ -11,6 +11,7 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
   ['session', '^src/session/', '^src/(config/|errors|metrics|session/)'],
   ['login', '^src/login/', '^src/(config/|errors|metrics|session/|login/)'],
   ['proxy', '^src/proxy/', '^src/(config/|errors|metrics|session/|proxy/)'],
+  ['contract', '^src/contract/', '^src/(config/|errors|metrics|contract/)'],
   ['limits', '^src/limits/', '^src/(config/|errors|metrics|limits/)'],
   ['redis', '^src/redis', '^src/config/'],
   ['hooks', '^src/hooks/', '^src/(config/|errors|metrics|envelope|session/|login/|proxy/|limits/|hooks/)'],

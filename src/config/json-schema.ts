@@ -1,0 +1,162 @@
+/** The JSON Schema of a contract: whether it is one, and how an answer differs from it. */
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { closedSchema, isRecord, memberNames, type JsonSchema } from './closed-schema.ts'
+
+/** How an answer differs: a member is not there, is of another type, is of the type but not as the schema wants it, or is one that the schema does not name. */
+export type DeviationKind = 'missing' | 'retyped' | 'invalid' | 'new'
+
+export interface Deviation {
+  readonly kind: DeviationKind
+  /** Where, such as `items[].id`, and `(all)` for the whole. Names that the schema does not know are `*`, since they may be data. */
+  readonly path: string
+}
+
+export interface CompiledSchema {
+  /** The first thing that the schema refuses; members that it does not name are no such thing. */
+  readonly refusal: (value: unknown) => Deviation | undefined
+  /** Everything that differs, each once, members that the schema does not name included. */
+  readonly deviations: (value: unknown) => Deviation[]
+}
+
+/** One for each schema, which it keeps for good. The schema of schemas costs more than most schemas, so one alone has it. */
+function createAjv ({ allErrors, meta }: { readonly allErrors: boolean, readonly meta: boolean }): Ajv2020 {
+  const ajv = new Ajv2020({ allErrors, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
+  addFormats.default(ajv)
+  // Of OpenAPI; says nothing of what is valid.
+  ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])
+  return ajv
+}
+
+let schemas: Ajv2020 | undefined
+const compiled = new WeakMap<object, CompiledSchema>()
+
+/** Compiled once for each schema object. @throws where `schemaProblems` finds something */
+export function compileSchema (schema: JsonSchema): CompiledSchema {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const { $schema: _, $id: __, ...own } = schema
+  const validate = createAjv({ allErrors: false, meta: false }).compile(own)
+  const validateAll = createAjv({ allErrors: true, meta: false }).compile(closedSchema(own))
+  const names = memberNames(own)
+  const differences = (value: unknown, all: boolean): Deviation[] => {
+    const check = all ? validateAll : validate
+    try {
+      if (check(value)) return []
+      const sent = plain(value)
+      return check(sent) ? [] : distinct(meant(check.errors ?? []).map(error => deviationOf(error, sent, names)))
+    } catch {
+      // Nested deeper than the stack.
+      return [{ kind: 'invalid', path: '(all)' }]
+    }
+  }
+  const made: CompiledSchema = { refusal: value => differences(value, false)[0], deviations: value => differences(value, true) }
+  compiled.set(schema, made)
+  return made
+}
+
+/** As the console gets it: numbers kept in their own digits are numbers there. Most answers fit, and do without. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null')
+
+/**
+ * Where a union fails, each branch says why. What is told is the only branch that takes the value's type,
+ * and else that the union as a whole does not fit.
+ */
+function meant (errors: readonly ErrorObject[]): ErrorObject[] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
+  return errors.filter(error => error.keyword !== 'if' && unions.every(union => {
+    if (error === union) return branchesFor(union, errors) !== 1
+    if (error.instancePath === union.instancePath) return !isNews(error) && error.keyword !== 'type' && (branchesFor(union, errors) === 1 || !isWithin(error, union))
+    return !error.instancePath.startsWith(`${union.instancePath}/`) || branchesFor(union, errors) === 1
+  }))
+}
+
+const isNews = ({ keyword }: ErrorObject) => keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+
+/** References start a schema path anew, so what begins elsewhere counts as within. */
+const isWithin = (error: ErrorObject, union: ErrorObject) => error.schemaPath.startsWith(union.schemaPath) || !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
+
+function branchesFor (union: ErrorObject, errors: readonly ErrorObject[]): number {
+  const branches = Array.isArray(union.schema) ? union.schema.length : 0
+  return branches - errors.filter(({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath).length
+}
+
+function deviationOf ({ keyword, instancePath, params }: ErrorObject, value: unknown, names: ReadonlySet<string>): Deviation {
+  const at = (name?: unknown, isNew = false) => writePath(instancePath, value, names, typeof name === 'string' ? name : undefined, isNew)
+  switch (keyword) {
+    case 'required': case 'dependentRequired': return { kind: 'missing', path: at(params['missingProperty']) }
+    case 'additionalProperties': return { kind: 'new', path: at(params['additionalProperty'], true) }
+    case 'unevaluatedProperties': return { kind: 'new', path: at(params['unevaluatedProperty'], true) }
+    case 'type': return { kind: 'retyped', path: at() }
+    case 'anyOf': case 'oneOf': return { kind: 'retyped', path: at() }
+    default: return { kind: 'invalid', path: at() }
+  }
+}
+
+const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
+
+function writePath (pointer: string, value: unknown, names: ReadonlySet<string>, member: string | undefined, isNew: boolean): string {
+  let written = ''
+  let current = value
+  for (const name of stepsOf(pointer)) {
+    if (Array.isArray(current)) written += '[]'
+    else written += `${written === '' ? '' : '.'}${names.has(name) ? name : '*'}`
+    current = isRecord(current) || Array.isArray(current) ? (current as Record<string, unknown>)[name] : undefined
+  }
+  if (member !== undefined) written += `${written === '' ? '' : '.'}${names.has(member) || (isNew && fieldName.test(member)) ? member : '*'}`
+  return written === '' ? '(all)' : written
+}
+
+function distinct (found: readonly Deviation[]): Deviation[] {
+  return [...new Map(found.map(deviation => [`${deviation.kind} ${deviation.path}`, deviation])).values()]
+}
+
+interface Problem {
+  readonly path: ReadonlyArray<string>
+  readonly message: string
+}
+
+/** What is wrong with a schema itself. */
+export function schemaProblems (schema: JsonSchema): Problem[] {
+  const { $schema: dialect, $id: _, ...own } = schema
+  if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) return [{ path: ['$schema'], message: 'expected JSON Schema 2020-12 (2019-09, draft-07 and draft-06 are read as such)' }]
+  schemas ??= createAjv({ allErrors: true, meta: true })
+  if (schemas.validateSchema(own) !== true) return innermost(schemas.errors ?? []).map(error => problem(error.instancePath, reasonOf(error)))
+  try {
+    compileSchema(schema)
+    return []
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const [, pointer] = /at path "#([^"]*)"/.exec(message) ?? []
+    const [, word] = /unknown keyword: "([^"]+)"/.exec(message) ?? []
+    const [, reference] = /resolve reference (\S+)/.exec(message) ?? []
+    const [, pattern] = /Invalid regular expression: \/(.*)\/u/.exec(message) ?? []
+    const place = find(own, (key, value) => key === word || (key === '$ref' && value === reference) || (key === 'pattern' && value === pattern))
+    const told = reference === undefined ? message.replace(/^strict mode: /, '').replace(/ ignored in schema.*/, '') : `there is nothing at "${reference}": a contract holds all that it refers to`
+    return [{ path: place ?? stepsOf(pointer ?? ''), message: told }]
+  }
+}
+
+const stepsOf = (pointer: string): string[] => pointer.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+const problem = (pointer: string, message: string): Problem => ({ path: stepsOf(pointer), message })
+
+function reasonOf ({ keyword, instancePath, message = 'is no JSON Schema' }: ErrorObject): string {
+  if (keyword === 'enum' || keyword === 'anyOf') return 'is no type that JSON Schema has'
+  return instancePath.endsWith('/items') ? `${message}; the items of a tuple are \`prefixItems\`` : message
+}
+
+/** One error for each place, and none for what holds such a place. */
+function innermost (errors: readonly ErrorObject[]): ErrorObject[] {
+  const first = [...new Map(errors.toReversed().map(error => [error.instancePath, error])).values()]
+  return first.filter(({ instancePath }) => !first.some(other => other.instancePath.startsWith(`${instancePath}/`)))
+}
+
+function find (value: unknown, fits: (key: string, value: unknown) => boolean, path: readonly string[] = []): string[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, member] of Object.entries(value)) {
+    if (fits(key, member)) return [...path, key]
+    const found = find(member, fits, [...path, key])
+    if (found !== undefined) return found
+  }
+  return undefined
+}

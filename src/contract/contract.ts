@@ -1,0 +1,41 @@
+/** Holds a route's answers against its contract. */
+import type { JsonSchema } from '../config/closed-schema.ts'
+import { compileSchema } from '../config/json-schema.ts'
+import { GatewayError } from '../errors.ts'
+import type { Drift } from './drift.ts'
+
+/** Takes an answer as the console will get it. @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it */
+export type Contract = (answer: unknown) => void
+
+interface Options {
+  readonly route: string
+  readonly schema: JsonSchema
+  readonly mode: 'observe' | 'strict'
+  /** The share that is observed, 0 to 1. */
+  readonly sample: number
+  /** Whether the schema is about what stands under `data`. */
+  readonly isWrapped: boolean
+  readonly drift: Drift
+}
+
+export function createContract ({ route, schema, mode, sample, isWrapped, drift }: Options): Contract {
+  const compiled = compileSchema(schema)
+  const subject = isWrapped ? (answer: unknown) => (answer as { data?: unknown }).data : (answer: unknown) => answer
+  const every = 1 / sample
+  let seen = 0
+  let due = 1
+  return answer => {
+    const value = subject(answer)
+    if (mode === 'strict') {
+      const refusal = compiled.refusal(value)
+      if (refusal !== undefined) {
+        drift.broken(route, compiled, refusal)
+        throw new GatewayError('contract.broken', { cause: new Error(`${refusal.kind}: ${refusal.path}`) })
+      }
+    }
+    // The first one, then evenly: every tenth for 0.1.
+    if (sample === 0 || ++seen < due) return
+    due += every
+    drift.look(route, compiled, value)
+  }
+}

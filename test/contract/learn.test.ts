@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compileSchema, schemaProblems } from '../../src/config/json-schema.ts'
+import { learnSchema } from '../../src/contract/learn.ts'
+
+t.test('what is in every answer is required, what varies is a union, what is null at times may be null', t => {
+  t.same(learnSchema([{ id: 'a', n: 1, note: null }, { id: 'b', n: 'x', note: 'y', more: true }]), {
+    type: 'object',
+    required: ['id', 'n', 'note'],
+    properties: { id: { type: 'string' }, n: { type: ['number', 'string'] }, note: { type: ['string', 'null'] }, more: { type: 'boolean' } }
+  })
+  t.same(learnSchema([null]), { type: 'null' })
+  t.same(learnSchema([{ a: 1 }, null]), { type: ['object', 'null'], required: ['a'], properties: { a: { type: 'number' } } })
+  t.same(learnSchema([{ a: 1 }, 'x', null]), { anyOf: [{ type: 'object', required: ['a'], properties: { a: { type: 'number' } } }, { type: 'string' }, { type: 'null' }] })
+  t.end()
+})
+
+t.test('the items of all lists at a place are one kind of thing', t => {
+  t.same(learnSchema([[{ id: 1 }, { id: 2, tag: 'x' }], []]), { type: 'array', items: { type: 'object', required: ['id'], properties: { id: { type: 'number' }, tag: { type: 'string' } } } })
+  t.same(learnSchema([[], []]), { type: 'array' })
+  t.end()
+})
+
+t.test('a format is learned only where every text has it', t => {
+  const when = (...texts: unknown[]) => learnSchema(texts)['format']
+  t.equal(when('2026-11-21T05:30:00Z', null, '2026-11-21T05:30:00.000+08:00'), 'date-time')
+  t.equal(when('2026-11-21'), 'date')
+  t.equal(when('3f2c8a7e-0b1d-4c5e-9f60-1a2b3c4d5e6f'), 'uuid')
+  t.equal(when('2026-11-21T05:30:00Z', ''), undefined)
+  t.equal(when('2026-11-21T05:30:00Z', '2026-11-21'), undefined)
+  t.end()
+})
+
+t.test('names that are data are not learned by name', t => {
+  t.same(learnSchema([{ 17: { n: 1 }, 18: { n: 2, tag: 'x' } }, { 19: { n: null } }]), {
+    type: 'object',
+    additionalProperties: { type: 'object', required: ['n'], properties: { n: { type: ['number', 'null'] }, tag: { type: 'string' } } }
+  })
+  t.end()
+})
+
+t.test('what was learned from answers holds for them, whatever they are', t => {
+  fc.assert(fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }), answers => {
+    // As they are parsed.
+    const given = JSON.parse(JSON.stringify(answers)) as unknown[]
+    const schema = learnSchema(given)
+    if (schemaProblems(schema).length > 0) return false
+    const { deviations, refusal } = compileSchema(schema)
+    return given.every(answer => refusal(answer) === undefined && deviations(answer).length === 0)
+  }), { numRuns: 60 })
+  t.end()
+})
