@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { describeFault } from './config/faults.ts'
 import type { Config } from './config/load.ts'
+import { openApi } from './description/openapi.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createEnvelope } from './envelope.ts'
@@ -38,7 +39,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     opened.push(() => app.close())
     const server = createOuterServer(config, app, services)
     opened.push(() => closeServer(server))
-    const ops = createOps({ readiness: () => readiness(services, state.stopping, opsSettings.strictRedis), metrics: services.metrics })
+    const ops = createOps({ readiness: () => readiness(services, state.stopping, opsSettings.strictRedis), metrics: services.metrics, openApi: () => openApi(config) })
     addOpsSessions(ops, { sessions: services.sessions, log })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)

@@ -2,6 +2,7 @@
 import { check } from './check.ts'
 import type { Command } from './command.ts'
 import { contract } from './contract.ts'
+import { openapi, types } from './describe.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
@@ -16,6 +17,8 @@ export const commands = {
   plan,
   shape,
   contract,
+  types,
+  openapi,
   sessions,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,

@@ -11,10 +11,12 @@ export interface Readiness {
 interface Options {
   readonly readiness: () => Readiness
   readonly metrics: Pick<Metrics, 'text'>
+  /** The public interface, of the config that is in force. */
+  readonly openApi: () => object
 }
 
-/** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. `/metrics` is for Prometheus. */
-export function createOps ({ readiness, metrics }: Options): FastifyInstance {
+/** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers. */
+export function createOps ({ readiness, metrics, openApi }: Options): FastifyInstance {
   const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
   ops.get('/healthz', () => ({ status: 'ok' }))
@@ -26,6 +28,7 @@ export function createOps ({ readiness, metrics }: Options): FastifyInstance {
     const { type, body } = await metrics.text()
     return reply.type(type).send(body)
   })
-  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'There is nothing at this address. Try /healthz, /readyz or /metrics.' }))
+  ops.get('/openapi.json', () => openApi())
+  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.' }))
   return ops
 }

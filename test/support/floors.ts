@@ -14,6 +14,7 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
   ['contract', '^src/contract/', '^src/(config/|errors|metrics|contract/)'],
   ['limits', '^src/limits/', '^src/(config/|errors|metrics|limits/)'],
   ['redis', '^src/redis', '^src/config/'],
+  ['description', '^src/description/', '^src/(config/|errors|proxy/shape|description/)'],
   ['hooks', '^src/hooks/', '^src/(config/|errors|metrics|envelope|session/|login/|proxy/|limits/|hooks/)'],
   ['endpoints', '^src/endpoints/', '^src/(config/|errors|metrics|envelope|session/|login/|proxy/|limits/|hooks/)'],
   ['app, services, gateway', '^src/(app|services|routing|gateway)', '^src/(?!commands/|main|launch)']

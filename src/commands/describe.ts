@@ -1,0 +1,21 @@
+/** `types` and `openapi`: what the console can call, for its developers, from config alone. */
+import { writeFileSync } from 'node:fs'
+import { type Config, loadConfig } from '../config/load.ts'
+import { openApi } from '../description/openapi.ts'
+import { typeDeclarations } from '../description/types.ts'
+import type { Command } from './command.ts'
+
+const writing = (summary: string, text: (config: Config) => string): Command => ({
+  summary,
+  usage: ['[--output FILE]'],
+  options: { output: { type: 'string', short: 'o', value: 'FILE', description: 'where it is written; standard output without it' } },
+  run: async ({ config, values: { output } }) => {
+    const written = text(loadConfig(config, process.env))
+    if (typeof output === 'string') writeFileSync(output, written)
+    else process.stdout.write(written)
+    return 0
+  }
+})
+
+export const types = writing('write TypeScript types of all that the console can call', typeDeclarations)
+export const openapi = writing('write an OpenAPI 3.1 document of all that the console can call', config => `${JSON.stringify(openApi(config), null, 2)}\n`)

@@ -1,0 +1,166 @@
+/** Every public operation that a config makes, with what it takes and answers: what OpenAPI and TypeScript are written from. */
+import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
+import type { Config } from '../config/load.ts'
+import type { RouteConfig } from '../config/routes.ts'
+import { type ErrorCode, errorKinds } from '../errors.ts'
+import { closedSchema, closeRequestSchema, codes, currentUserSchema, type Dialect, errorCodeSchema, failureSchema, listedSessionSchema, loginBeside, loginRefusedSchema, loginRequestSchema, loginResultSchema, sessionSchema, successSchema } from './answers.ts'
+import { describeShape } from './shape-schema.ts'
+import { pascal } from './type-text.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface Operation {
+  /** The route's or endpoint's name, as in logs and limits. */
+  readonly name: string
+  readonly method: Method
+  /** As in config, without the mount; `/*` at its end stands for what is below. */
+  readonly path: string
+  readonly isAlias: boolean
+  readonly summary: string
+  readonly access: RouteConfig['access']
+  readonly dialect: Dialect
+  readonly request?: JsonSchema
+  /** The whole body of a success; undefined where it is the upstream's own. */
+  readonly answer?: JsonSchema
+  /** Where that is an envelope and nothing else: what is in it. */
+  readonly wrapped?: Wrapped
+  /** What a failure has beside the standard members, by status. */
+  readonly failureBeside?: Readonly<Record<number, JsonSchema>>
+  readonly errors: readonly ErrorCode[]
+  /** Whether errors have the status 200. */
+  readonly errorsAreOk: boolean
+  /** Whether an upstream's own errors come through, with statuses of its own. */
+  readonly upstreamErrors: boolean
+}
+
+interface Wrapped {
+  readonly data: JsonSchema
+  /** As an object with the members beside `data`. */
+  readonly beside?: JsonSchema
+}
+
+export interface Description {
+  readonly operations: readonly Operation[]
+  /** By name; they refer to each other by `#/components/schemas/NAME`. */
+  readonly schemas: Readonly<Record<string, JsonSchema>>
+}
+
+export const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
+/** The envelope of the config's own dialect has the plain name. */
+export const envelopeName = (kind: 'Success' | 'Failure', dialect: Dialect, usual: Dialect): string => dialect === usual ? kind : `${pascal(dialect)}${kind}`
+
+/** Codes by name, or by `prefix.*`. */
+const select = (...wanted: string[]): ErrorCode[] => codes.filter(code => wanted.some(each => each.endsWith('*') ? code.startsWith(each.slice(0, -1)) : code === each))
+
+const always = ['request.malformed', 'request.path', 'request.timeout', 'request.uri-too-long', 'request.headers', 'request.expectation', 'limit.exceeded', 'gateway.*']
+const withSession = ['session.*']
+const withBody = ['request.too-large', 'request.type']
+const proxying = ['upstream.*', 'overloaded']
+
+export function describe (config: Config): Description {
+  const { gateway: { envelope, login, session }, routes: { endpoints, aliases, routes, shapes }, contracts } = config
+  const { dialect: usual, successCode } = envelope
+  const operations: Operation[] = []
+  const schemas: Record<string, JsonSchema> = { ErrorCode: errorCodeSchema, Failure: failureSchema(usual) }
+  const errorsAreOk = envelope.errorStatus === 'ok'
+
+  const named = (name: string, schema: JsonSchema): JsonSchema => {
+    schemas[name] = schema
+    return reference(name)
+  }
+  const contracted = (route: string, name: string): JsonSchema | undefined => {
+    const schema = contracts[route]
+    return schema && named(name, relocated(schema, name))
+  }
+  const success = (data: JsonSchema, beside: Readonly<Record<string, JsonSchema>> = {}, required = Object.keys(beside), dialect = usual) => ({
+    answer: successSchema(dialect, successCode, data, beside, required),
+    wrapped: { data, ...(Object.keys(beside).length > 0 && { beside: { type: 'object', properties: beside, required } }) }
+  })
+  const add = (path: string, methods: readonly Method[], operation: Omit<Operation, 'path' | 'method' | 'isAlias' | 'dialect' | 'errorsAreOk' | 'errors' | 'upstreamErrors'> & Partial<Operation> & { readonly codes: readonly string[] }) => {
+    const { codes: wanted, ...rest } = operation
+    for (const [index, each] of [path, ...Object.entries(aliases).flatMap(([alias, target]) => target === path ? [alias] : [])].entries()) {
+      for (const method of methods) {
+        const unsafe = method !== 'GET'
+        const errors = select(...always, ...wanted, ...(unsafe ? ['origin.refused', ...withBody] : []))
+        operations.push({ dialect: usual, errorsAreOk, upstreamErrors: false, ...rest, errors, method, path: each, isAlias: index > 0 })
+      }
+    }
+  }
+
+  const asksUpstream = login.sources.some(({ kind }) => kind === 'upstream-login')
+  const signedIn = named('LoginAnswer', success(named('LoginResult', loginResultSchema), loginBeside(usual)).answer)
+  add(endpoints.login.path, ['POST'], {
+    name: 'login',
+    summary: 'Sign in',
+    access: 'public',
+    request: named('LoginRequest', loginRequestSchema(login.fields)),
+    answer: login.refusedStatus === 200 ? { anyOf: [signedIn, named('LoginRefused', loginRefusedSchema(usual))] } : signedIn,
+    codes: [...(login.refusedStatus === 200 ? [] : ['login.refused']), 'login.locked', ...(session.perUser.over === 'refuse' ? ['login.too-many'] : []), 'session.unavailable', 'overloaded', ...(asksUpstream ? proxying : [])]
+  })
+  add(endpoints.logout.path, ['GET', 'POST'], { name: 'logout', summary: 'Sign out; also without a session', access: 'public', ...success({ type: 'object' }), codes: ['session.unavailable', 'origin.refused'] })
+
+  const { profile } = endpoints
+  const fromUpstream = profile.from === 'upstream'
+  const knownUser = describeShape(shapes[profile.shape ?? ''] ?? [], shapes).data['properties']
+  const user = contracted('profile', 'CurrentUser') ?? named('CurrentUser', currentUserSchema(isRecord(knownUser) ? knownUser as Record<string, JsonSchema> : {}))
+  add(profile.path, ['GET'], {
+    name: 'profile',
+    summary: 'The current user',
+    access: 'session',
+    ...success(user),
+    failureBeside: { 401: { data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] } } },
+    codes: [...withSession, ...(fromUpstream ? [...proxying, 'shape.*'] : []), ...(profile.contract?.mode === 'strict' ? ['contract.broken'] : [])],
+    upstreamErrors: fromUpstream
+  })
+
+  const current = named('Session', sessionSchema)
+  const below = (path: string) => endpoints.session.path + path
+  add(below(''), ['GET'], { name: 'session', summary: 'What is left of the session; asking does not extend it', access: 'session', ...success(current), codes: withSession })
+  add(below('/extend'), ['POST'], { name: 'session', summary: 'Extend the session', access: 'session', ...success(current), codes: withSession })
+  add(below('/list'), ['GET'], { name: 'session', summary: 'The user’s own sessions', access: 'session', ...success({ type: 'array', items: named('ListedSession', listedSessionSchema) }, { total: { type: 'integer' } }), codes: withSession })
+  add(below('/close'), ['POST'], { name: 'session', summary: 'Close one of them, the others, or all', access: 'session', request: closeRequestSchema, ...success(closedSchema), codes: withSession })
+
+  for (const [name, route] of Object.entries(routes)) {
+    const dialect = route.dialect ?? usual
+    if (dialect !== usual) schemas[envelopeName('Failure', dialect, usual)] = failureSchema(dialect)
+    const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
+    const dataName = freeName(`${pascal(name)}Data`, given => Object.hasOwn(schemas, given))
+    const data = contracted(name, dataName) ?? (Object.keys(shaped.data).length === 0 ? {} : named(dataName, shaped.data))
+    add(route.path, route.methods as Method[], {
+      name,
+      summary: `The route ${name}`,
+      access: route.access,
+      dialect,
+      errorsAreOk: (route.errorStatus ?? envelope.errorStatus) === 'ok',
+      ...(route.shape !== undefined && (shaped.isWrapped ? success(data, shaped.beside, [...shaped.requiredBeside], dialect) : { answer: data })),
+      codes: [...proxying, ...(route.access === 'public' ? [] : withSession), ...(typeof route.access === 'object' ? ['route.forbidden'] : []), ...(route.shape === undefined ? [] : ['shape.*']), ...(route.contract?.mode === 'strict' ? ['contract.broken'] : [])],
+      upstreamErrors: true
+    })
+  }
+  return { operations, schemas }
+}
+
+/** With a number where it is taken: `a-b` and `a--b` would be one name. */
+export function freeName (name: string, isTaken: (name: string) => boolean): string {
+  let found = name
+  for (let number = 2; isTaken(found); number++) found = `${name}${number}`
+  return found
+}
+
+/** A contract's schema as a part of a document: what refers to its own parts refers to them there. */
+function relocated (schema: JsonSchema, name: string): JsonSchema {
+  const move = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(move)
+    if (!isRecord(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, key === '$ref' && typeof member === 'string' && member.startsWith('#') ? `#/components/schemas/${name}${member.slice(1)}` : move(member)]))
+  }
+  const { $schema: _, $id: __, ...own } = schema
+  return move(own) as JsonSchema
+}
+
+/** The codes of an operation by the status that they have. */
+export function errorsByStatus (errors: readonly ErrorCode[]): Array<readonly [status: number, codes: readonly ErrorCode[]]> {
+  const found = new Map<number, ErrorCode[]>()
+  for (const code of errors) found.set(errorKinds[code].status, [...found.get(errorKinds[code].status) ?? [], code])
+  return [...found].toSorted(([a], [b]) => a - b)
+}
