@@ -7,12 +7,14 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, t
 import type { Config } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
 import { GatewayError } from './errors.ts'
+import { addComposed } from './endpoints/composed.ts'
 import { addConsole, opensPage, sendPage } from './endpoints/console.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/proxied.ts'
 import { addSession } from './endpoints/session.ts'
+import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
@@ -37,7 +39,13 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const envelope = createEnvelope(gateway.envelope)
   const cookieKind = sessionCookie(gateway.session.cookie)
   const sources = createSources(config, services)
-  const { login, logout, profile, session, proxied } = collectRoutes(config, services)
+  const { login, logout, profile, session, proxied, composed } = collectRoutes(config, services)
+  const partsMissing = services.metrics.counter('console_gateway_parts_missing_total', 'Answers without a part that is not required, by route and part.', ['route', 'part'])
+  const gathering = { hosts, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
+  const addRoutes = (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
+    for (const route of proxied) if (isIn(route.access)) addProxied(scope, route, { identity: gateway.identity, mount, ...gathering })
+    for (const route of composed) if (isIn(route.access)) addComposed(scope, route, gathering)
+  }
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
   const log: FastifyBaseLogger = services.log
@@ -98,7 +106,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
       addUpkeep(inner, createUpkeep({ sessions: services.sessions, sources, onFailed: err => log.warn({ err }, 'a back-end’s token could not be renewed; it holds a little longer') }))
-      for (const route of proxied) if (route.access !== 'public') addProxied(inner, route, { identity: gateway.identity, mount, hosts })
+      addRoutes(inner, access => access !== 'public')
     })
   }, { prefix: mount })
 
@@ -107,7 +115,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', checkLimits)
-    for (const route of proxied) if (route.access === 'public') addProxied(scope, route, { identity: gateway.identity, mount, hosts })
+    addRoutes(scope, access => access === 'public')
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })

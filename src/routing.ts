@@ -3,24 +3,30 @@ import type { Config } from './config/load.ts'
 import type { ContractConfig } from './config/contracts.ts'
 import type { RouteConfig } from './config/routes.ts'
 import { type Contract, createContract } from './contract/contract.ts'
+import type { ComposedRoute } from './endpoints/composed.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from './envelope.ts'
 import type { CredentialSource } from './login/credential-source.ts'
 import { createUpstreamLogin } from './login/upstream-login.ts'
 import { createUsersFile } from './login/users-file.ts'
 import { fillCurrentUser } from './proxy/current-user.ts'
+import { requestFields } from './proxy/headers.ts'
 import { valueAt } from './proxy/json.ts'
+import type { Part, Parts } from './proxy/parts.ts'
+import { createRewrite } from './proxy/path.ts'
 import { compileShape, isWrapped, type Shape } from './proxy/shape.ts'
 import type { Upstream } from './proxy/upstream.ts'
 import type { Services } from './services.ts'
+import type { Session } from './session/record.ts'
 
 interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
-  /** No paths where an upstream answers it. */
+  /** No paths where upstreams have to do with it. */
   readonly profile: { readonly paths: readonly string[], readonly contract?: Contract }
   readonly session: { readonly session: readonly string[], readonly extend: readonly string[], readonly list: readonly string[], readonly close: readonly string[] }
   readonly proxied: readonly ProxiedRoute[]
+  readonly composed: readonly ComposedRoute[]
 }
 
 export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: Services): Routes {
@@ -38,60 +44,98 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
     const schema = contracts[name]
     return config === undefined || config.mode === 'off' || schema === undefined ? undefined : createContract({ route: name, schema, mode: config.mode, sample: config.sample, isWrapped: wrapped, drift: services.drift })
   }
-  const common = (route: Pick<RouteConfig, 'path' | 'upstream' | 'rewrite' | 'timeout'>) => {
-    const upstream = upstreamOf(route.upstream)
-    return { paths: pathsOf(route.path), upstream, upstreamName: route.upstream, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
+  const common = (route: { readonly path: string, readonly rewrite?: string, readonly timeout?: number }, upstreamName: string) => {
+    const upstream = upstreamOf(upstreamName)
+    return { paths: pathsOf(route.path), upstream, upstreamName, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
+  }
+  const partsOf = (route: Composable, own: Envelope): Parts | undefined => {
+    const parts = Object.entries(route.parts).map(([name, part]): Part => {
+      const upstream = upstreamOf(part.upstream)
+      const isOwnUpstream = part.upstream === route.upstream
+      const shape = shapeOf(part.shape, own)
+      return {
+        name,
+        upstream,
+        toUpstream: partTarget(pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path), part),
+        toFields: requestFields({ identity: gateway.identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: isOwnUpstream && route.passAuthorization === true, passCookies: isOwnUpstream ? route.passCookies ?? [] : [], shaped: true }),
+        timeoutMs: part.timeout ?? upstream.config.responseTimeout,
+        maxBytes: route.maxShaped ?? sizes.shape,
+        shape: body => shape === undefined ? body : shaped(shape, body),
+        unwrap: part.unwrap?.split('.') ?? [],
+        into: part.into?.split('.') ?? [],
+        isRequired: part.required,
+        fallback: part.default
+      }
+    })
+    return parts.length === 0 ? undefined : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
   }
 
-  const proxied = Object.entries(routes).map(([name, route]): ProxiedRoute => {
+  const proxied: ProxiedRoute[] = []
+  const composed: ComposedRoute[] = []
+  for (const [name, route] of Object.entries(routes)) {
     const own = route.dialect === undefined ? undefined : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
     const shape = shapeOf(route.shape, own ?? envelope)
+    const parts = partsOf(route, own ?? envelope)
     const contract = contractOf(name, route.contract, isWrapped(shapes[route.shape ?? ''] ?? [], shapes))
-    return {
+    const shaping = { shape: (body: unknown) => held(contract, shape === undefined ? body : shaped(shape, body)), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge, ...(parts && { parts }) }
+    const told = {
       name,
-      ...common(route),
-      methods: route.methods,
       touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
       access: route.access,
-      maxBody: route.maxBody ?? sizes.body,
-      ...(shape && { shaping: { shape: body => held(contract, shaped(shape, body)), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge } }),
       ...(own && { envelope: own }),
-      ...(route.errorStatus && { errorStatus: route.errorStatus }),
+      ...(route.errorStatus && { errorStatus: route.errorStatus })
+    }
+    if (route.upstream === undefined) {
+      if (parts !== undefined) composed.push({ ...told, paths: pathsOf(route.path), own: () => ({}), shaping: { ...shaping, parts } })
+      continue
+    }
+    proxied.push({
+      ...told,
+      ...common(route, route.upstream),
+      methods: route.methods,
+      maxBody: route.maxBody ?? sizes.body,
+      ...((shape !== undefined || parts !== undefined) && { shaping }),
       passAuthorization: route.passAuthorization,
       passCookies: route.passCookies,
       setCookies: route.setCookies,
       redirects: route.redirects
-    }
-  })
-  const { profile } = endpoints
-  const profileContract = contractOf('profile', profile.contract, true)
-  if (profile.from === 'upstream') {
-    const shape = shapeOf(profile.shape, envelope)
-    proxied.push({
-      name: 'profile',
-      ...common({ ...profile, upstream: profile.upstream ?? '' }),
-      methods: ['GET'],
-      touch: true,
-      access: 'session',
-      maxBody: sizes.body,
-      shaping: {
-        shape: (body, session) => {
-          if (session === undefined) return null
-          const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
-          const user = shape === undefined ? body : shaped(shape, body)
-          return held(profileContract, user instanceof Promise ? user.then(fill) : fill(user))
-        },
-        maxShaped: sizes.shape,
-        tooLarge: 'refuse'
-      },
-      passAuthorization: false,
-      passCookies: [],
-      setCookies: [],
-      redirects: 'refuse'
     })
   }
+  const { profile } = endpoints
+  const profileParts = partsOf(profile, envelope)
+  const profileContract = contractOf('profile', profile.contract, true)
+  const profileShape = shapeOf(profile.shape, envelope)
+  const profileRoute = {
+    name: 'profile',
+    touch: true,
+    access: 'session',
+    shaping: {
+      shape: (body: unknown, session: Session | undefined) => {
+        if (session === undefined) return null
+        const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
+        const user = profileShape === undefined ? body : shaped(profileShape, body)
+        return held(profileContract, user instanceof Promise ? user.then(fill) : fill(user))
+      },
+      maxShaped: sizes.shape,
+      tooLarge: 'refuse',
+      ...(profileParts && { parts: profileParts })
+    }
+  } as const
+  if (profile.from === 'upstream') {
+    proxied.push({ ...profileRoute, ...common(profile, profile.upstream ?? ''), methods: ['GET'], maxBody: sizes.body, passAuthorization: false, passCookies: [], setCookies: [], redirects: 'refuse' })
+  } else if (profileParts !== undefined) {
+    composed.push({ ...profileRoute, paths: pathsOf(profile.path), own: current => current?.identity.profile, shaping: { ...profileRoute.shaping, parts: profileParts } })
+  }
   const session = endpoints.session.path
-  return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: { paths: profile.from === 'session' ? pathsOf(profile.path) : [], ...(profileContract && { contract: profileContract }) }, proxied }
+  return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: { paths: profile.from === 'session' && profileParts === undefined ? pathsOf(profile.path) : [], ...(profileContract && { contract: profileContract }) }, proxied, composed }
+}
+
+type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<Pick<RouteConfig, 'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies'>>
+
+/** A part's path stands for itself, or keeps what the `*` of the public path stands for. */
+function partTarget (publicPaths: readonly string[], { rewrite, query }: RouteConfig['parts'][string]): (target: string) => string {
+  const toUpstream = rewrite.endsWith('/*') ? createRewrite(publicPaths, rewrite, '').toUpstream : () => rewrite
+  return target => toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
 }
 
 /** @throws GatewayError where the back-end's own words amount to one */

@@ -48,7 +48,7 @@ export const accounts: readonly Account[] = [
 ]
 
 /** Someone whom only the gateway knows (from its users file) gets a plain record: the gateway has vouched. */
-export function personOf ({ uid, loginName, roles }: Caller, unread: number): Record<string, unknown> {
+export function personOf ({ uid, loginName, roles }: Caller): Record<string, unknown> {
   const account = accounts.find(candidate => candidate.uid === uid && candidate.loginName === loginName)
   const isAdmin = roles.includes('admin')
   const mailbox = loginName.toLowerCase().replace(/[^a-z0-9._-]/g, '')
@@ -60,8 +60,7 @@ export function personOf ({ uid, loginName, roles }: Caller, unread: number): Re
     avatarUrl: account === undefined ? '' : picture(account.displayName.charAt(0), isAdmin ? '#5b4b9e' : '#1d6f6a'),
     roleName: isAdmin ? 'Admin' : 'User',
     jobTitle: account?.jobTitle ?? (isAdmin ? 'Administrator' : 'Team member'),
-    team: account?.team ?? 'Head office',
-    unread
+    team: account?.team ?? 'Head office'
   }
 }
 

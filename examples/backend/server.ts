@@ -84,8 +84,9 @@ export function createBackend ({ host = '127.0.0.1', port = 9001, tokenSeconds =
     ['GET /public/status', { isOpen: true, run: () => ({ status: 200, body: { status: 'open', version: '2.3.1' } }) }],
     ['POST /auth/login', { isOpen: true, takesJson: true, run: signIn }],
     ['POST /auth/logout', { isOpen: true, run: signOut }],
-    ['GET /accounts/me', { run: ({ caller }) => result(personOf(caller, notices.filter(({ isRead }) => !isRead).length)) }],
+    ['GET /accounts/me', { run: ({ caller }) => result(personOf(caller)) }],
     ['GET /notices/list', { run: () => result({ list: notices, count: notices.length }) }],
+    ['GET /notices/unread', { run: () => result({ count: notices.filter(({ isRead }) => !isRead).length }) }],
     ['GET /orders', { run: () => result({ rows: orders, total: orders.length }) }],
     ['POST /orders', { takesJson: true, run: placeOrder }]
   ])

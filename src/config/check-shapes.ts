@@ -2,13 +2,15 @@
 import jsonata from 'jsonata'
 import { type Report } from './check.ts'
 import { nearest } from './faults.ts'
+import { partsOf } from './parts.ts'
 import type { RoutesConfig } from './routes.ts'
 import type { ShapeStep } from './shapes.ts'
 import type { Path } from './visit.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-export function checkShapes ({ routes: { routes, endpoints, shapes, examples } }: { readonly routes: RoutesConfig }, report: Report): void {
+export function checkShapes ({ routes: config }: { readonly routes: RoutesConfig }, report: Report): void {
+  const { routes, endpoints, shapes, examples } = config
   const known = Object.keys(shapes)
   const used = new Set<string>()
   const must = (path: Path, given: string | undefined) => {
@@ -16,12 +18,13 @@ export function checkShapes ({ routes: { routes, endpoints, shapes, examples } }
     used.add(given)
     if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
   }
-  for (const [name, { shape, maxShaped, tooLarge }] of Object.entries(routes)) {
+  for (const [name, { shape, maxShaped, tooLarge, parts }] of Object.entries(routes)) {
     must(['routes', name, 'shape'], shape)
     const idle = maxShaped !== undefined ? 'maxShaped' : tooLarge === 'pass' ? 'tooLarge' : undefined
-    if (shape === undefined && idle !== undefined) report('routes', ['routes', name, idle], 'has no effect without a shape: the answer passes, however large it is')
+    if (shape === undefined && idle !== undefined && Object.keys(parts).length === 0) report('routes', ['routes', name, idle], 'has no effect without a shape: the answer passes, however large it is')
   }
   must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
+  for (const { place, part } of partsOf(config)) must([...place, 'shape'], part.shape)
   for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
     if (!known.includes(shape)) report('routes', ['examples', name, 'shape'], `there is no shape "${shape}".${nearest(shape, known)}`)
     if ((input === undefined) === (inputFile === undefined)) report('routes', ['examples', name], 'needs one of input and inputFile')

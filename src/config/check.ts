@@ -2,11 +2,13 @@
 import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
+import { checkParts } from './check-parts.ts'
 import { checkContracts } from './contracts.ts'
 import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
 import type { LimitsConfig } from './limits.ts'
+import { partsOf } from './parts.ts'
 import { pathPattern } from './primitives.ts'
 import type { RoutesConfig } from './routes.ts'
 import type { Path } from './visit.ts'
@@ -21,7 +23,7 @@ interface Checked {
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkShapes, checkContracts, checkLimits]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits]) {
     try {
       rule(config, report)
     } catch (error) {
@@ -85,7 +87,8 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
     if (!known.includes(given)) report(file, path, `there is no upstream "${given}".${nearest(given, known)}`)
   }
   gateway.login.sources.forEach((source, index) => { if (source.kind === 'upstream-login') must('gateway', ['login', 'sources', index, 'upstream'], source.upstream) })
-  for (const [name, route] of Object.entries(routes.routes)) must('routes', ['routes', name, 'upstream'], route.upstream)
+  for (const [name, { upstream }] of Object.entries(routes.routes)) if (upstream !== undefined) must('routes', ['routes', name, 'upstream'], upstream)
+  for (const { place, part } of partsOf(routes)) must('routes', [...place, 'upstream'], part.upstream)
   for (const [name, { url }] of Object.entries(routes.upstreams)) if (!URL.canParse(url)) report('routes', ['upstreams', name, 'url'], 'is no address')
   const { profile } = routes.endpoints
   if (profile.upstream !== undefined) must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)

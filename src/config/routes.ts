@@ -2,7 +2,8 @@
 import { Type, type Static, type TProperties } from 'typebox'
 import { contractSchema } from './contracts.ts'
 import { dialects, errorStatuses } from './gateway.ts'
-import { duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
+import { missingSchema, partsSchema } from './parts.ts'
+import { dotted, duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
 
 const closed = <T extends TProperties>(properties: T, meta: { description: string, default?: unknown, title?: string, minProperties?: number, maxProperties?: number }) => Type.Object(properties, { additionalProperties: false, ...meta })
@@ -36,8 +37,12 @@ const route = closed({
   path: path({ description: 'The public path; `/*` at its end takes everything below.', examples: ['/api/notices', '/api/orders/*'] }),
   methods: list(oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), { default: ['GET'], minItems: 1, uniqueItems: true, description: 'The methods; GET brings HEAD.' }),
   access,
+  parts: partsSchema,
+  missing: missingSchema,
+  into: Type.Optional(dotted({ description: 'With `parts`: where the answer of the route’s own upstream stands among them; without it, the parts are added to that answer.', examples: ['items'] })),
   touch: Type.Optional(oneOf(['always', 'never'], { description: 'Whether a call keeps the session from going idle. `never` suits what a page polls by itself. Without it: never for a route named `notices`, always for others.' })),
   ...proxied,
+  upstream: Type.Optional(name({ description: 'An upstream of this file. A route with `parts` may do without.' })),
   dialect: Type.Optional(oneOf([...dialects], { description: 'The envelope of this route’s answers; `envelope.dialect` of `gateway.yaml` without it.' })),
   errorStatus: Type.Optional(oneOf([...errorStatuses], { description: 'The HTTP status of this route’s errors; `envelope.errorStatus` of `gateway.yaml` without it.' })),
   maxBody: Type.Optional(size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })),
@@ -55,7 +60,7 @@ const endpoints = closed({
   profile: closed({
     path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
     from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
-    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape,
+    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape, parts: partsSchema, missing: missingSchema,
     contract: proxied.contract
   }, { default: {}, description: 'The current user.' }),
   session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })

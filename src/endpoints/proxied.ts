@@ -5,16 +5,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
-import { clientAddress } from '../hooks/address.ts'
+import { callerOf } from '../hooks/caller.ts'
 import type { Access } from '../hooks/context.ts'
-import { liveSession } from '../hooks/session.ts'
 import { CollectedBody, type Exchange, isEventStream } from '../proxy/answer.ts'
-import { readJson } from '../proxy/body.ts'
+import { answeredError, isJson } from '../proxy/failures.ts'
 import { answerFields, joinedVary, requestFields } from '../proxy/headers.ts'
 import { createRewrite } from '../proxy/path.ts'
 import { isBodyPending } from '../proxy/request-body.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
-import { describeShaped, dropBodyFields, sendShaped, type Shaping } from './shaped.ts'
+import { type GatheringOptions, startGathering } from './gathering.ts'
+import { describeShaped, dropBodyFields, sendAnswer, sendShaped, type Shaping } from './shaped.ts'
 
 export interface ProxiedRoute {
   readonly name: string
@@ -40,27 +40,24 @@ export interface ProxiedRoute {
   readonly redirects: 'refuse' | 'pass'
 }
 
-interface Options {
+interface Options extends GatheringOptions {
   readonly identity: GatewayConfig['identity']
   /** What stands before every public path. */
   readonly mount: string
-  /** The hosts that config lists: only such a one is told to upstreams. */
-  readonly hosts: readonly string[]
 }
 
 /** Bodies up to this size are collected and sent in one write; streams cost more than they save below it. */
 const collectBytes = 64 * 1024
-/** An error's body is read up to here for its message. */
-const errorBytes = 64 * 1024
 
 interface Answer { readonly statusCode: number, readonly headers: Record<string, string | string[] | undefined>, readonly stream: unknown }
 
 /** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { identity, mount, hosts }: Options): void {
+export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options: Options): void {
+  const { identity, mount, hosts } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
   const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, shaped: shaping !== undefined })
-  const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' })
+  const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' && shaping?.parts === undefined })
 
   const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {
     rewriteRequestHeaders: request => ({ ...upstreamFields(request as FastifyRequest), [exchangeKey]: (request as FastifyRequest).exchange }) as never,
@@ -107,7 +104,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     const mark = target.indexOf('?')
     const path = rewrite.toUpstream(target) + (mark < 0 ? '' : target.slice(mark))
     upstream.ask({ method: request.method, path, headers: upstreamFields(request) as Record<string, string> }, exchange, (error, answer) => {
-      if (exchange.isGone) return answer?.body.destroy()
+      if (reply.raw.closed) return answer?.body.destroy()
       try {
         if (answer === undefined) throw error
         reply.code(answer.status).headers(toAnswerFields(answer.headers))
@@ -124,6 +121,14 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
   function begin (request: FastifyRequest, reply: FastifyReply): Exchange {
     const exchange: Exchange = { timeoutMs: route.timeoutMs, collectBytes: shaping?.maxShaped ?? collectBytes, collectOnly: shaping !== undefined, maxBodyBytes: route.maxBody, isHead: request.method === 'HEAD', startedAt: performance.now(), isGone: reply.raw.closed }
     request.exchange = exchange
+    if (shaping?.parts !== undefined && request.method === 'GET') {
+      request.gathering = startGathering(request, reply, route.name, shaping.parts, options)
+      // Without a required part nobody waits for the rest.
+      request.gathering.catch((error: unknown) => {
+        exchange.isGone = true
+        exchange.abort?.(toGatewayError(error))
+      })
+    }
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
       exchange.isGone = true
@@ -133,15 +138,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
   }
 
   function upstreamFields (request: FastifyRequest): ReturnType<typeof toFields> {
-    const { raw } = request
-    return toFields(raw.headers, {
-      address: clientAddress(request),
-      // Behind a trusted proxy it is a field's text, and may be anything.
-      protocol: request.protocol === 'https' ? 'https' : 'http',
-      host: hosts.length > 0 ? raw.headers.host : undefined,
-      requestId: request.id,
-      session: liveSession(request)
-    }, request.body !== undefined && request.body !== null, request.method === 'GET' || request.method === 'HEAD')
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    return toFields(request.raw.headers, callerOf(request, hosts), request.body !== undefined && request.body !== null, isRead)
   }
 
   function pass (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer): void {
@@ -149,13 +147,16 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
     const bytes = stream instanceof CollectedBody ? stream.bytes : undefined
     if (headers['vary'] !== undefined) addVary(reply, headers['vary'])
     if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) redirect(reply, headers)
-    const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
-    if (statusCode >= 400 && (!isJson || shaping !== undefined)) {
-      throw new GatewayError('upstream.error', { status: statusCode, ...(isJson && bytes !== undefined && messageOf(bytes, headers)) })
+    if (statusCode >= 400 && (shaping !== undefined || !isJson(headers))) {
+      throw answeredError(statusCode, headers, bytes)
     }
     if (statusCode === 204 || statusCode === 205 || statusCode === 304) {
       // No condition of the client's went on, so this answers nobody's.
       if (statusCode === 304 && shaping !== undefined) throw new GatewayError('upstream.invalid', { cause: new Error('304, although no condition was sent') })
+      if (request.gathering !== undefined && shaping !== undefined) {
+        request.gathering.then(gathered => sendShaped(request, reply.code(200), null, shaping, gathered)).catch((error: unknown) => reply.send(toGatewayError(error)))
+        return
+      }
       return void (statusCode === 304 ? reply : reply.removeHeader('content-length')).send()
     }
     if (statusCode >= 300 && statusCode < 400 && shaping !== undefined) {
@@ -167,7 +168,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
       if (shaping !== undefined) describeShaped(reply)
       return void reply.send()
     }
-    if (shaping !== undefined) return sendShaped(request, reply, { statusCode, headers, stream }, shaping)
+    if (shaping !== undefined) return sendAnswer(request, reply, { statusCode, headers, stream }, shaping)
     // Events may be long in coming; that the stream is open is news of its own.
     if (stream instanceof Readable && isEventStream(headers)) stream.once('resume', () => reply.raw.flushHeaders())
     reply.send(bytes ?? stream)
@@ -193,16 +194,6 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, { ident
       reply.header('location', location)
     } else {
       throw new GatewayError('upstream.redirect')
-    }
-  }
-
-  function messageOf (bytes: Buffer, headers: Answer['headers']): { message?: string } {
-    try {
-      const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<string, unknown>
-      const found = [errorMessage, message, msg, error].find(candidate => typeof candidate === 'string' && candidate !== '')
-      return typeof found === 'string' ? { message: found.slice(0, 500) } : {}
-    } catch {
-      return {}
     }
   }
 }

@@ -5,6 +5,7 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import { liveSession } from '../hooks/session.ts'
 import { CollectedBody, isEventStream } from '../proxy/answer.ts'
 import { readJson, writeJson } from '../proxy/body.ts'
+import { type Gathered, merge, type Parts, withMissing } from '../proxy/parts.ts'
 import type { Session } from '../session/record.ts'
 
 export interface Shaping {
@@ -14,6 +15,8 @@ export interface Shaping {
   readonly maxShaped: number
   /** What becomes of a larger one: 502, or it passes unshaped, byte for byte. */
   readonly tooLarge: 'refuse' | 'pass'
+  /** What other upstreams add before it is shaped. */
+  readonly parts?: Parts
 }
 
 interface Answer {
@@ -38,7 +41,7 @@ export function describeShaped (reply: FastifyReply): void {
 }
 
 /** @throws GatewayError */
-export function sendShaped (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer, { shape, maxShaped, tooLarge }: Shaping): void {
+export function sendAnswer (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer, shaping: Shaping): void {
   // Nobody asked for a part: it would be shaped as if it were all.
   if (statusCode === 206) throw new GatewayError('upstream.invalid', { cause: new Error('a part of an answer, which was not asked for') })
   if (isEventStream(headers)) throw new GatewayError('shape.not-json', { cause: new Error('the answer is no JSON: it is a stream of events') })
@@ -46,14 +49,23 @@ export function sendShaped (request: FastifyRequest, reply: FastifyReply, { stat
   let value: unknown
   try {
     if (!(stream instanceof CollectedBody)) throw new GatewayError('shape.too-large')
-    value = readJson(stream.bytes, headers, maxShaped)
+    value = readJson(stream.bytes, headers, shaping.maxShaped)
   } catch (error) {
-    if (tooLarge === 'refuse' || !(error instanceof GatewayError) || error.code !== 'shape.too-large') throw error
+    if (shaping.tooLarge === 'refuse' || !(error instanceof GatewayError) || error.code !== 'shape.too-large') throw error
     return passAsItIs(stream instanceof CollectedBody ? stream.bytes : stream)
   }
-  const shaped = shape(value, liveSession(request))
-  if (shaped instanceof Promise) shaped.then(result => sendJson(request, reply, result)).catch((error: unknown) => reply.send(toGatewayError(error)))
-  else sendJson(request, reply, shaped)
+  const { gathering } = request
+  if (gathering === undefined) return sendShaped(request, reply, value, shaping)
+  gathering.then(gathered => sendShaped(request, reply, value, shaping, gathered)).catch((error: unknown) => reply.send(toGatewayError(error)))
+}
+
+/** @throws GatewayError */
+export function sendShaped (request: FastifyRequest, reply: FastifyReply, value: unknown, { shape, parts }: Shaping, gathered?: Gathered): void {
+  const merged = parts === undefined || gathered === undefined ? { value, missing: [] } : merge(value, parts, gathered)
+  const send = (result: unknown) => sendJson(request, reply, parts === undefined ? result : withMissing(result, parts, merged.missing))
+  const shaped = shape(merged.value, liveSession(request))
+  if (shaped instanceof Promise) shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
+  else send(shaped)
 }
 
 function sendJson (request: FastifyRequest, reply: FastifyReply, value: unknown): void {

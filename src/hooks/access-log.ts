@@ -7,6 +7,7 @@ import { liveSession } from './session.ts'
 
 export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics): void {
   app.decorateRequest('exchange', undefined)
+  app.decorateRequest('gathering', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)

@@ -3,6 +3,7 @@ import type { Envelope } from '../envelope.ts'
 import type { Carried } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Exchange } from '../proxy/answer.ts'
+import type { Gathered } from '../proxy/parts.ts'
 import type { EndReason } from '../session/record.ts'
 import type { Live } from '../session/judge.ts'
 import type { NewSession } from '../session/session.ts'
@@ -30,6 +31,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What a proxied request and its upstream tell each other. */
     exchange: Exchange | undefined
+    /** The parts of its answer, where it has any. */
+    gathering: Promise<Gathered> | undefined
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined
     /** Why the session that the cookie names is over. */

@@ -53,7 +53,7 @@ function logError (error: GatewayError, request: FastifyRequest): void {
 }
 
 /** One line: an upstream that is away needs no stack. */
-function reasonOf (cause: unknown): string {
+export function reasonOf (cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const { code } = cause as NodeJS.ErrnoException
   return `${cause.message === '' ? code ?? cause.name : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`

@@ -15,7 +15,7 @@ export interface Exchange {
   /** Whether the answer has no body whatever its fields say (RFC 9110 §9.3.2). */
   readonly isHead: boolean
   readonly startedAt: number
-  /** Whether the client has left. */
+  /** Whether nobody waits for the answer any more: the client has left, or there will be none. */
   isGone: boolean
   /** Milliseconds to the first byte of the answer. */
   firstByteMs?: number

@@ -1,5 +1,6 @@
-/** What undici and Node call a failure on the way to a back-end, in our codes. No message of theirs, which may name an address, goes further than the log. */
+/** Failures in our codes: what undici and Node call one on the way to a back-end, and what a back-end answers with an error status. No message of theirs, which may name an address, goes further than the log. */
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import { readJson } from './body.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'upstream.refused',
@@ -36,4 +37,26 @@ function errorCodeOf (error: unknown): string {
   const { code, errors } = (error ?? {}) as { code?: unknown, errors?: unknown[] }
   if (typeof code === 'string') return code
   return Array.isArray(errors) ? errorCodeOf(errors[0]) : ''
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/** An error's body is read up to here for its message. */
+const errorBytes = 64 * 1024
+
+export const isJson = (headers: Headers): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
+
+/** The GatewayError for an answer with an error status: it keeps the status, and of a JSON body the message for people. */
+export function answeredError (status: number, headers: Headers, bytes: Buffer | undefined): GatewayError {
+  return new GatewayError('upstream.error', { status, ...(bytes !== undefined && isJson(headers) && messageOf(bytes, headers)) })
+}
+
+function messageOf (bytes: Buffer, headers: Headers): { message?: string } {
+  try {
+    const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<string, unknown>
+    const found = [errorMessage, message, msg, error].find(candidate => typeof candidate === 'string' && candidate !== '')
+    return typeof found === 'string' ? { message: found.slice(0, 500) } : {}
+  } catch {
+    return {}
+  }
 }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/routes.ts'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import { createAnswer, gone, type Answered, type Exchange } from './answer.ts'
 import { upstreamError } from './failures.ts'
 import { readSmallBody, countedBody } from './request-body.ts'
@@ -15,10 +15,17 @@ export const exchangeKey = Symbol('exchange')
 export interface SendOptions {
   readonly method: string
   readonly path: string
-  readonly headers: Record<string, string>
+  readonly headers: Record<string, string | string[]>
   readonly body?: string
+  /** To the first byte. */
   readonly timeoutMs: number
+  /** To the last byte; without it only a body that stalls ends. */
+  readonly totalMs?: number
   readonly maxBytes: number
+  /** The code for a larger answer; `upstream.invalid` without it. */
+  readonly tooLarge?: ErrorCode
+  /** Ends it where nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
 }
 
 export interface Sent {
@@ -119,18 +126,29 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
    * A request of the gateway's own, its answer collected.
    * @throws GatewayError `upstream.*`, or `overloaded`
    */
-  async function send ({ method, path, headers, body, timeoutMs, maxBytes }: SendOptions): Promise<Sent> {
+  async function send ({ method, path, headers, body, timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal }: SendOptions): Promise<Sent> {
     const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: false }
-    return await new Promise((answered, failed) => {
-      ask({ method, path: (pathname === '/' ? '' : pathname) + path, headers, body: body ?? null }, exchange, (error, answer) => {
-        if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
-        if (answer.body instanceof Readable) {
-          answer.body.destroy()
-          return failed(new GatewayError('upstream.invalid', { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
-        }
-        answered({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
+    const leave = () => {
+      exchange.isGone = true
+      exchange.abort?.()
+    }
+    const timer = totalMs === undefined ? undefined : setTimeout(() => exchange.abort?.(new GatewayError('upstream.timeout')), totalMs)
+    signal?.addEventListener('abort', leave, { once: true })
+    try {
+      return await new Promise((answered, failed) => {
+        ask({ method, path: (pathname === '/' ? '' : pathname.replace(/\/$/, '')) + path, headers, body: body ?? null }, exchange, (error, answer) => {
+          if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
+          if (answer.body instanceof Readable) {
+            answer.body.destroy()
+            return failed(new GatewayError(tooLarge, { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
+          }
+          answered({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
+        })
       })
-    })
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', leave)
+    }
   }
 
   return {

@@ -9,6 +9,7 @@ const route = (more: object = {}) => ({ path: '/api/r', upstream: 'b', ...more }
 const withRoute = (more: object): Files => ({ routes: { upstreams, routes: { r: route(more) } } })
 /** Two shapes, `s` and `t`, each used by a route. */
 const withShapes = (shapes: { s: object[], t: object[] }): Files => ({ routes: { upstreams, routes: { r: route({ shape: 's' }), q: route({ shape: 't', path: '/api/q' }) }, shapes } })
+const part = { upstream: 'b', rewrite: '/n' }
 const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
 
 /** What `check` says of a production config that is sound but for what is given. */
@@ -77,6 +78,15 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   ['an upstream neither gets nor sets the session cookie', withRoute({ passCookies: ['theme', 'console_sid'], setCookies: ['__Host-console_sid'] }), 'routes.yaml routes.r.passCookies: the session cookie is the gateway’s alone', 'routes.yaml routes.r.setCookies: the session cookie is the gateway’s alone'],
 
   ['a route has a shape that is there', { routes: { upstreams, routes: { r: route({ shape: 'notice' }) }, shapes: { notices: [{ wrap: 'list' }] } } }, 'routes.yaml routes.r.shape: there is no shape "notice". Did you mean "notices"?', 'routes.yaml shapes.notices: warning: no route uses this shape'],
+  ['a route may be made of parts alone, or have them beside its own answer', { routes: { upstreams, routes: { r: { path: '/api/r', parts: { n: { ...part, into: 'a.b' }, m: { ...part, into: 'a.c' }, o: part, p: part } }, q: route({ path: '/api/q/*', into: 'own', maxShaped: '1MiB', parts: { n: { ...part, rewrite: '/n/*', shape: 's', into: 'n' } } }) }, shapes: { s: [{ pick: ['a'] }] }, endpoints: { profile: { parts: { n: part } } } } }],
+  ['a route asks somebody', { routes: { routes: { r: { path: '/api/r' } } } }, 'routes.yaml routes.r: needs an upstream, or parts'],
+  ['a part asks an upstream that is there, and has a shape that is there', withRoute({ parts: { n: { upstream: 'bb', rewrite: '/n', shape: 's' } } }), 'routes.yaml routes.r.parts.n.upstream: there is no upstream "bb". Did you mean "b"?', 'routes.yaml routes.r.parts.n.shape: there is no shape "s".'],
+  ['two parts have two places', withRoute({ into: 'own', parts: { n: { ...part, into: 'a' }, m: { ...part, into: 'a.b' }, o: { ...part, into: 'own' }, p: { ...part, into: 'ab' } } }), 'routes.yaml routes.r.parts.m.into: "a" is taken by the part "n"', 'routes.yaml routes.r.parts.o.into: "own" is taken by the route’s own answer'],
+  ['an answer of parts is read only and shaped', withRoute({ methods: ['GET', 'POST'], tooLarge: 'pass', parts: { n: part } }), 'routes.yaml routes.r.methods: an answer that is made of parts is read only: set methods: [GET]', 'routes.yaml routes.r.tooLarge: an answer that is made of parts cannot pass unshaped'],
+  ['without an upstream of its own, a route passes nothing on to it', { routes: { upstreams, routes: { r: { path: '/api/r', rewrite: '/x', parts: { n: part } } } } }, 'routes.yaml routes.r.rewrite: has no effect without an upstream of the route’s own'],
+  ['a place among parts needs parts', withRoute({ into: 'own' }), 'routes.yaml routes.r.into: has no effect without parts'],
+  ['a part’s path fits the route’s', withRoute({ parts: { n: { ...part, rewrite: '/n/*' }, m: { ...part, rewrite: '/a/../b' } } }), 'routes.yaml routes.r.parts.n.rewrite: ends in /*, but the public path has no * that it could keep', 'routes.yaml routes.r.parts.m.rewrite: a path has no empty and no dot segments'],
+  ['the profile’s parts are checked too', { routes: { endpoints: { profile: { parts: { n: part } } } } }, 'routes.yaml endpoints.profile.parts.n.upstream: there is no upstream "b".'],
   ['a bound on shaping needs a shape', withRoute({ maxShaped: '1MiB' }), 'routes.yaml routes.r.maxShaped: has no effect without a shape: the answer passes, however large it is'],
   ['what is too large to be shaped needs a shape too', withRoute({ tooLarge: 'pass' }), 'routes.yaml routes.r.tooLarge: has no effect without a shape: the answer passes, however large it is'],
   ['the profile has a shape that is there', { routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: 'b', shape: 'account' } } } }, 'routes.yaml endpoints.profile.shape: there is no shape "account".'],

@@ -1,0 +1,23 @@
+/** The parts of an answer, asked on behalf of a request: they end with it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayError } from '../errors.ts'
+import { callerOf } from '../hooks/caller.ts'
+import { reasonOf } from '../hooks/errors.ts'
+import { type Gathered, gather, type Parts } from '../proxy/parts.ts'
+
+export interface GatheringOptions {
+  /** The hosts that config lists: only such a one is told to upstreams. */
+  readonly hosts: readonly string[]
+  readonly countMissing: (route: string, part: string) => void
+}
+
+/** Asks all parts at once. Whatever ends the request ends them. */
+export function startGathering (request: FastifyRequest, reply: FastifyReply, route: string, parts: Parts, { hosts, countMissing }: GatheringOptions): Promise<Gathered> {
+  const end = new AbortController()
+  reply.raw.once('close', () => end.abort())
+  const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
+    countMissing(route, name)
+    request.log.warn({ route, part: name, code: error.code, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }, 'a part of the answer is missing')
+  }
+  return gather(parts, { target: request.raw.url ?? '', headers: request.raw.headers, caller: callerOf(request, hosts), signal: end.signal, onMissing })
+}
