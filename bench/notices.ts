@@ -1,0 +1,44 @@
+/** The bodies that travel: a back-end's list of notices, in three sizes. */
+
+export const sizes = { small: 720, medium: 20_000, large: 500_000 } as const
+export type Size = keyof typeof sizes
+
+export interface Notice {
+  readonly noticeId: number
+  readonly subject: string
+  readonly body: string
+  readonly createdAt: number
+  readonly state: string
+  readonly kind?: string
+  readonly internal: string
+}
+
+export interface Notices {
+  readonly code: number
+  readonly data: { readonly list: readonly Notice[], readonly count: number }
+}
+
+/** As many notices as fit. */
+export function noticesOf (bytes: number): Notices {
+  const list: Notice[] = []
+  let used = JSON.stringify({ code: 0, data: { list, count: 10_000 } }).length
+  for (let n = 1; ; n++) {
+    const notice: Notice = { noticeId: n, subject: `Order ${n} has been paid`, body: `The customer has paid; ship it within ${n % 5 + 1} days.`, createdAt: 1_795_239_000 + n, state: String(n % 3), ...(n % 2 === 0 && { kind: 'event' }), internal: `shard-${n % 7}` }
+    used += JSON.stringify(notice).length + 1
+    if (used > bytes) return { code: 0, data: { list, count: list.length } }
+    list.push(notice)
+  }
+}
+
+/** The same as the shape in `subjects.ts`, written by hand. */
+export function shapedByHand ({ data: { list, count } }: Notices): object {
+  const data = list.map(({ noticeId, subject, body, createdAt, state, kind }) => ({
+    id: String(noticeId),
+    title: subject,
+    description: body,
+    datetime: new Date(createdAt * 1000).toISOString(),
+    status: state === '0' ? 'unread' : state === '1' ? 'read' : 'unknown',
+    type: kind ?? 'notification'
+  }))
+  return { ok: true, code: 0, message: 'OK', success: true, data, total: count }
+}

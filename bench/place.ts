@@ -1,0 +1,121 @@
+/** Where it is measured: cores, ports, processes, Redis and the upstream. */
+import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism, cpus, release, totalmem } from 'node:os'
+import { createServer, type AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Ran, Run } from './load.ts'
+
+const here = import.meta.dirname
+const cores = availableParallelism()
+const pins = cores > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
+/** Whoever is measured has the last core for itself. */
+const measuredCore = cores - 1
+const otherCore = (index: number) => index % measuredCore
+
+const children = new Set<ChildProcess>()
+// Whatever ends us, nothing of ours goes on.
+process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
+function owned (child: ChildProcess): ChildProcess {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+export const has = (program: string) => spawnSync(program, ['-v']).error === undefined
+
+export interface Place {
+  readonly upstream: string
+  readonly redis: string
+  /** What the whole is run on, for people. */
+  readonly machine: string
+  readonly load: (run: Run) => Promise<Ran>
+  /** How often Redis was called so far, by command; those of scripts count too. */
+  readonly redisCalls: () => Promise<Readonly<Record<string, number>>>
+  readonly close: () => Promise<void>
+}
+
+export async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a program on the core of whoever is measured. */
+export function startMeasured (program: string, given: readonly string[], options: { cwd?: string, env?: NodeJS.ProcessEnv } = {}): ChildProcess {
+  const [command = program, ...rest] = pins ? ['taskset', '-c', String(measuredCore), program, ...given] : [program, ...given]
+  return owned(spawn(command, rest, { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
+}
+
+export async function stop (child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const inTime = await Promise.race([ended.then(() => true), wait(5000, false, { ref: false })])
+  if (!inTime) child.kill('SIGKILL')
+  await ended
+}
+
+/** Waits for the first answer with 200. */
+export async function untilReady (url: string, child: ChildProcess): Promise<void> {
+  for (const began = performance.now(); ;) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`)
+    if (performance.now() - began > 20_000) throw new Error(`${url} did not answer`)
+    const status = await fetch(url).then(async response => {
+      await response.arrayBuffer()
+      return response.status
+    }, () => 0)
+    if (status === 200) return
+    await wait(2)
+  }
+}
+
+export async function preparePlace (): Promise<Place> {
+  const [upstreamPort, redisPort] = [await freePort(), await freePort()]
+  const upstream = helper('upstream.ts', 0, [String(upstreamPort)])
+  const loader = helper('load.ts', 1, [])
+  loader.once('exit', code => {
+    if (code === null || code === 0) return
+    process.stderr.write('the load generator ended\n')
+    process.exit(1)
+  })
+  if (!has('redis-server')) throw new Error('redis-server is not installed (Debian: apt-get install redis-server)')
+  const server = ['redis-server', '--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const [program = '', ...rest] = pins ? ['taskset', '-c', String(otherCore(2)), ...server] : server
+  const redis = owned(spawn(program, rest, { stdio: ['ignore', 'ignore', 'inherit'] }))
+  await once(upstream, 'message')
+  for (let tries = 0; redisCli(redisPort, ['ping']) !== 'PONG'; tries++) {
+    if (tries > 200) throw new Error('redis-server did not start')
+    await wait(20)
+  }
+  return {
+    upstream: `http://127.0.0.1:${upstreamPort}`,
+    redis: `redis://127.0.0.1:${redisPort}`,
+    machine: `${cores} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 1e9)} GB, Linux ${release().split('-')[0]}, Node ${process.versions.node}${pins ? `; the measured process on core ${measuredCore}, everything else on ${measuredCore === 1 ? 'core 0' : 'the others'}` : '; processes not pinned'}`,
+    load: async run => {
+      const answered = once(loader, 'message') as Promise<[Ran]>
+      loader.send(run)
+      const [ran] = await answered
+      const refused = Object.entries(ran.refused).map(([what, times]) => `${times} × ${what}`)
+      if (refused.length > 0) throw new Error(`${run.origin}${run.requests[0]?.path} did not always answer 200: ${refused.join(', ')}`)
+      return ran
+    },
+    redisCalls: async () => Object.fromEntries([...redisCli(redisPort, ['info', 'commandstats']).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name = '', calls]) => [name, Number(calls)])),
+    close: async () => { await Promise.all([upstream, loader, redis].map(stop)) }
+  }
+}
+
+function helper (file: string, index: number, given: readonly string[]): ChildProcess {
+  const child = owned(fork(`${here}/${file}`, given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }))
+  if (pins) spawnSync('taskset', ['-a', '-p', '-c', String(otherCore(index)), String(child.pid)])
+  return child
+}
+
+function redisCli (port: number, given: readonly string[]): string {
+  return spawnSync('redis-cli', ['-p', String(port), ...given], { encoding: 'utf8' }).stdout.trim()
+}

@@ -1,0 +1,68 @@
+/** `npm run bench`: measures the gateway and its peers, and writes what was found. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { cases, type Outcome } from './cases.ts'
+import { preparePlace } from './place.ts'
+import { prepare, root } from './prepare.ts'
+import { chart, markdown } from './report.ts'
+import { isThere, startSubject, type Subject, type SubjectName } from './subjects.ts'
+
+const here = import.meta.dirname
+const usage = `Usage: npm run bench -- [OPTIONS]
+
+  --case NAME    only this case; may be given again: ${Object.keys(cases).join(', ')}
+  --rounds N     how often everybody has a turn (default 5)
+  --quick        short turns, 3 rounds: for a first look
+  --minutes N    how long the load of the case memory lasts (default 0.5)
+  --out DIR      where to write (default: results, or results/partial when not all was measured)
+`
+
+const { values: given } = parseArgs({ options: { case: { type: 'string', multiple: true }, rounds: { type: 'string' }, quick: { type: 'boolean' }, minutes: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean' } } })
+const names = given.case ?? Object.keys(cases)
+const wrong = names.find(name => !Object.hasOwn(cases, name))
+if (given.help === true || wrong !== undefined) {
+  process.stderr.write(wrong === undefined ? usage : `There is no case "${wrong}".\n\n${usage}`)
+  process.exit(wrong === undefined ? 0 : 2)
+}
+
+const quick = given.quick === true
+prepare()
+const place = await preparePlace()
+const subjects = new Map<SubjectName, Promise<Subject>>()
+const stage = {
+  place,
+  subject: (name: SubjectName) => {
+    const started = subjects.get(name) ?? startSubject(name, place)
+    subjects.set(name, started)
+    return started
+  },
+  rounds: Number(given.rounds ?? (quick ? 3 : 5)),
+  ms: quick ? 700 : 1300,
+  warmUp: quick ? 8000 : 20_000,
+  minutes: Number(given.minutes ?? (quick ? 0.1 : 0.5))
+}
+for (const name of ['nginx', 'haproxy'] as const) if (!isThere(name)) process.stderr.write(`${name} is not installed: left out\n`)
+
+const outcomes: Record<string, Outcome> = {}
+for (const name of names) {
+  const began = performance.now()
+  process.stderr.write(`${name} … `)
+  const outcome = await cases[name]?.(stage)
+  if (outcome !== undefined) outcomes[name] = outcome
+  process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0)} s\n`)
+}
+await Promise.all([...subjects.values()].map(async subject => await (await subject).stop()))
+await place.close()
+
+const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
+const about = `${place.machine}. ${stage.rounds} rounds, ${new Date().toISOString().slice(0, 10)}${commit === '' ? '' : `, commit ${commit}`}.`
+const text = markdown(Object.values(outcomes), about)
+const folder = given.out ?? join(here, 'results', given.case === undefined && !quick ? '' : 'partial')
+mkdirSync(folder, { recursive: true })
+writeFileSync(join(folder, 'bench.json'), `${JSON.stringify({ about, cases: outcomes }, undefined, 2)}\n`)
+writeFileSync(join(folder, 'bench.md'), text)
+writeFileSync(join(folder, 'bench.svg'), chart(Object.values(outcomes), about))
+process.stdout.write(text)
+process.exit()
