@@ -9,6 +9,7 @@ import { createEnvelope, type Envelope } from './envelope.ts'
 import type { CredentialSource } from './login/credential-source.ts'
 import { createUpstreamLogin } from './login/upstream-login.ts'
 import { createUsersFile } from './login/users-file.ts'
+import { readJson } from './proxy/body.ts'
 import { fillCurrentUser } from './proxy/current-user.ts'
 import { requestFields } from './proxy/headers.ts'
 import { valueAt } from './proxy/json.ts'
@@ -94,7 +95,7 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
       ...common(route, route.upstream),
       methods: route.methods,
       maxBody: route.maxBody ?? sizes.body,
-      ...((shape !== undefined || parts !== undefined) && { shaping }),
+      ...(shape !== undefined || parts !== undefined ? { shaping } : contract && { observe: (bytes, fields) => contract(() => readJson(bytes, fields, sizes.shape)) }),
       passAuthorization: route.passAuthorization,
       passCookies: route.passCookies,
       setCookies: route.setCookies,
@@ -149,7 +150,7 @@ function shaped (shape: Shape, body: unknown): unknown {
 function held (contract: Contract | undefined, answer: unknown): unknown {
   if (contract === undefined) return answer
   if (answer instanceof Promise) return answer.then(value => held(contract, value))
-  contract(answer)
+  contract(() => answer)
   return answer
 }
 

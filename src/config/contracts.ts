@@ -57,7 +57,7 @@ export function loadContracts (config: Holders, { read, report }: SchemaReaders)
   return found
 }
 
-/** Only a shaped answer is read by the gateway. */
+/** Only a shaped answer is read before it is sent. */
 export function checkContracts ({ routes: { routes } }: { readonly routes: RoutesConfig }, report: Report): void {
-  for (const [name, { contract, shape }] of Object.entries(routes)) if (contract !== undefined && shape === undefined) report('routes', ['routes', name, 'contract'], 'needs a shape: only a shaped answer is read, all others pass byte for byte')
+  for (const [name, { contract, shape, parts }] of Object.entries(routes)) if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0) report('routes', ['routes', name, 'contract', 'mode'], '`strict` needs a shape: only a shaped answer is read before it is sent')
 }

@@ -4,8 +4,11 @@ import { compileSchema } from '../config/json-schema.ts'
 import { GatewayError } from '../errors.ts'
 import type { Drift } from './drift.ts'
 
-/** Takes an answer as the console will get it. @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it */
-export type Contract = (answer: unknown) => void
+/**
+ * Takes an answer as the console will get it; in the mode `observe` it is read later, and only where it is looked at.
+ * @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it
+ */
+export type Contract = (read: () => unknown) => void
 
 interface Options {
   readonly route: string
@@ -20,14 +23,13 @@ interface Options {
 
 export function createContract ({ route, schema, mode, sample, isWrapped, drift }: Options): Contract {
   const compiled = compileSchema(schema)
-  const subject = isWrapped ? (answer: unknown) => (answer as { data?: unknown }).data : (answer: unknown) => answer
+  const subjectOf = (read: () => unknown) => isWrapped ? (read() as { data?: unknown }).data : read()
   const every = 1 / sample
   let seen = 0
   let due = 1
-  return answer => {
-    const value = subject(answer)
+  return read => {
     if (mode === 'strict') {
-      const refusal = compiled.refusal(value)
+      const refusal = compiled.refusal(subjectOf(read))
       if (refusal !== undefined) {
         drift.broken(route, compiled, refusal)
         throw new GatewayError('contract.broken', { cause: new Error(`${refusal.kind}: ${refusal.path}`) })
@@ -36,6 +38,6 @@ export function createContract ({ route, schema, mode, sample, isWrapped, drift 
     // The first one, then evenly: every tenth for 0.1.
     if (sample === 0 || ++seen < due) return
     due += every
-    drift.look(route, compiled, value)
+    drift.look(route, compiled, () => subjectOf(read))
   }
 }

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts'
 
 export interface Drift {
   /** Takes an answer that is looked at later, when nothing else is to do; dropped where too many wait already. */
-  readonly look: (route: string, schema: CompiledSchema, answer: unknown) => void
+  readonly look: (route: string, schema: CompiledSchema, read: () => unknown) => void
   /** An answer that was refused for this. */
   readonly broken: (route: string, schema: CompiledSchema, deviation: Deviation) => void
 }
@@ -39,9 +39,9 @@ export function createDrift ({ log, metrics }: Options): Drift {
     return made
   }
 
-  const check = (route: string, schema: CompiledSchema, answer: unknown) => {
+  const check = (route: string, schema: CompiledSchema, read: () => unknown) => {
     const { paths, present } = stateOf(route, schema)
-    const found = bounded(schema.deviations(answer), paths)
+    const found = bounded(deviationsOf(schema, read), paths)
     answers.with(route, found.size === 0 ? 'kept' : 'drifted').inc()
     for (const [key, deviation] of found) {
       deviations.with(route, deviation.path, deviation.kind).inc()
@@ -62,9 +62,9 @@ export function createDrift ({ log, metrics }: Options): Drift {
   }
 
   return {
-    look: (route, schema, answer) => {
+    look: (route, schema, read) => {
       if (queue.length >= longestQueue) return answers.with(route, 'dropped').inc()
-      queue.push(() => check(route, schema, answer))
+      queue.push(() => check(route, schema, read))
       if (queue.length === 1) setImmediate(next)
     },
     broken: (route, schema, deviation) => {
@@ -73,6 +73,17 @@ export function createDrift ({ log, metrics }: Options): Drift {
       if (told !== undefined) deviations.with(route, told.path, told.kind).inc()
     }
   }
+}
+
+/** What cannot even be read differs as a whole. */
+function deviationsOf (schema: CompiledSchema, read: () => unknown): Deviation[] {
+  let answer: unknown
+  try {
+    answer = read()
+  } catch {
+    return [{ kind: 'invalid', path: '(all)' }]
+  }
+  return schema.deviations(answer)
 }
 
 /** @param paths those that are told apart; grows up to its bound */

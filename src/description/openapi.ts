@@ -82,20 +82,20 @@ function sharedResponse (response: Members, name: string, responses: Shared['res
 function responsesOf (operation: Operation, usual: Operation['dialect'], responses: Shared['responses']): Members {
   const { method, answer, errors, errorsAreOk, dialect, failureBeside, upstreamErrors } = operation
   const failure = (codes: readonly ErrorCode[], status: number): JsonSchema => ({
-    allOf: [reference(envelopeName('Failure', dialect, usual)), { type: 'object', properties: { errorCode: { enum: upstreamErrors ? [...new Set([...codes, 'upstream.error'])] : codes }, ...failureBeside?.[status] } }]
+    allOf: [reference(envelopeName('Failure', dialect, usual)), { type: 'object', properties: { errorCode: { enum: upstreamErrors === 'enveloped' ? [...new Set([...codes, 'upstream.error'])] : codes }, ...failureBeside?.[status] } }]
   })
   if (errorsAreOk) return { 200: { description: 'How it went is in the envelope.', content: json({ anyOf: [answer ?? {}, reference(envelopeName('Failure', dialect, usual))] }) } }
   const success = answer === undefined ? { description: 'As the upstream answers.', content: { '*/*': {} } } : { description: 'It went well.', content: json(answer) }
   const headers = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
   return {
     // A back-end may say 201 to what it made.
-    [upstreamErrors && method !== 'GET' ? '2XX' : 200]: success,
+    [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : 200]: success,
     ...Object.fromEntries(errorsByStatus(errors).map(([status, codes]) => [status, sharedResponse({
       description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
       ...((status === 429 || status === 503) && { headers }),
       content: json(failure(codes, status))
     }, `Failure${status}`, responses)])),
-    ...(upstreamErrors && Object.fromEntries(['4XX', '5XX'].map(status => [status, sharedResponse(answer === undefined
+    ...(upstreamErrors !== 'none' && Object.fromEntries(['4XX', '5XX'].map(status => [status, sharedResponse(upstreamErrors === 'plain'
       ? { description: 'As the upstream answers where that is JSON; else enveloped, `upstream.error`.', content: { '*/*': {} } }
       : { description: 'What the upstream says, enveloped: `upstream.error`.', content: json(reference(envelopeName('Failure', dialect, usual))) }, 'UpstreamFailure', responses)])))
   }

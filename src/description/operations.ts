@@ -29,8 +29,8 @@ export interface Operation {
   readonly errors: readonly ErrorCode[]
   /** Whether errors have the status 200. */
   readonly errorsAreOk: boolean
-  /** Whether an upstream's own errors come through, with statuses of its own. */
-  readonly upstreamErrors: boolean
+  /** How an upstream's own errors come through, with statuses of its own: as they are, or in the envelope. */
+  readonly upstreamErrors: 'none' | 'plain' | 'enveloped'
 }
 
 interface Wrapped {
@@ -82,7 +82,7 @@ export function describe (config: Config): Description {
       for (const method of methods) {
         const unsafe = method !== 'GET'
         const errors = select(...always, ...wanted, ...(unsafe ? ['origin.refused', ...withBody] : []))
-        operations.push({ dialect: usual, errorsAreOk, upstreamErrors: false, ...rest, errors, method, path: each, isAlias: index > 0 })
+        operations.push({ dialect: usual, errorsAreOk, upstreamErrors: 'none', ...rest, errors, method, path: each, isAlias: index > 0 })
       }
     }
   }
@@ -100,17 +100,17 @@ export function describe (config: Config): Description {
   add(endpoints.logout.path, ['GET', 'POST'], { name: 'logout', summary: 'Sign out; also without a session', access: 'public', ...success({ type: 'object' }), codes: ['session.unavailable', 'origin.refused'] })
 
   const { profile } = endpoints
-  const fromUpstream = profile.from === 'upstream'
+  const fromUpstream = profile.from === 'upstream' || Object.keys(profile.parts).length > 0
   const knownUser = describeShape(shapes[profile.shape ?? ''] ?? [], shapes).data['properties']
   const user = contracted('profile', 'CurrentUser') ?? named('CurrentUser', currentUserSchema(isRecord(knownUser) ? knownUser as Record<string, JsonSchema> : {}))
   add(profile.path, ['GET'], {
     name: 'profile',
     summary: 'The current user',
     access: 'session',
-    ...success(user),
+    ...success(user, missingOf(profile), []),
     failureBeside: { 401: { data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] } } },
     codes: [...withSession, ...(fromUpstream ? [...proxying, 'shape.*'] : []), ...(profile.contract?.mode === 'strict' ? ['contract.broken'] : [])],
-    upstreamErrors: fromUpstream
+    upstreamErrors: fromUpstream ? 'enveloped' : 'none'
   })
 
   const current = named('Session', sessionSchema)
@@ -124,6 +124,7 @@ export function describe (config: Config): Description {
     const dialect = route.dialect ?? usual
     if (dialect !== usual) schemas[envelopeName('Failure', dialect, usual)] = failureSchema(dialect)
     const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
+    const isRead = route.shape !== undefined || Object.keys(route.parts).length > 0
     const dataName = freeName(`${pascal(name)}Data`, given => Object.hasOwn(schemas, given))
     const data = contracted(name, dataName) ?? (Object.keys(shaped.data).length === 0 ? {} : named(dataName, shaped.data))
     add(route.path, route.methods as Method[], {
@@ -132,12 +133,17 @@ export function describe (config: Config): Description {
       access: route.access,
       dialect,
       errorsAreOk: (route.errorStatus ?? envelope.errorStatus) === 'ok',
-      ...(route.shape !== undefined && (shaped.isWrapped ? success(data, shaped.beside, [...shaped.requiredBeside], dialect) : { answer: data })),
-      codes: [...proxying, ...(route.access === 'public' ? [] : withSession), ...(typeof route.access === 'object' ? ['route.forbidden'] : []), ...(route.shape === undefined ? [] : ['shape.*']), ...(route.contract?.mode === 'strict' ? ['contract.broken'] : [])],
-      upstreamErrors: true
+      ...((isRead || contracts[name] !== undefined) && (shaped.isWrapped ? success(data, { ...shaped.beside, ...missingOf(route) }, [...shaped.requiredBeside], dialect) : { answer: data })),
+      codes: [...proxying, ...(route.access === 'public' ? [] : withSession), ...(typeof route.access === 'object' ? ['route.forbidden'] : []), ...(isRead ? ['shape.*'] : []), ...(route.contract?.mode === 'strict' ? ['contract.broken'] : [])],
+      upstreamErrors: isRead ? 'enveloped' : 'plain'
     })
   }
   return { operations, schemas }
+}
+
+/** The member that names missing parts, where a part may be missing. */
+function missingOf ({ parts, missing }: Pick<RouteConfig, 'parts' | 'missing'>): Record<string, JsonSchema> {
+  return Object.values(parts).some(({ required }) => !required) ? { [missing]: { type: 'array', items: { type: 'string' }, description: 'The parts of the answer that are missing; absent where none is.' } } : {}
 }
 
 /** With a number where it is taken: `a-b` and `a--b` would be one name. */

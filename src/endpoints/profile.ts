@@ -8,7 +8,7 @@ interface Options {
   readonly paths: readonly string[]
   readonly envelope: Envelope
   /** Takes the answer before it is sent; may throw a GatewayError. */
-  readonly contract?: (answer: unknown) => void
+  readonly contract?: (read: () => unknown) => void
 }
 
 export function addProfile (scope: FastifyInstance, { paths, envelope, contract }: Options): void {
@@ -17,7 +17,7 @@ export function addProfile (scope: FastifyInstance, { paths, envelope, contract 
       const session = liveSession(request)
       if (session === undefined) throw sessionError(request)
       const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
-      contract?.(answer)
+      contract?.(() => answer)
       return answer
     })
   }

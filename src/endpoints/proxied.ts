@@ -32,6 +32,8 @@ export interface ProxiedRoute {
   readonly maxBody: number
   /** Without it, bodies pass byte for byte. */
   readonly shaping?: Shaping
+  /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
+  readonly observe?: (bytes: Buffer, headers: Readonly<Record<string, string | string[] | undefined>>) => void
   readonly envelope?: Envelope
   readonly errorStatus?: 'own' | 'ok'
   readonly passAuthorization: boolean
@@ -169,6 +171,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
       return void reply.send()
     }
     if (shaping !== undefined) return sendAnswer(request, reply, { statusCode, headers, stream }, shaping)
+    if (bytes !== undefined && isJson(headers) && statusCode < 300 && statusCode !== 206) route.observe?.(bytes, headers)
     // Events may be long in coming; that the stream is open is news of its own.
     if (stream instanceof Readable && isEventStream(headers)) stream.once('resume', () => reply.raw.flushHeaders())
     reply.send(bytes ?? stream)

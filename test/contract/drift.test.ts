@@ -20,7 +20,7 @@ const watching = () => {
   /** One at a time, each looked at before the next. */
   const see = async (answer: unknown, times = 1, compiled = schema) => {
     for (let index = 0; index < times; index++) {
-      drift.look('r', compiled, answer)
+      drift.look('r', compiled, () => answer)
       await turn()
     }
   }
@@ -43,7 +43,7 @@ t.test('what differs is counted in each answer, and logged when it begins and wh
 
 t.test('an answer is looked at after the request, one in each turn, and what too many wait for is dropped and counted', async t => {
   const { drift, lines, counted } = watching()
-  for (let index = 0; index < 20; index++) drift.look('r', schema, { id: 'a', [`n${index}`]: 1 })
+  for (let index = 0; index < 20; index++) drift.look('r', schema, () => ({ id: 'a', [`n${index}`]: 1 }))
   t.same(lines, [], 'the request is answered first')
   await turn()
   t.same(lines, ['contract.drift r new n0'])
@@ -51,7 +51,7 @@ t.test('an answer is looked at after the request, one in each turn, and what too
   const begun = () => lines.filter(line => line.startsWith('contract.drift'))
   t.equal(begun().length, 16)
   t.ok((await counted()).includes('r dropped: 4'))
-  drift.look('r', schema, {})
+  drift.look('r', schema, () => ({}))
   await turn()
   t.equal(begun().at(-1), 'contract.drift r missing id', 'there is room again')
 })
@@ -73,20 +73,20 @@ t.test('a new schema begins anew', async t => {
 t.test('a tenth is every tenth, beginning with the first; strict refuses each, and no new member', t => {
   const looked: unknown[] = []
   const broken: unknown[] = []
-  const drift = { look: (_route: string, _schema: unknown, answer: unknown) => { looked.push(answer) }, broken: (route: string, _schema: unknown, deviation: object) => { broken.push({ route, ...deviation }) } }
+  const drift = { look: (_route: string, _schema: unknown, read: () => unknown) => { looked.push(read()) }, broken: (route: string, _schema: unknown, deviation: object) => { broken.push({ route, ...deviation }) } }
   const json = { type: 'object', properties: { id: { type: 'string' } } }
   const make = (mode: 'observe' | 'strict', sample: number) => createContract({ route: 'r', schema: json, mode, sample, isWrapped: true, drift })
   const tenth = make('observe', 0.1)
-  for (let index = 0; index < 30; index++) tenth({ data: index })
+  for (let index = 0; index < 30; index++) tenth(() => ({ data: index }))
   t.same(looked, [0, 10, 20])
   const never = make('observe', 0)
-  never({ data: 1 })
+  never(() => ({ data: 1 }))
   const always = make('observe', 1)
-  for (const data of [{ id: 1 }, 2, 3]) always({ data })
+  for (const data of [{ id: 1 }, 2, 3]) always(() => ({ data }))
   t.same(looked.slice(3), [{ id: 1 }, 2, 3])
   const strict = make('strict', 0)
-  strict({ data: { id: 'a', fresh: 1 } })
-  t.throws(() => strict({ data: { id: 7 } }), { code: 'contract.broken', status: 502, cause: { message: 'retyped: id' } })
+  strict(() => ({ data: { id: 'a', fresh: 1 } }))
+  t.throws(() => strict(() => ({ data: { id: 7 } })), { code: 'contract.broken', status: 502, cause: { message: 'retyped: id' } })
   t.same(broken, [{ route: 'r', kind: 'retyped', path: 'id' }])
   t.end()
 })

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -43,6 +44,20 @@ t.test('without an envelope the contract is about the whole answer', async t => 
   t.same((await gateway.call('/api/r')).json, [{ id: 'a' }])
   answer.items = [1]
   t.equal((await gateway.call('/api/r')).status, 502)
+})
+
+t.test('what passes byte for byte is observed too, compressed or not', async t => {
+  const bodies: Record<string, Buffer> = { plain: Buffer.from('[{"id": 17}]  '), gzip: gzipSync('[{"id":"a","fresh":1}]'), broken: Buffer.from('[') }
+  const backend = await testUpstream(t.after, ({ url = '' }, response) => {
+    const which = url.slice(1)
+    response.writeHead(which === 'plain' ? 201 : 200, { 'content-type': 'application/json', ...(which === 'gzip' && { 'content-encoding': 'gzip' }) }).end(bodies[which])
+  })
+  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { r: { path: '/api/r/*', rewrite: '/*', access: 'public', upstream: 'b', contract: { schema, sample: 1 } } } } })
+  t.match(await gateway.call('/api/r/plain'), { status: 201, text: '[{"id": 17}]  ' })
+  t.match(await gateway.call('/api/r/gzip'), { status: 200, json: [{ id: 'a' }] })
+  t.equal((await gateway.call('/api/r/broken')).text, '[')
+  await gateway.call('/api/r/gzip')
+  t.same(drifts(gateway), ['contract.drift r [].id retyped', 'contract.drift r [].fresh new', 'contract.drift r (all) invalid'])
 })
 
 t.test('an expression’s answer is held against the contract too, and `off` holds nothing against it', async t => {
