@@ -11,7 +11,7 @@ import { CommandError, type Given, UsageError } from './command.ts'
 
 interface Target {
   readonly shape?: string
-  readonly route?: { readonly upstream?: string, readonly path: string, readonly rewrite?: string }
+  readonly route?: { readonly upstream?: string, readonly path: string, readonly rewrite?: string, readonly parts: object }
   readonly dialect?: 'dual' | 'ant-design-pro' | 'base-response'
 }
 
@@ -64,15 +64,19 @@ export async function withShapes<T> ({ routes: { shapes }, gateway, limits: { ex
   }
 }
 
-type From = { readonly files: readonly string[] } | { readonly times: number, readonly given: Given }
+/** `isShaped`: whether the files hold what the console gets, and not what the upstream answers. */
+type From = { readonly files: readonly string[], readonly isShaped: boolean } | { readonly times: number, readonly given: Given }
 
 /** A route's answers as its contract is about them: shaped, without the envelope that is put around them. */
 export async function shapedAnswers (config: Config, name: string, from: From): Promise<unknown[]> {
   const target = targetOf(config, name)
   const steps = config.routes.shapes[target.shape ?? ''] ?? []
+  const isShaped = 'files' in from && from.isShaped
+  if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0) throw new CommandError(`The route "${name}" is made of parts: give what the console gets, with --input and --shaped.`)
   return withShapes(config, target, async context => {
     const { refusal, apply } = compileShape(steps, context)
     const shaped = async (body: unknown, which: string): Promise<unknown> => {
+      if (isShaped) return isWrapped(steps, context.shapes) || name === 'profile' ? dataOf(body, which) : body
       const refused = refusal(body)
       if (refused !== undefined) throw new CommandError(`${which} tells a failure: ${refused.status}, ${refused.message}`)
       const result: unknown = JSON.parse(JSON.stringify(await apply(body)) ?? 'null')
@@ -94,4 +98,9 @@ export async function shapedAnswers (config: Config, name: string, from: From): 
     }
     return answers
   })
+}
+
+function dataOf (answer: unknown, which: string): unknown {
+  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data')) throw new CommandError(`${which} is no answer of the gateway: there is no "data" in it.`)
+  return (answer as { data: unknown }).data
 }

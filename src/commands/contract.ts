@@ -12,7 +12,7 @@ const mostSamples = 1000
 
 export const contract: Command = {
   summary: 'learn a route’s contract from answers, make one of a TypeScript type, check answers',
-  usage: ['learn ROUTE --input FILE … [--output FILE]', 'learn ROUTE --live [--samples N] [--output FILE]', 'check ROUTE --input FILE …', 'check ROUTE --live [--samples N]', 'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'],
+  usage: ['learn ROUTE --input FILE … [--shaped] [--output FILE]', 'learn ROUTE --live [--samples N] [--output FILE]', 'check ROUTE --input FILE … [--shaped]', 'check ROUTE --live [--samples N]', 'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'],
   details: `
 learn writes a JSON Schema of what the console gets; check says how answers differ
 from the one that the config names, and fails where it refuses one. Both take the
@@ -22,6 +22,7 @@ to see in --header. from-type reads types as a console has them, such as
 API.NoticeIconItem of a typings.d.ts.`,
   options: {
     input: { type: 'string', multiple: true, value: 'FILE', description: 'an answer of the upstream; several are merged' },
+    shaped: { type: 'boolean', description: 'the files hold what the console gets, not what the upstream answers' },
     live: { type: 'boolean', description: 'ask the upstream' },
     samples: { type: 'string', value: 'N', description: `how often, 1 to ${mostSamples} (default: 1)` },
     header: { type: 'string', value: 'FIELD', description: 'a header field for --live, such as "authorization: Bearer …"' },
@@ -64,13 +65,13 @@ async function check (config: Config, name: string, given: Given): Promise<numbe
 }
 
 async function answersOf (config: Config, name: string, given: Given): Promise<unknown[]> {
-  const { input, live, samples = '1' } = given.values
+  const { input, live, shaped, samples = '1' } = given.values
   // What a shell makes of *.json follows the option's one value.
   const files = [...(Array.isArray(input) ? input : []), ...given.rest.slice(2)]
   const times = Number(samples)
   if ((files.length === 0) === (live !== true)) throw new UsageError('Name either --input or --live.')
   if (!Number.isInteger(times) || times < 1 || times > mostSamples) throw new UsageError(`--samples is a number from 1 to ${mostSamples}.`)
-  return shapedAnswers(config, name, live === true ? { times, given } : { files })
+  return shapedAnswers(config, name, live === true ? { times, given } : { files, isShaped: shaped === true })
 }
 
 function write (schema: JsonSchema, { values: { output } }: Given): number {

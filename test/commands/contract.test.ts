@@ -13,11 +13,12 @@ const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.inter
   'routes.yaml': JSON.stringify({
     upstreams: { b: { url } },
     endpoints: { profile: { from: 'upstream', upstream: 'b' } },
-    routes: { r: { path: '/api/r', upstream: 'b', rewrite: '/list', shape: 's', contract: { schema: { type: 'array', items: item } } }, plain: { path: '/api/plain', upstream: 'b' } },
+    routes: { r: { path: '/api/r', upstream: 'b', rewrite: '/list', shape: 's', contract: { schema: { type: 'array', items: item } } }, plain: { path: '/api/plain', upstream: 'b' }, parted: { path: '/api/parted', shape: 's', parts: { p: { upstream: 'b', rewrite: '/p' } } } },
     shapes: { s: [{ open: 'code-data' }, { wrap: 'list' }] }
   }),
   'a.json': '{"code": 0, "data": [{"id": "1", "at": "2026-11-21T05:30:00Z"}]}',
   'b.json': '{"code": 0, "data": [{"id": "2", "note": null}]}',
+  'answer.json': '{"success": true, "data": [{"id": "3"}], "total": 1}',
   'user.json': '{"phone": "1"}',
   'failure.json': '{"code": 404, "msg": "gone"}',
   'typings.d.ts': 'declare namespace API {\n  /** A notice. */\n  type Notice = { id: string; read?: boolean; pair: [string, number?]; kind: Kind };\n  type Kind = "a" | "b";\n}\n'
@@ -60,6 +61,14 @@ t.test('learn asks the upstream as often as told, and learns nothing from a fail
   t.same(schema.items, { type: 'object', required: ['id'], properties: { id: { type: 'string' }, n: { type: 'number' } } })
   t.equal(asked, 3)
   await t.rejects(inProcess(folder, ['learn', 'r'], { live: true }), { message: /The upstream answered 401/ })
+})
+
+t.test('answers as the console gets them do as well, and a route that is made of parts needs them', async t => {
+  const folder = folderFor(t.after)
+  const input = [join(folder, 'answer.json')]
+  t.match(await inProcess(folder, ['learn', 'parted'], { input, shaped: true }), { schema: { type: 'array', items: { required: ['id'] } } })
+  await t.rejects(inProcess(folder, ['learn', 'parted'], { input }), { message: /made of parts: .* --shaped/ })
+  await t.rejects(inProcess(folder, ['learn', 'r'], { input: [join(folder, 'user.json')], shaped: true }), { message: /no "data" in it/ })
 })
 
 t.test('learn knows the current user as the console gets it', async t => {

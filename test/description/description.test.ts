@@ -23,6 +23,7 @@ const routes = (url: string): Tree => ({
     'other-items': { path: '/api/items/*', rewrite: '/*', methods: ['DELETE'], upstream: 'b', access: { roles: ['admin'] } },
     plain: { path: '/api/plain', rewrite: '/plain', access: 'public', upstream: 'b', shape: 'plain', dialect: 'base-response', errorStatus: 'ok' },
     same: { path: '/api/same', rewrite: '/plain', access: 'public', upstream: 'b', shape: 'same' },
+    composed: { path: '/api/composed', access: 'public', shape: 'picked', parts: { a: { upstream: 'b', rewrite: '/plain' }, n: { upstream: 'b', rewrite: '/none', into: 'x', required: false } } },
     'pa--ged': { path: '/api/paged', rewrite: '/items', access: 'public', upstream: 'b', shape: 'paged' },
     'pa-ged': { path: '/api/paged2', rewrite: '/items', access: 'public', upstream: 'b', shape: 'paged' }
   },
@@ -30,6 +31,7 @@ const routes = (url: string): Tree => ({
     user: [{ pick: ['nick', 'email'] }],
     list: [{ status: { path: 'code', ok: [0] } }, { unwrap: 'list' }, { wrap: 'list' }],
     plain: [{ status: { path: 'code', ok: [0] } }, { default: { note: '' } }, { pick: ['note', 'at'] }, { convert: { at: 'date-seconds' } }, { wrap: 'envelope' }],
+    picked: [{ pick: ['at'] }, { convert: { at: 'number' } }, { wrap: 'envelope' }],
     same: [{ pick: ['code'] }],
     paged: [{ paging: { list: 'list', total: 'count', current: 'page', each: [{ convert: { id: 'string' } }] } }]
   }
@@ -118,6 +120,7 @@ t.test('what the document says of answers is true of the running gateway', async
   await check('GET', '/api/plain', 200)
   await check('GET', '/api/same', 200)
   await check('GET', '/api/paged', 200)
+  t.match((await check('GET', '/api/composed', 200)).json, { data: { at: 1795239000 }, missing: ['n'] })
   await check('GET', '/api/account/logout', 200, { cookie })
   t.equal(document['servers'][0].url, '/')
   t.equal(document['components'].securitySchemes.session.name, 'console_sid')
