@@ -1,7 +1,6 @@
 /** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
 import type { Config } from './config/load.ts'
 import type { ContractConfig } from './config/contracts.ts'
-import type { RouteConfig } from './config/routes.ts'
 import { type Contract, createContract } from './contract/contract.ts'
 import type { ComposedRoute } from './endpoints/composed.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
@@ -11,12 +10,10 @@ import { createUpstreamLogin } from './login/upstream-login.ts'
 import { createUsersFile } from './login/users-file.ts'
 import { readJson } from './proxy/body.ts'
 import { fillCurrentUser } from './proxy/current-user.ts'
-import { requestFields } from './proxy/headers.ts'
 import { valueAt } from './proxy/json.ts'
-import type { Part, Parts } from './proxy/parts.ts'
-import { createRewrite } from './proxy/path.ts'
 import { compileShape, isWrapped, type Shape } from './proxy/shape.ts'
 import type { Upstream } from './proxy/upstream.ts'
+import { compileParts, type Composable } from './routing-parts.ts'
 import type { Services } from './services.ts'
 import type { Session } from './session/record.ts'
 
@@ -49,26 +46,12 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
     const upstream = upstreamOf(upstreamName)
     return { paths: pathsOf(route.path), upstream, upstreamName, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
   }
-  const partsOf = (route: Composable, own: Envelope): Parts | undefined => {
-    const parts = Object.entries(route.parts).map(([name, part]): Part => {
-      const upstream = upstreamOf(part.upstream)
-      const isOwnUpstream = part.upstream === route.upstream
-      const shape = shapeOf(part.shape, own)
-      return {
-        name,
-        upstream,
-        toUpstream: partTarget(pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path), part),
-        toFields: requestFields({ identity: gateway.identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: isOwnUpstream && route.passAuthorization === true, passCookies: isOwnUpstream ? route.passCookies ?? [] : [], shaped: true }),
-        timeoutMs: part.timeout ?? upstream.config.responseTimeout,
-        maxBytes: route.maxShaped ?? sizes.shape,
-        shape: body => shape === undefined ? body : shaped(shape, body),
-        unwrap: part.unwrap?.split('.') ?? [],
-        into: part.into?.split('.') ?? [],
-        isRequired: part.required,
-        fallback: part.default
-      }
-    })
-    return parts.length === 0 ? undefined : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+  const partsOf = (route: Composable, own: Envelope) => {
+    const shapePart = (name: string | undefined) => {
+      const shape = shapeOf(name, own)
+      return (body: unknown) => shape === undefined ? body : shaped(shape, body)
+    }
+    return compileParts(route, { identity: gateway.identity, publicPaths: pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path), maxBytes: route.maxShaped ?? sizes.shape, upstreamOf, shapePart })
   }
 
   const proxied: ProxiedRoute[] = []
@@ -76,9 +59,9 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
   for (const [name, route] of Object.entries(routes)) {
     const own = route.dialect === undefined ? undefined : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
     const shape = shapeOf(route.shape, own ?? envelope)
-    const parts = partsOf(route, own ?? envelope)
     const contract = contractOf(name, route.contract, isWrapped(shapes[route.shape ?? ''] ?? [], shapes))
-    const shaping = { shape: (body: unknown) => held(contract, shape === undefined ? body : shaped(shape, body)), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge, ...(parts && { parts }) }
+    const parts = partsOf(route, own ?? envelope)
+    const shaping = { shape: (body: unknown) => shape === undefined ? body : held(contract, shaped(shape, body)), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge, ...(parts && { parts }) }
     const told = {
       name,
       touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
@@ -103,8 +86,8 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
     })
   }
   const { profile } = endpoints
-  const profileParts = partsOf(profile, envelope)
   const profileContract = contractOf('profile', profile.contract, true)
+  const profileParts = partsOf(profile, envelope)
   const profileShape = shapeOf(profile.shape, envelope)
   const profileRoute = {
     name: 'profile',
@@ -122,21 +105,14 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
       ...(profileParts && { parts: profileParts })
     }
   } as const
+  const isFromSession = profile.from === 'session' && profileParts === undefined
   if (profile.from === 'upstream') {
     proxied.push({ ...profileRoute, ...common(profile, profile.upstream ?? ''), methods: ['GET'], maxBody: sizes.body, passAuthorization: false, passCookies: [], setCookies: [], redirects: 'refuse' })
   } else if (profileParts !== undefined) {
     composed.push({ ...profileRoute, paths: pathsOf(profile.path), own: current => current?.identity.profile, shaping: { ...profileRoute.shaping, parts: profileParts } })
   }
   const session = endpoints.session.path
-  return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: { paths: profile.from === 'session' && profileParts === undefined ? pathsOf(profile.path) : [], ...(profileContract && { contract: profileContract }) }, proxied, composed }
-}
-
-type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<Pick<RouteConfig, 'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies'>>
-
-/** A part's path stands for itself, or keeps what the `*` of the public path stands for. */
-function partTarget (publicPaths: readonly string[], { rewrite, query }: RouteConfig['parts'][string]): (target: string) => string {
-  const toUpstream = rewrite.endsWith('/*') ? createRewrite(publicPaths, rewrite, '').toUpstream : () => rewrite
-  return target => toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
+  return { session: { session: pathsOf(session), extend: pathsOf(`${session}/extend`), list: pathsOf(`${session}/list`), close: pathsOf(`${session}/close`) }, login: pathsOf(endpoints.login.path), logout: pathsOf(endpoints.logout.path), profile: { paths: isFromSession ? pathsOf(profile.path) : [], ...(profileContract && { contract: profileContract }) }, proxied, composed }
 }
 
 /** @throws GatewayError where the back-end's own words amount to one */

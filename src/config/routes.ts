@@ -60,8 +60,8 @@ const endpoints = closed({
   profile: closed({
     path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
     from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
-    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape, parts: partsSchema, missing: missingSchema,
-    contract: proxied.contract
+    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape,
+    contract: proxied.contract, parts: partsSchema, missing: missingSchema
   }, { default: {}, description: 'The current user.' }),
   session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })
 }, { default: {}, description: 'The paths that the gateway answers itself.' })

@@ -15,6 +15,7 @@ export interface GatheringOptions {
 export function startGathering (request: FastifyRequest, reply: FastifyReply, route: string, parts: Parts, { hosts, countMissing }: GatheringOptions): Promise<Gathered> {
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
+  if (reply.raw.closed) end.abort()
   const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
     countMissing(route, name)
     request.log.warn({ route, part: name, code: error.code, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }, 'a part of the answer is missing')

@@ -14,7 +14,7 @@ import { createRewrite } from '../proxy/path.ts'
 import { isBodyPending } from '../proxy/request-body.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
 import { type GatheringOptions, startGathering } from './gathering.ts'
-import { describeShaped, dropBodyFields, sendAnswer, sendShaped, type Shaping } from './shaped.ts'
+import { describeShaped, dropBodyFields, sendAnswer, sendOnceGathered, type Shaping } from './shaped.ts'
 
 export interface ProxiedRoute {
   readonly name: string
@@ -65,6 +65,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     rewriteRequestHeaders: request => ({ ...upstreamFields(request as FastifyRequest), [exchangeKey]: (request as FastifyRequest).exchange }) as never,
     rewriteHeaders: fields => toAnswerFields(fields as Answer['headers']) as never,
     onResponse: ((request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
+      // A part of it has failed already.
+      if (reply.sent) return discard(answer.stream)
       try {
         pass(request, reply, answer)
       } catch (error) {
@@ -106,7 +108,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     const mark = target.indexOf('?')
     const path = rewrite.toUpstream(target) + (mark < 0 ? '' : target.slice(mark))
     upstream.ask({ method: request.method, path, headers: upstreamFields(request) as Record<string, string> }, exchange, (error, answer) => {
-      if (reply.raw.closed) return answer?.body.destroy()
+      if (exchange.isGone) return answer?.body.destroy()
       try {
         if (answer === undefined) throw error
         reply.code(answer.status).headers(toAnswerFields(answer.headers))
@@ -127,8 +129,10 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
       request.gathering = startGathering(request, reply, route.name, shaping.parts, options)
       // Without a required part nobody waits for the rest.
       request.gathering.catch((error: unknown) => {
+        if (exchange.isGone || reply.sent) return
         exchange.isGone = true
-        exchange.abort?.(toGatewayError(error))
+        exchange.abort?.()
+        reply.send(toGatewayError(error))
       })
     }
     reply.raw.once('close', () => {
@@ -156,8 +160,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
       // No condition of the client's went on, so this answers nobody's.
       if (statusCode === 304 && shaping !== undefined) throw new GatewayError('upstream.invalid', { cause: new Error('304, although no condition was sent') })
       if (request.gathering !== undefined && shaping !== undefined) {
-        request.gathering.then(gathered => sendShaped(request, reply.code(200), null, shaping, gathered)).catch((error: unknown) => reply.send(toGatewayError(error)))
-        return
+        reply.code(200)
+        return sendOnceGathered(request, reply, null, shaping, request.gathering)
       }
       return void (statusCode === 304 ? reply : reply.removeHeader('content-length')).send()
     }

@@ -56,7 +56,18 @@ export function sendAnswer (request: FastifyRequest, reply: FastifyReply, { stat
   }
   const { gathering } = request
   if (gathering === undefined) return sendShaped(request, reply, value, shaping)
-  gathering.then(gathered => sendShaped(request, reply, value, shaping, gathered)).catch((error: unknown) => reply.send(toGatewayError(error)))
+  sendOnceGathered(request, reply, value, shaping, gathering)
+}
+
+/** Where a required part fails, whoever began the gathering tells it. */
+export function sendOnceGathered (request: FastifyRequest, reply: FastifyReply, value: unknown, shaping: Shaping, gathering: Promise<Gathered>): void {
+  void gathering.then(gathered => {
+    try {
+      sendShaped(request, reply, value, shaping, gathered)
+    } catch (error) {
+      reply.send(toGatewayError(error))
+    }
+  }, () => {})
 }
 
 /** @throws GatewayError */

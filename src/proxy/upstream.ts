@@ -127,7 +127,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
    * @throws GatewayError `upstream.*`, or `overloaded`
    */
   async function send ({ method, path, headers, body, timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal }: SendOptions): Promise<Sent> {
-    const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: false }
+    const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: signal?.aborted === true }
     const leave = () => {
       exchange.isGone = true
       exchange.abort?.()
