@@ -15,6 +15,7 @@ import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
 import { createRedisTally } from './limits/redis-tally.ts'
+import { createReplicas, type Replicas } from './limits/replicas.ts'
 import type { Tally } from './limits/rules.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
@@ -73,10 +74,12 @@ export function createServices (config: Config, log: Logger): Services {
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
   const metrics = createMetrics()
+  metrics.read('console_gateway_limits_replicas', 'How many processes share the counters of limits, as this one knows.', [], () => [[[], replicas()]])
   const localLimits = metrics.gauge('console_gateway_limits_local', 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.').with()
   const local = createMemoryCounters()
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
-  const leases = createLeases({ tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), onAway: away => localLimits.set(away ? 1 : 0) }) })
+  const replicas = () => shared?.replicas.count() ?? 1
+  const leases = createLeases({ replicas, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
   const upstreams = new Map<string, { readonly name: string, readonly upstream: Upstream }>()
   const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
@@ -118,6 +121,7 @@ export function createServices (config: Config, log: Logger): Services {
     close: async () => {
       await leases.close()
       counters.close()
+      await shared?.replicas.close()
       await store.close()
       shared?.close()
       await expressions.close()
@@ -135,6 +139,7 @@ interface Shared {
   readonly store: SessionStore
   readonly counters: Counters
   readonly tally: Tally
+  readonly replicas: Replicas
   readonly state: { up: boolean, everUp: boolean }
   readonly close: () => void
 }
@@ -166,6 +171,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, stalenessMs:
     store,
     counters: createRedisCounters(limits, config.prefix),
     tally: createRedisTally(limits, config.prefix),
+    replicas: createReplicas(limits, config.prefix),
     state,
     close: () => {
       endNews()

@@ -9,10 +9,10 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 type Whom = typeof whom[number]
 
 const limit = Type.Object({
-  by: Type.Unsafe<Whom | Whom[]>(Type.Union([oneOf([...whom], { description: 'Whom.' }), list(oneOf([...whom], { description: 'Whom.' }), { minItems: 1, uniqueItems: true, description: 'Several together.' })], { expected: `one of ${whom.join(', ')}, or a list of them`, description: 'Whom it counts: `address`, callers who are not signed in (an IPv6 /64 counts as one); `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.' })),
+  by: Type.Unsafe<Whom | Whom[]>(Type.Union([oneOf([...whom], { description: 'Whom.' }), list(oneOf([...whom], { description: 'Whom.' }), { minItems: 1, uniqueItems: true, description: 'Several together.' })], { expected: `one of ${whom.join(', ')}, or a list of them`, description: 'Whom it counts: `address`, callers who are not signed in; `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.' })),
   max: whole({ minimum: 1, maximum: 1_000_000_000, description: 'How many are allowed in a window.' }),
   window: duration({ description: 'How long a window is.' }),
-  kind: oneOf(['fixed', 'sliding'], { default: 'fixed', description: '`fixed`: the window begins with the first request, and when it ends all are free again. `sliding`: no window of this length, wherever it begins, has more (the part of the former window that is still in sight counts by its share).' }),
+  kind: oneOf(['fixed', 'sliding'], { default: 'fixed', description: '`fixed`: the window begins with the first request, and when it ends all are free again. `sliding`: no stretch of time of this length, wherever it begins, has more; what was used is free again at most a sixteenth of `window` late.' }),
   burst: Type.Optional(whole({ minimum: 1, maximum: 1_000_000_000, description: 'At most so many at once; they come back evenly, `max` in each `window`. In the place of `kind`.' })),
   mode: oneOf(['enforce', 'shadow', 'off'], { default: 'enforce', description: '`shadow` counts, and reports in metrics and log whom it would have refused, but refuses nobody.' }),
   routes: list(name({ description: 'A route, or one of login, logout, profile, session.' }), { default: [], description: 'Where it holds; everywhere under the public paths without it.' }),
@@ -32,7 +32,8 @@ const sizes = Type.Object({
 export const limitsSchema = Type.Object({
   sizes,
   expressions: expressionsSchema,
-  replicas: whole({ minimum: 1, maximum: 1000, default: 1, description: 'How many gateways share the counters in Redis. While Redis is away each allows its part of a limit; while it is there, all together exceed a limit by a hundredth at most, which each uses before it tells the others.' }),
+  replicas: Type.Unsafe<'counted' | number>(Type.Union([Type.String({ enum: ['counted'] }), Type.Integer({ minimum: 1, maximum: 1000 })], { default: 'counted', expected: 'counted, or a whole number from 1 on', description: 'How many gateways share the counters in Redis. While Redis is away each allows its part of a limit; while it is there, all together exceed a limit by a hundredth at most, which each uses before it tells the others. `counted`: each process says every five seconds that it is there.' })),
+  ipv6Prefix: whole({ minimum: 32, maximum: 128, default: 64, description: 'So many leading bits of an IPv6 address count as one address; a customer usually has a /64, sometimes a /56.' }),
   headers: oneOf(['always', 'refused', 'never'], { default: 'always', description: 'Which answers tell the limits, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).' }),
   inFlightPerRoute: named(whole({ minimum: 1, maximum: 100_000, description: 'How many.' }), { description: 'Requests of a route at the same time in one process, by its name; more are 503.', examples: [{ reports: 4 }] }),
   inFlightPerUser: whole({ minimum: 1, maximum: 10_000, default: 48, description: 'Requests of one user (or one address that is not signed in) at the same time.' }),

@@ -41,7 +41,7 @@ function branchOf (schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
   return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
-    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && branch.type === typeOf(value)) ?? schema
+    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && (branch.type === 'integer' ? 'number' : branch.type) === typeOf(value)) ?? schema
 }
 
 const typeOf = (value: unknown): string => value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value

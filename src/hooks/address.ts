@@ -1,4 +1,4 @@
-/** The address of a client. */
+/** The address of a client, and what of it limits count. */
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 
@@ -13,18 +13,20 @@ export function clientAddress ({ ip }: Pick<FastifyRequest, 'ip'>): string {
 }
 
 const maxKnown = 10_000
-const known = new Map<string, string>()
 
-/** What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address the /64, which is what one customer has. */
-export function addressKey (request: Pick<FastifyRequest, 'ip'>): string {
-  const { ip } = request
-  let key = known.get(ip)
-  if (key === undefined) {
-    const address = clientAddress(request)
-    // A socket that is gone has no address any more.
-    key = address === '' ? 'gone' : normalizeIP(address, 64)
-    if (known.size >= maxKnown) known.clear()
-    known.set(ip, key)
+/** What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading bits, since a customer has a whole network of them. */
+export function createCountedAddress (ipv6Prefix: number): (request: Pick<FastifyRequest, 'ip'>) => string {
+  const known = new Map<string, string>()
+  return request => {
+    const { ip } = request
+    let found = known.get(ip)
+    if (found === undefined) {
+      const address = clientAddress(request)
+      // A socket that is gone has no address any more.
+      found = address === '' ? 'gone' : normalizeIP(address, ipv6Prefix)
+      if (known.size >= maxKnown) known.clear()
+      known.set(ip, found)
+    }
+    return found
   }
-  return key
 }

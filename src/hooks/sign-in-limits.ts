@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Counters } from '../limits/counters.ts'
-import { addressKey } from './address.ts'
+import { createCountedAddress } from './address.ts'
 
 export interface SignInAttempt {
   /** Takes back what the attempt was counted, once it turned out right. */
@@ -39,7 +39,8 @@ const whomOf = ({ by }: LimitConfig) => [by].flat()
 
 export async function createSignInLimits (app: FastifyInstance, { config, counters, onRefused }: Options): Promise<SignInLimits> {
   await app.register(rateLimit, { global: false, store: storeOn(counters) })
-  const limiters = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))).map(([name, limit]) => createLimiter(app, name, limit))
+  const countedAddress = createCountedAddress(config.ipv6Prefix)
+  const limiters = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))).map(([name, limit]) => createLimiter(app, name, limit, countedAddress))
 
   async function attempt (request: WithAccount, account: string): Promise<SignInAttempt> {
     request[accountTried] = accountKey(account)
@@ -57,9 +58,9 @@ export async function createSignInLimits (app: FastifyInstance, { config, counte
   return { attempt }
 }
 
-function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig): Limiter {
+function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig, countedAddress: (request: FastifyRequest) => string): Limiter {
   const whom = whomOf(limit)
-  const keyOf = (request: WithAccount) => [...(whom.includes('account') ? [request[accountTried] ?? ''] : []), ...(whom.includes('address') ? [addressKey(request)] : [])].join(' ')
+  const keyOf = (request: WithAccount) => [...(whom.includes('account') ? [request[accountTried] ?? ''] : []), ...(whom.includes('address') ? [countedAddress(request)] : [])].join(' ')
   // Limiters share one key space, so each key begins with the limit's name.
   const options: CreateRateLimitOptions = { keyGenerator: request => `${name}:${keyOf(request)}`, max: limit.max, timeWindow: limit.window }
   const run = app.createRateLimit(options)

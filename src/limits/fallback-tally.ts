@@ -6,22 +6,28 @@ const pauseAfterFailureMs = 1000
 interface Options {
   readonly shared: Tally
   readonly local: Tally
+  /** How many processes share the counters, for rules that do not say it. */
+  readonly replicas?: () => number
   /** Told when counting turns local, and when it is shared again. */
   readonly onAway: (away: boolean) => void
   readonly now?: () => number
 }
 
 /** After a failure the shared counters are left alone for a second: hanging ones must not cost each request their time-out. */
-export function withLocal ({ shared, local, onAway, now = () => performance.now() }: Options): Tally {
+export function withLocal ({ shared, local, replicas = () => 1, onAway, now = () => performance.now() }: Options): Tally {
   let pausedUntil = -Infinity
   let isAway = false
-  const parts = new WeakMap<Rule, Rule>()
+  const parts = new WeakMap<Rule, { readonly count: number, readonly part: Rule }>()
   // Each process lets pass its part then.
   const part = (rule: Rule): Rule => {
-    if (rule.replicas === 1) return rule
-    let found = parts.get(rule)
-    if (found === undefined) parts.set(rule, found = { ...rule, max: Math.max(1, Math.ceil(rule.max / rule.replicas)), burst: Math.max(1, Math.ceil(rule.burst / rule.replicas)) })
-    return found
+    const count = rule.replicas ?? replicas()
+    if (count === 1) return rule
+    const found = parts.get(rule)
+    if (found?.count === count) return found.part
+    const share = (whole: number) => Math.max(1, Math.floor(whole / count))
+    const made = { ...rule, max: share(rule.max), burst: share(rule.burst) }
+    parts.set(rule, { count, part: made })
+    return made
   }
   const turn = (away: boolean) => {
     if (away !== isAway) onAway(away)

@@ -22,6 +22,8 @@ export interface Leases {
 
 interface Options {
   readonly tally: Tally
+  /** How many processes share the counters, for rules that do not say it. */
+  readonly replicas?: () => number
   readonly now?: () => number
 }
 
@@ -34,10 +36,12 @@ const maxKeys = 100_000
  * Exact in one process, since what was let pass counts here at once. Several processes together exceed a limit by a
  * hundredth of it at most: each keeps at most its part of that, and the nearer the limit the less.
  */
-export function createLeases ({ tally, now = Date.now }: Options): Leases {
+export function createLeases ({ tally, replicas = () => 1, now = Date.now }: Options): Leases {
   const leases = new Map<string, Lease>()
-  /** Keys that are over an enforced limit, until one more would be allowed. */
-  const over = new Map<string, number>()
+  /** Keys that are over a limit, until one more would be allowed. What one rule said does not hold for the one in its place after a reload. */
+  const over = new Map<string, { readonly rule: Rule, readonly until: number }>()
+  /** How many questions about a key are on their way: what is left is only known when there is none. */
+  const asking = new Map<string, number>()
   const timer = setInterval(() => { void settle(now()) }, leaseMs)
   timer.unref()
 
@@ -45,15 +49,16 @@ export function createLeases ({ tally, now = Date.now }: Options): Leases {
     const time = now()
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string
-      const until = over.get(key)
-      if (until !== undefined) {
-        if (time < until) return rules.map((_, other) => other === index ? { exceeded: true, remaining: 0, resetMs: until - time, retryMs: until - time } : { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 })
-        over.delete(key)
-      }
+      const rule = rules[index] as Rule
+      const waitMs = waitOf(key, rule, time)
+      if (waitMs > 0 && rule.enforced) return rules.map((_, other) => other === index ? overFor(waitMs) : allowed)
+      if (waitMs > 0) continue
       const lease = leases.get(key)
-      if (lease === undefined || lease.left < 1 || time >= lease.until) return undefined
+      if (lease === undefined || lease.left < 1 || time >= lease.until || lease.rule !== rule) return undefined
     }
-    return keys.map(key => {
+    return keys.map((key, index) => {
+      const waitMs = waitOf(key, rules[index] as Rule, time)
+      if (waitMs > 0) return overFor(waitMs)
       const lease = leases.get(key) as Lease
       lease.left--
       lease.owed++
@@ -62,12 +67,34 @@ export function createLeases ({ tally, now = Date.now }: Options): Leases {
     })
   }
 
+  function waitOf (key: string, rule: Rule, time: number): number {
+    if (over.size === 0) return 0
+    const known = over.get(key)
+    if (known === undefined) return 0
+    if (known.rule === rule && time < known.until) return known.until - time
+    over.delete(key)
+    return 0
+  }
+
   async function ask (rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
     const entries = rules.map((rule, index) => entryOf(rule, keys[index] as string))
-    const verdicts = await take(entries, true)
-    const time = now()
-    verdicts.forEach((verdict, index) => note(entries[index] as Entry, verdict, time))
-    return verdicts
+    for (const key of keys) asking.set(key, (asking.get(key) ?? 0) + 1)
+    try {
+      const verdicts = await take(entries, true)
+      const time = now()
+      return verdicts.map((verdict, index) => {
+        const entry = entries[index] as Entry
+        if (verdict.exceeded) return { ...verdict, isNews: noteOver(entry, verdict, time) }
+        if (asking.get(entry.key) === 1) note(entry, verdict, time)
+        return verdict
+      })
+    } finally {
+      for (const key of keys) {
+        const left = (asking.get(key) ?? 1) - 1
+        if (left > 0) asking.set(key, left)
+        else asking.delete(key)
+      }
+    }
   }
 
   function entryOf (rule: Rule, key: string): Entry {
@@ -91,14 +118,17 @@ export function createLeases ({ tally, now = Date.now }: Options): Leases {
     }
   }
 
-  function note ({ rule, key }: Entry, { exceeded, remaining, resetMs, retryMs }: Verdict, time: number): void {
-    if (exceeded) {
-      if (!rule.enforced) return
-      if (over.size >= maxKeys) over.clear()
-      over.set(key, time + retryMs)
-      return
-    }
-    const left = Math.floor(remaining * share / rule.replicas)
+  /** @returns whether it was not known */
+  function noteOver ({ rule, key }: Entry, { retryMs }: Verdict, time: number): boolean {
+    const known = waitOf(key, rule, time) > 0
+    // Clients choose the keys.
+    if (over.size >= maxKeys) over.clear()
+    over.set(key, { rule, until: time + retryMs })
+    return !known
+  }
+
+  function note ({ rule, key }: Entry, { remaining, resetMs }: Verdict, time: number): void {
+    const left = Math.floor(remaining * share / (rule.replicas ?? replicas()))
     const known = leases.get(key)
     if (left === 0) return void (known !== undefined && known.owed === 0 && leases.delete(key))
     if (known === undefined && leases.size >= maxKeys) return
@@ -125,3 +155,7 @@ export function createLeases ({ tally, now = Date.now }: Options): Leases {
     }
   }
 }
+
+/** Of the limits of a request that another one refuses: nobody asked. */
+const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
+const overFor = (waitMs: number): Verdict => ({ exceeded: true, remaining: 0, resetMs: waitMs, retryMs: waitMs })

@@ -8,49 +8,65 @@ declare module 'ioredis' {
   }
 }
 
-/** What `decide` of rules.ts does, by Redis' own clock. For each key: kind, max, window, burst, owed, enforced. ARGV[1]: whether one more is wanted. */
+/** What `decide` of rules.ts does, by Redis' own clock, so that replicas need not agree on the time. For each key: kind, max, window, burst, owed, enforced. ARGV[1]: whether one more is wanted; the last: another clock's time, or nothing. */
 const script = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local wants = ARGV[1] == '1'
+local now = tonumber(ARGV[#ARGV])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local wants, slices = ARGV[1] == '1', 16
 local looks, refused = {}, false
 for i, key in ipairs(KEYS) do
   local at = (i - 1) * 6 + 1
   local kind, max, window, burst, owed = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
-  local a, b, c = string.match(redis.call('GET', key) or '', '^(%S+) (%S+) (%S+)$')
-  a, b, c = tonumber(a), tonumber(b), tonumber(c)
+  local state = {}
+  for word in string.gmatch(redis.call('GET', key) or '', '%S+') do state[#state + 1] = tonumber(word) or 0 end
   local it = { key = key, owed = owed, window = window }
   if kind == 'fixed' then
     local count, ends = 0, now + window
-    if b and now < b then count, ends = a, b end
+    if state[2] and now < state[2] then count, ends = state[1], math.min(state[2], now + window) end
     count = count + owed
     it.exceeded, it.remaining, it.reset = count + 1 > max, math.max(0, max - count), ends - now
     it.retry = it.exceeded and it.reset or 0
-    it.plus = function (more) return count + more, ends, 0 end
+    it.plus = function (more) return { count + more, ends } end
   elseif kind == 'sliding' then
-    local start = math.floor(now / window) * window
-    local current, previous = 0, 0
-    if a == start then current, previous = b, c elseif a == start - window then previous = b end
-    current = current + owed
-    local elapsed = now - start
-    local used = current + previous * (1 - elapsed / window)
-    it.exceeded, it.remaining = used + 1 > max, math.max(0, math.floor(max - used))
-    it.reset = current > 0 and 2 * window - elapsed or window - elapsed
-    it.retry = 0
-    if it.exceeded then
-      local next = window - elapsed
-      if current > max - 1 then next = next + window * (1 - (max - 1) / current)
-      elseif previous > 0 then next = math.min(next, window * (1 - (max - 1 - current) / previous) - elapsed) end
-      it.retry = math.max(1, math.ceil(next))
+    local slice = math.ceil(window / slices)
+    local newest = math.floor(now / slice)
+    local counts, used = { 0 }, 0
+    if #state > 2 and now < (state[2] + slices + 1) * state[1] then
+      if state[1] ~= slice then
+        for place = 3, #state do counts[1] = counts[1] + state[place] end
+      else
+        local passed = math.max(0, newest - state[2])
+        for place = 1, slices + 1 do counts[place] = place <= passed and 0 or state[place - passed + 2] end
+      end
     end
-    it.plus = function (more) return start, current + more, previous end
+    counts[1] = counts[1] + owed
+    for place = 1, #counts do used = used + counts[place] end
+    local function leaves (place) return (newest - place + 1 + slices + 1) * slice - now end
+    it.exceeded, it.remaining, it.reset, it.retry = used + 1 > max, math.max(0, max - used), 0, 0
+    for place = #counts, 1, -1 do if counts[place] > 0 then it.reset = leaves(place) end end
+    if it.exceeded then
+      local left, oldest = used, #counts
+      while oldest > 1 do
+        left = left - counts[oldest]
+        if left + 1 <= max then break end
+        oldest = oldest - 1
+      end
+      it.retry = leaves(oldest)
+    end
+    it.plus = function (more)
+      counts[1] = counts[1] + more
+      return { slice, newest, unpack(counts) }
+    end
   else
     local each = window / max
-    local full = math.max(a or 0, now) + owed * each
+    local full = math.max(state[1] or 0, now) + owed * each
     local room = burst * each - (full - now)
     it.exceeded, it.remaining, it.reset = room < each, math.max(0, math.floor(room / each)), math.ceil(full - now)
     it.retry = it.exceeded and math.max(1, math.ceil(each - room)) or 0
-    it.plus = function (more) return full + more * each, 0, 0 end
+    it.plus = function (more) return { full + more * each } end
   end
   if it.exceeded and ARGV[at + 6] == '1' then refused = true end
   looks[i] = it
@@ -59,8 +75,9 @@ local answer = {}
 for i, it in ipairs(looks) do
   local counts = wants and not refused and not it.exceeded
   if counts or it.owed > 0 then
-    local a, b, c = it.plus(counts and 1 or 0)
-    redis.call('SET', it.key, string.format('%.3f %.3f %.3f', a, b, c), 'PX', 2 * it.window)
+    local state = it.plus(counts and 1 or 0)
+    for place = 1, #state do state[place] = string.format('%.3f', state[place]):gsub('%.000$', '') end
+    redis.call('SET', it.key, table.concat(state, ' '), 'PX', 2 * it.window + 1)
   end
   answer[#answer + 1] = it.exceeded and 1 or 0
   answer[#answer + 1] = counts and it.remaining - 1 or it.remaining
@@ -74,13 +91,15 @@ const perKey = 4
 /**
  * In a Cluster a script may only touch keys of one slot: whoever is counted is the hash tag, so that all limits of one
  * user are together, and a request that counts a user and an address has one call for each, at once.
+ *
+ * @param now another clock than Redis' own, for tests
  */
-export function createRedisTally (redis: Redis | Cluster, prefix: string): Tally {
+export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: () => number): Tally {
   redis.defineCommand('takeLimits', { lua: script })
   const take = async (entries: readonly Entry[], wants: boolean): Promise<Verdict[]> => {
     const keys = entries.map(({ key }) => `${prefix}limit:${key}`)
     const rules = entries.flatMap(({ rule: { kind, max, windowMs, burst, enforced }, owed }) => [kind, max, windowMs, burst, owed, enforced ? 1 : 0])
-    const answer: unknown = await redis.takeLimits(keys.length, ...keys, wants ? 1 : 0, ...rules)
+    const answer: unknown = await redis.takeLimits(keys.length, ...keys, wants ? 1 : 0, ...rules, now === undefined ? '' : now())
     if (!Array.isArray(answer) || answer.length !== keys.length * perKey || !answer.every(Number.isFinite)) throw new Error('Redis gave an answer that makes no sense')
     const numbers = answer as number[]
     return entries.map((_, index) => {

@@ -2,7 +2,7 @@
 
 export interface Rule {
   readonly name: string
-  /** `fixed`: so many from the first on. `sliding`: so many in any window (the former window counts by the share of it that is still in sight). `bucket`: `burst` at once, refilled evenly. */
+  /** `fixed`: so many from the first on. `sliding`: so many in any stretch of time that is as long. `bucket`: `burst` at once, refilled evenly. */
   readonly kind: 'fixed' | 'sliding' | 'bucket'
   readonly max: number
   readonly windowMs: number
@@ -10,12 +10,12 @@ export interface Rule {
   readonly burst: number
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
-  /** How many processes count together. */
-  readonly replicas: number
+  /** How many processes count together; undefined where they count each other. */
+  readonly replicas: number | undefined
 }
 
-/** Fixed: count, end. Sliding: start of the window, count, count of the one before. Bucket: when it will be full again. Times in milliseconds. */
-export type State = readonly [number, number, number]
+/** Fixed: count, end. Sliding: length of a slice, number of the newest, count of each from the newest on. Bucket: when it will be full again. Times in milliseconds. */
+export type State = readonly number[]
 
 export interface Verdict {
   readonly exceeded: boolean
@@ -24,6 +24,8 @@ export interface Verdict {
   readonly resetMs: number
   /** Milliseconds until one more would be allowed. */
   readonly retryMs: number
+  /** Of who is over: whether nobody knew it before. */
+  readonly isNews?: boolean
 }
 
 interface Look extends Verdict {
@@ -38,27 +40,47 @@ export function look (rule: Rule, state: State | undefined, now: number): Look {
 }
 
 function lookFixed ({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
-  const [count, end] = state !== undefined && now < state[1] ? state : [0, now + windowMs]
-  return { exceeded: count + 1 > max, remaining: Math.max(0, max - count), resetMs: end - now, retryMs: count + 1 > max ? end - now : 0, plus: more => [count + more, end, 0] }
+  const [counted = 0, ended = 0] = state ?? []
+  const isOver = ended <= now
+  const count = isOver ? 0 : counted
+  // A window that was made shorter ends in time.
+  const end = isOver ? now + windowMs : Math.min(ended, now + windowMs)
+  return { exceeded: count + 1 > max, remaining: Math.max(0, max - count), resetMs: end - now, retryMs: count + 1 > max ? end - now : 0, plus: more => [count + more, end] }
 }
 
+/** A sliding window is seen in so many slices, and one more that is partly gone: never less than the window, and a sixteenth more at most. */
+const slices = 16
+
 function lookSliding ({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
-  const start = Math.floor(now / windowMs) * windowMs
-  const [then, counted, former] = state ?? [0, 0, 0]
-  const current = then === start ? counted : 0
-  const previous = then === start ? former : then === start - windowMs ? counted : 0
-  const elapsed = now - start
-  const used = current + previous * (1 - elapsed / windowMs)
+  const slice = Math.ceil(windowMs / slices)
+  const newest = Math.floor(now / slice)
+  const counts = countsOf(state, slice, newest, now)
+  let used = 0
+  for (const count of counts) used += count
   const exceeded = used + 1 > max
-  const freedHere = previous > 0 && current <= max - 1 ? windowMs * (1 - (max - 1 - current) / previous) - elapsed : Infinity
-  const freedNext = windowMs - elapsed + (current > max - 1 ? windowMs * (1 - (max - 1) / current) : 0)
+  const last = counts.findIndex(count => count > 0)
+  const leavesAt = (age: number) => (newest - age + slices + 1) * slice
+  // With it, enough are gone for one more.
+  let oldest = counts.length - 1
+  for (let left = used - (counts[oldest] as number); left + 1 > max && oldest > 0; left -= counts[oldest] as number) oldest--
   return {
     exceeded,
-    remaining: Math.max(0, Math.floor(max - used)),
-    resetMs: current > 0 ? 2 * windowMs - elapsed : windowMs - elapsed,
-    retryMs: exceeded ? Math.max(1, Math.ceil(Math.min(freedHere, freedNext))) : 0,
-    plus: more => [start, current + more, previous]
+    remaining: Math.max(0, max - used),
+    resetMs: last === -1 ? 0 : leavesAt(last) - now,
+    retryMs: exceeded ? leavesAt(oldest) - now : 0,
+    plus: more => [slice, newest, (counts[0] ?? 0) + more, ...counts.slice(1)]
   }
+}
+
+/** Of the slices that are in sight, the newest first. */
+function countsOf (state: State | undefined, slice: number, newest: number, now: number): number[] {
+  if (state === undefined) return [0]
+  const [sliceThen = 0, newestThen = 0, ...counts] = state
+  if (now >= (newestThen + slices + 1) * sliceThen) return [0]
+  // The window has another length since a reload: what was counted counts as if it were now.
+  if (sliceThen !== slice) return [counts.reduce((sum, count) => sum + count, 0)]
+  const passed = Math.max(0, newest - newestThen)
+  return [...Array<number>(passed).fill(0), ...counts].slice(0, slices + 1)
 }
 
 function lookBucket ({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
@@ -66,7 +88,7 @@ function lookBucket ({ max, windowMs, burst }: Rule, state: State | undefined, n
   const full = Math.max(state?.[0] ?? 0, now)
   const room = burst * each - (full - now)
   const exceeded = room < each
-  return { exceeded, remaining: Math.max(0, Math.floor(room / each)), resetMs: Math.ceil(full - now), retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0, plus: more => [full + more * each, 0, 0] }
+  return { exceeded, remaining: Math.max(0, Math.floor(room / each)), resetMs: Math.ceil(full - now), retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0, plus: more => [full + more * each] }
 }
 
 /** One limit of one request: its key, and how many were let pass before without being counted here. */

@@ -74,5 +74,7 @@ export const anyTakes = fc.array(fc.record({
     burst: fc.integer({ min: 1, max: 6 }),
     enforced: fc.boolean()
   }), { minLength: 1, maxLength: 3, selector: ({ key }) => key }),
-  wants: fc.boolean()
+  wants: fc.boolean(),
+  /** Since the one before, of a window of an hour. */
+  pause: fc.oneof(fc.nat(60_000), fc.nat(hour), fc.nat(3 * hour))
 }), { maxLength: 12 })

@@ -80,6 +80,20 @@ t.test('an IPv6 /64 counts as one, and IPv4 in IPv6 dress as IPv4', async t => {
   t.same([await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8:0:1::1'), await from('192.0.2.1'), await from('::ffff:192.0.2.1'), await from('192.0.2.1:4711'), await from('[2001:db8:0:1::2]:80')], [401, 429, 401, 401, 429, 429, 429])
 })
 
+t.test('how much of an IPv6 address counts is for config to say', async t => {
+  const gateway = await testGateway(t.after, { gateway: { server: { trustedProxies: ['127.0.0.1'] } }, limits: { ipv6Prefix: 56, limits: { anonymous: { by: 'address', max: 1, window: '1m' } } } })
+  const from = async (address: string) => (await gateway.call(profile, { headers: { 'x-forwarded-for': address } })).status
+  t.same([await from('2001:db8:0:1::1'), await from('2001:db8:0:ff::1'), await from('2001:db8:0:100::1')], [401, 429, 401])
+})
+
+t.test('who gets over a limit is logged once until it is over, and with what; also for a limit in shadow', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { tight: { by: 'user', max: 2, window: '1h' }, shy: { by: 'user', max: 1, window: '1h', mode: 'shadow' } } } })
+  const cookie = await gateway.signIn()
+  for (let i = 0; i < 6; i++) await gateway.call(profile, { cookie })
+  t.match(gateway.log.filter(({ event }) => event === 'limit.over'), [{ limit: 'shy', mode: 'shadow', user: 'alice', requestId: /./ }, { limit: 'tight', mode: 'enforce', user: 'alice' }])
+  t.equal(gateway.log.filter(({ event }) => event === 'limit.over').length, 2)
+})
+
 t.test('requests of one user at the same time are bounded; others go on', async t => {
   const waiting: Array<() => void> = []
   const backend = await testUpstream(t.after, (request, response) => { waiting.push(() => json(200, {})(request, response, {} as never)) })

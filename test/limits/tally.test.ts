@@ -19,29 +19,61 @@ async function redisTally (cleanUp: (undo: () => unknown) => void) {
   const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }), '.').client({ onUp: () => up(), onDown: () => {} })
   cleanUp(() => redis.disconnect())
   await isUp
-  return { server, redis, tally: createRedisTally(redis, 'cg:') }
+  return { server, redis, tally: createRedisTally(redis, 'cg:'), at: (now: () => number) => createRedisTally(redis, 'cg:', now) }
 }
 
 t.test('in memory', async t => { tallyContract(t, createMemoryTally()) })
 t.test('in Redis', async t => { tallyContract(t, (await redisTally(t.after)).tally) })
 
-t.test('Redis decides as the pure rules do, whatever is asked', async t => {
-  const { redis, tally } = await redisTally(t.after)
-  // Windows of ten years: nothing ends or comes back while this runs.
-  const windowMs = 10 * 365 * 86_400_000
+t.test('Redis decides as the pure rules do, whatever is asked, and whenever', async t => {
+  const { redis, at } = await redisTally(t.after)
+  let time = 1_700_000_000_000
+  const tally = at(() => time)
   let run = 0
   await fc.assert(fc.asyncProperty(anyTakes, async takes => {
     run++
     const states = new Map<string, State>()
-    for (const { entries, wants } of takes) {
-      const given = entries.map(({ key, owed, ...rest }) => ({ rule: rule({ ...rest, windowMs }), key: `{${run}}${key}.${rest.kind}`, owed }))
-      const [expected, found] = [decide(given, wants, { get: key => states.get(key), set: (key, state) => { states.set(key, state) } }, Date.now()), await tally.take(given, wants)]
-      const facts = (verdicts: typeof found) => JSON.stringify(verdicts.map(({ exceeded, remaining, retryMs }) => [exceeded, remaining, retryMs > 0]))
+    for (const { entries, wants, pause } of takes) {
+      time += pause
+      const given = entries.map(({ key, owed, ...rest }) => ({ rule: rule(rest), key: `{${run}}${key}.${rest.kind}`, owed }))
+      const [expected, found] = [decide(given, wants, { get: key => states.get(key), set: (key, state) => { states.set(key, state) } }, time), await tally.take(given, wants)]
+      const facts = (verdicts: typeof found) => JSON.stringify(verdicts.map(({ exceeded, remaining, resetMs, retryMs }) => [exceeded, remaining, Math.floor(resetMs), Math.floor(retryMs)]))
       if (facts(expected) !== facts(found)) throw new Error(`${facts(expected)} and ${facts(found)}`)
     }
-  }), { numRuns: 150, seed: 7 })
+  }), { numRuns: 300, seed: 7 })
   t.ok((await redis.keys('cg:limit:*')).length > 100)
   for (const key of (await redis.keys('cg:limit:*')).slice(0, 20)) t.ok(await redis.pttl(key) > 0, 'each has an end')
+})
+
+t.test('in no stretch of time as long as a sliding window do more pass, and all of it is free again a sixteenth later', async () => {
+  fc.assert(fc.property(fc.integer({ min: 1, max: 6 }), fc.array(fc.oneof(fc.nat(2000), fc.nat(30_000)), { minLength: 10, maxLength: 80 }), (max, pauses) => {
+    const limit = rule({ kind: 'sliding', max, windowMs: minute })
+    let state: State | undefined
+    let now = 1_700_000_000_000
+    const passed: number[] = []
+    for (const pause of pauses) {
+      now += pause
+      const { exceeded, plus } = look(limit, state, now)
+      const inSight = (ms: number) => passed.filter(at => at > now - ms).length
+      if (exceeded && inSight(minute * 17 / 16) < max) return false
+      if (exceeded) continue
+      state = plus(1)
+      passed.push(now)
+      if (inSight(minute) > max) return false
+    }
+    return true
+  }), { numRuns: 2000 })
+})
+
+t.test('a window that a reload makes longer or shorter keeps what was counted', async t => {
+  for (const kind of ['fixed', 'sliding'] as const) {
+    const [before, longer, shorter] = [minute, 10 * minute, 10_000].map(windowMs => rule({ kind, max: 5, windowMs })) as [ReturnType<typeof rule>, ReturnType<typeof rule>, ReturnType<typeof rule>]
+    const now = 1_700_000_000_000
+    const state = look(before, undefined, now).plus(3)
+    for (const after of [longer, shorter]) t.equal(look(after, state, now + 1000).remaining, 2, kind)
+    const { exceeded, retryMs } = look(shorter, look(before, undefined, now).plus(5), now + 1000)
+    t.ok(exceeded && retryMs <= 11_000, `${kind} ${retryMs}`)
+  }
 })
 
 t.test('a fixed window begins with the first and ends for all; a sliding one never lets more pass in any window', async t => {
@@ -58,7 +90,8 @@ t.test('a fixed window begins with the first and ends for all; a sliding one nev
   state = undefined
   t.equal(passed('sliding', 59_000, 12), 10)
   t.equal(passed('sliding', 60_000, 12), 0, 'not ten more right behind the edge of a window')
-  t.equal(passed('sliding', 90_000, 12), 5)
+  t.equal(passed('sliding', 118_999, 12), 0)
+  t.equal(passed('sliding', 123_000, 12), 10)
   state = undefined
   t.equal(passed('bucket', 0, 12), 3)
   t.equal(passed('bucket', 6_100, 12), 1, 'one each six seconds')
@@ -110,6 +143,51 @@ t.test('one process is exact, and asks for few of its requests', async t => {
   t.equal(tally.seen.times, before, 'who is over is refused without asking')
   time += minute + 1
   t.equal(leases.peek([limit], ['k']), undefined, 'and asks again when it is time')
+})
+
+t.test('one process is exact also while many ask at once: what is left is only known when all are answered', async t => {
+  const tally = createMemoryTally()
+  const late: Array<() => void> = []
+  const leases = createLeases({ tally: { take: async (entries, wants) => {
+    const verdicts = await tally.take(entries, wants)
+    await new Promise<void>(resolve => { late.push(resolve) })
+    return verdicts
+  } } })
+  const limit = rule({ max: 500 })
+  const take = async () => (leases.peek([limit], ['k']) ?? await leases.ask([limit], ['k']))[0]?.exceeded === false
+  const running = Array.from({ length: 500 }, take)
+  while (late.length < 500) await new Promise(resolve => setImmediate(resolve))
+  late.shift()?.()
+  t.equal(await running[0], true)
+  running.push(...Array.from({ length: 10 }, take))
+  for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))
+  late.forEach(answer => answer())
+  t.equal((await Promise.all(running)).filter(Boolean).length, 500)
+  await leases.close()
+})
+
+t.test('what was said of a limit does not hold for the one in its place after a reload', async t => {
+  const leases = createLeases({ tally: createMemoryTally() })
+  t.teardown(() => leases.close())
+  const [before, after] = [rule({ max: 1 }), rule({ max: 2 })]
+  await leases.ask([before], ['k'])
+  t.match(await leases.ask([before], ['k']), [{ exceeded: true, isNews: true }])
+  t.match(leases.peek([before], ['k']), [{ exceeded: true }])
+  t.equal(leases.peek([after], ['k']), undefined)
+  t.match(await leases.ask([after], ['k']), [{ exceeded: false, remaining: 0 }])
+})
+
+t.test('who is over a limit in shadow is known without asking too, and refused by nobody', async t => {
+  const tally = watched(createMemoryTally())
+  const leases = createLeases({ tally })
+  t.teardown(() => leases.close())
+  const [shy, wide] = [rule({ name: 'shy', max: 1, enforced: false }), rule({ name: 'wide', max: 10_000 })]
+  const take = async () => leases.peek([wide, shy], ['w', 's']) ?? await leases.ask([wide, shy], ['w', 's'])
+  t.match(await take(), [{ exceeded: false }, { exceeded: false }])
+  t.match(await take(), [{ exceeded: false }, { exceeded: true, isNews: true }])
+  const { times } = tally.seen
+  for (let index = 0; index < 50; index++) t.match(await take(), [{ exceeded: false }, { exceeded: true }])
+  t.equal(tally.seen.times, times)
 })
 
 t.test('three processes together stay within a hundredth, and none is forgotten', async t => {

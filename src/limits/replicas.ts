@@ -1,0 +1,49 @@
+/** How many processes share the counters: each says in Redis that it is there. */
+import { randomUUID } from 'node:crypto'
+import type { Cluster, Redis, Result } from 'ioredis'
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    countReplicas (key: string, id: string, forgetMs: number): Result<unknown, Context>
+  }
+}
+
+export interface Replicas {
+  /** At least this one; the last known number while Redis is away. */
+  readonly count: () => number
+  readonly close: () => Promise<void>
+}
+
+const everyMs = 5000
+/** One that misses two turns still counts. */
+const forgetMs = 3 * everyMs
+
+const script = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return redis.call('ZCARD', KEYS[1])`
+
+export function createReplicas (redis: Redis | Cluster, prefix: string): Replicas {
+  redis.defineCommand('countReplicas', { numberOfKeys: 1, lua: script })
+  const key = `${prefix}replicas`
+  const id = randomUUID()
+  let known = 1
+  const say = () => {
+    if (redis.status !== 'ready') return
+    redis.countReplicas(key, id, forgetMs).then(count => { if (typeof count === 'number') known = Math.max(1, count) }, () => {})
+  }
+  redis.on('ready', say)
+  const timer = setInterval(say, everyMs).unref()
+  return {
+    count: () => known,
+    close: async () => {
+      clearInterval(timer)
+      redis.off('ready', say)
+      // The others need not wait until it is forgotten.
+      if (redis.status === 'ready') await redis.zrem(key, id).catch(() => {})
+    }
+  }
+}
