@@ -21,7 +21,7 @@ export interface CompiledSchema {
 
 /** One for each schema, which it keeps for good. The schema of schemas costs more than most schemas, so one alone has it. */
 function createAjv ({ allErrors, meta }: { readonly allErrors: boolean, readonly meta: boolean }): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
+  const ajv = new Ajv2020({ allErrors, ownProperties: true, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
   addFormats.default(ajv)
   // Of OpenAPI; says nothing of what is valid.
   ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])

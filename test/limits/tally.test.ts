@@ -110,7 +110,7 @@ t.test('whoever waits as long as a refusal says is let pass', async () => {
       if (!exceeded) state = plus(1)
     }
     return true
-  }), { numRuns: 2000 })
+  }), { numRuns: 2000, seed: 20_261_121 })
 })
 
 /** A tally that tells how often it was asked, and can be away. */

@@ -94,12 +94,12 @@ t.test('a number that JavaScript holds is a number', async t => {
 })
 
 t.test('any JSON is read as JSON.parse reads it, and any number comes back', async () => {
-  fc.assert(fc.property(fc.json({ maxDepth: 4 }), body => isDeepStrictEqual(read(body), JSON.parse(body))), { numRuns: 1000 })
+  fc.assert(fc.property(fc.json({ maxDepth: 4 }), body => isDeepStrictEqual(read(body), JSON.parse(body))), { numRuns: 1000, seed: 20_261_121 })
   const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,25})?([eE][+-]?\d{1,4})?$/)
   fc.assert(fc.property(fc.array(digits, { maxLength: 8 }), numbers => {
     const again = (read(`[${numbers.join(' ,')}]`) as unknown[]).map(number => JSON.stringify(number))
     return again.every((written, index) => written === numbers[index] || Number(written) === Number(numbers[index]))
-  }), { numRuns: 1000 })
+  }), { numRuns: 1000, seed: 20_261_121 })
 })
 
 t.test('the last of two members of a name counts, and __proto__ is a member like others', async t => {
@@ -153,5 +153,5 @@ t.test('a fault is found exactly where JSON.parse finds one', async () => {
     let parses = true
     try { JSON.parse(body) } catch { parses = false }
     return parses === (jsonFault(body) === undefined)
-  }), { numRuns: 3000 })
+  }), { numRuns: 3000, seed: 20_261_121 })
 })

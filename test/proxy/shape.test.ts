@@ -181,7 +181,7 @@ t.test('operations on members, one after the other or fused into one pass, do th
     const oneByOne = steps.reduce((current: unknown, step) => shaped([step], current), record)
     const fused = shaped(steps, record)
     return sorted(oneByOne) === sorted(fused)
-  }), { numRuns: 5000 })
+  }), { numRuns: 5000, seed: 20_261_121 })
 })
 
 t.test('operations act in their order', async t => {
