@@ -11,6 +11,8 @@ const answers: Record<string, unknown> = {
 const setUp = async (cleanUp: (undo: () => unknown) => void, more: { gateway?: Record<string, unknown>, route?: object, shapes?: object } = {}) => {
   const backend = await testUpstream(cleanUp, (request, response) => { response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers[request.url ?? ''])) })
   return testGateway(cleanUp, {
+    // Expressions have time here, however long this process stands still.
+    limits: { expressions: { timeout: '60s' } },
     ...(more.gateway && { gateway: more.gateway }),
     routes: {
       upstreams: { b: { url: backend.url } },

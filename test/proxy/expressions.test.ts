@@ -31,10 +31,14 @@ t.test('one that never ends is stopped, also within a regular expression, and th
 })
 
 t.test('the time of one does not run while it waits for its turn', async t => {
-  const slow = expressions.evaluate('$match(text, /^(a+)+$/)', { text: `${'a'.repeat(60)}!` }, { ...bounds, timeoutMs: 300 })
-  const quick = expressions.evaluate('1 + 1', {}, { ...bounds, timeoutMs: 250 })
-  await t.rejects(slow)
-  t.equal(await quick, 2)
+  const attempt = async (ms: number): Promise<boolean> => {
+    const slow = expressions.evaluate('$match(text, /^(a+)+$/)', { text: `${'a'.repeat(60)}!` }, { ...bounds, timeoutMs: ms })
+    const quick = expressions.evaluate('1 + 1', {}, { ...bounds, timeoutMs: ms * 0.8 })
+    await t.rejects(slow)
+    return await quick.then(() => true, () => false)
+  }
+  // A machine that stands still may use up the time of the quick one too: then both get more.
+  t.ok(await attempt(300) || await attempt(3000) || await attempt(20_000))
 })
 
 t.test('what goes in and what comes out is bounded, and memory too', async t => {

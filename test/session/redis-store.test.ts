@@ -7,11 +7,11 @@ import { sessionStoreContract } from '../contract/session-store.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
 import { until } from '../support/redis-cli.ts'
-import { testRedis } from '../support/redis.ts'
+import { testRedis, type TestRedis } from '../support/redis.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */
-async function opened (t: Test, commandTimeout: number) {
-  const redis = await testRedis(t.after)
+async function opened (t: Test, commandTimeout: number, redis?: TestRedis) {
+  redis ??= await testRedis(t.after)
   const up: Array<() => void> = []
   const dialler = createRedisDialler(redisConfig({ url: redis.url, connectTimeout: 30_000, commandTimeout }), '.')
   const client = dialler.client({ onUp: () => up.splice(0).forEach(tell => tell()), onDown: () => {} })
@@ -49,10 +49,15 @@ t.test('a Redis that hangs makes every call fail with the command time-out, and 
   const isThere = async () => (await store.read('frozen'))?.record === '{}'
   // So short a time-out may strike by itself where this machine stands still.
   await until('it is written', async () => await store.create('frozen', '{}', 3_600_000).then(() => true, isThere))
+  const { store: other } = await opened(t, patient, redis)
   redis.signal('SIGSTOP')
+  let isOver = false
+  const late = other.read('frozen').finally(() => { isOver = true })
   await t.rejects(store.read('frozen'), { code: 'session.unavailable' })
+  t.notOk(isOver, 'one that began before, with more time, still waits')
   t.equal(await store.ping(), false)
   redis.signal('SIGCONT')
+  t.match(await late, { record: '{}' })
   await ready()
   await until('the session outlived the pause', isThere)
 })

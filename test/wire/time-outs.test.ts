@@ -76,6 +76,8 @@ t.test('clients that never finish what they send are cut off in time', async t =
 
 t.test('an unused connection is closed, one in use is kept', async t => {
   const unused = await open(t.after, patient.url)
+  unused.socket.write(request('GET /api/open/1'))
+  await unused.until(received => answersBegun(received) === 1)
   t.ok(await patiently(async () => {
     const line = await open(t.after, hasty.url)
     for (const turn of [1, 2, 3]) {
