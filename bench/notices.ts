@@ -3,7 +3,7 @@
 export const sizes = { small: 720, medium: 20_000, large: 500_000 } as const
 export type Size = keyof typeof sizes
 
-export interface Notice {
+interface Notice {
   readonly noticeId: number
   readonly subject: string
   readonly body: string
@@ -13,7 +13,7 @@ export interface Notice {
   readonly internal: string
 }
 
-export interface Notices {
+interface Notices {
   readonly code: number
   readonly data: { readonly list: readonly Notice[], readonly count: number }
 }
@@ -28,17 +28,4 @@ export function noticesOf (bytes: number): Notices {
     if (used > bytes) return { code: 0, data: { list, count: list.length } }
     list.push(notice)
   }
-}
-
-/** The same as the shape in `subjects.ts`, written by hand. */
-export function shapedByHand ({ data: { list, count } }: Notices): object {
-  const data = list.map(({ noticeId, subject, body, createdAt, state, kind }) => ({
-    id: String(noticeId),
-    title: subject,
-    description: body,
-    datetime: new Date(createdAt * 1000).toISOString(),
-    status: state === '0' ? 'unread' : state === '1' ? 'read' : 'unknown',
-    type: kind ?? 'notification'
-  }))
-  return { ok: true, code: 0, message: 'OK', success: true, data, total: count }
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { availableParallelism, cpus, release, totalmem } from 'node:os'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import type { Ran, Run } from './load.ts'
 
 const here = import.meta.dirname
@@ -12,6 +13,8 @@ const pins = cores > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 /** Whoever is measured has the last core for itself. */
 const measuredCore = cores - 1
 const otherCore = (index: number) => index % measuredCore
+
+const pinned = (core: number, program: string, given: readonly string[]): [string, string[]] => pins ? ['taskset', ['-c', String(core), program, ...given]] : [program, [...given]]
 
 const children = new Set<ChildProcess>()
 // Whatever ends us, nothing of ours goes on.
@@ -48,8 +51,7 @@ export async function freePort (): Promise<number> {
 
 /** Starts a program on the core of whoever is measured. */
 export function startMeasured (program: string, given: readonly string[], options: { cwd?: string, env?: NodeJS.ProcessEnv } = {}): ChildProcess {
-  const [command = program, ...rest] = pins ? ['taskset', '-c', String(measuredCore), program, ...given] : [program, ...given]
-  return owned(spawn(command, rest, { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
+  return owned(spawn(...pinned(measuredCore, program, given), { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
 }
 
 export async function stop (child: ChildProcess): Promise<void> {
@@ -85,14 +87,10 @@ export async function preparePlace (): Promise<Place> {
     process.exit(1)
   })
   if (!has('redis-server')) throw new Error('redis-server is not installed (Debian: apt-get install redis-server)')
-  const server = ['redis-server', '--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const [program = '', ...rest] = pins ? ['taskset', '-c', String(otherCore(2)), ...server] : server
-  const redis = owned(spawn(program, rest, { stdio: ['ignore', 'ignore', 'inherit'] }))
+  const redis = owned(spawn(...pinned(otherCore(2), 'redis-server', ['--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']), { stdio: ['ignore', 'ignore', 'inherit'] }))
   await once(upstream, 'message')
-  for (let tries = 0; redisCli(redisPort, ['ping']) !== 'PONG'; tries++) {
-    if (tries > 200) throw new Error('redis-server did not start')
-    await wait(20)
-  }
+  const client = new Redis({ port: redisPort, host: '127.0.0.1', retryStrategy: () => 20 }).on('error', () => {})
+  await once(client, 'ready')
   return {
     upstream: `http://127.0.0.1:${upstreamPort}`,
     redis: `redis://127.0.0.1:${redisPort}`,
@@ -105,8 +103,11 @@ export async function preparePlace (): Promise<Place> {
       if (refused.length > 0) throw new Error(`${run.origin}${run.requests[0]?.path} did not always answer 200: ${refused.join(', ')}`)
       return ran
     },
-    redisCalls: async () => Object.fromEntries([...redisCli(redisPort, ['info', 'commandstats']).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name = '', calls]) => [name, Number(calls)])),
-    close: async () => { await Promise.all([upstream, loader, redis].map(stop)) }
+    redisCalls: async () => Object.fromEntries([...(await client.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name = '', calls]) => [name, Number(calls)])),
+    close: async () => {
+      client.disconnect()
+      await Promise.all([upstream, loader, redis].map(stop))
+    }
   }
 }
 
@@ -114,8 +115,4 @@ function helper (file: string, index: number, given: readonly string[]): ChildPr
   const child = owned(fork(`${here}/${file}`, given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }))
   if (pins) spawnSync('taskset', ['-a', '-p', '-c', String(otherCore(index)), String(child.pid)])
   return child
-}
-
-function redisCli (port: number, given: readonly string[]): string {
-  return spawnSync('redis-cli', ['-p', String(port), ...given], { encoding: 'utf8' }).stdout.trim()
 }

@@ -69,10 +69,10 @@ function spotsOf ({ nodes }: Profile): Map<number, Spot> {
     const { functionName, url = '' } = frames.get(id) ?? {}
     if (functionName === '(garbage collector)') return functionName
     if (url === '' || url.startsWith('node:') || url.startsWith('wasm:')) return ownerOf(parents.get(id))
-    const place = placeOf(url)
-    const inside = place.lastIndexOf('node_modules/')
-    if (inside < 0) return place
-    return place.slice(inside + 13).split('/').slice(0, place.startsWith('@', inside + 13) ? 2 : 1).join('/')
+    const file = placeOf(url)
+    const inside = file.lastIndexOf('node_modules/')
+    if (inside < 0) return file
+    return file.slice(inside + 13).split('/').slice(0, file.startsWith('@', inside + 13) ? 2 : 1).join('/')
   }
   return new Map(nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [id, { name: functionName === '' ? '(anonymous)' : functionName, place: url === '' ? '' : `${placeOf(url)}:${lineNumber + 1}`, owner: ownerOf(id) }]))
 }

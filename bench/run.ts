@@ -1,6 +1,7 @@
 /** `npm run bench`: measures the gateway and its peers, and writes what was found. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { cases, type Outcome } from './cases.ts'
@@ -15,7 +16,7 @@ const usage = `Usage: npm run bench -- [OPTIONS]
   --case NAME    only this case; may be given again: ${Object.keys(cases).join(', ')}
   --rounds N     how often everybody has a turn (default 5)
   --quick        short turns, 3 rounds: for a first look
-  --minutes N    how long the load of the case memory lasts (default 0.5)
+  --minutes N    how long the load of the case memory lasts (default 0.25)
   --out DIR      where to write (default: results, or results/partial when not all was measured)
 `
 
@@ -28,6 +29,7 @@ if (given.help === true || wrong !== undefined) {
 }
 
 const quick = given.quick === true
+const busyBefore = loadavg()
 prepare()
 const place = await preparePlace()
 const subjects = new Map<SubjectName, Promise<Subject>>()
@@ -39,9 +41,9 @@ const stage = {
     return started
   },
   rounds: Number(given.rounds ?? (quick ? 3 : 5)),
-  ms: quick ? 700 : 1300,
-  warmUp: quick ? 8000 : 20_000,
-  minutes: Number(given.minutes ?? (quick ? 0.1 : 0.5))
+  ms: quick ? 700 : 1000,
+  warmUp: quick ? 8000 : 15_000,
+  minutes: Number(given.minutes ?? (quick ? 0.1 : 0.25))
 }
 for (const name of ['nginx', 'haproxy'] as const) if (!isThere(name)) process.stderr.write(`${name} is not installed: left out\n`)
 
@@ -56,8 +58,9 @@ for (const name of names) {
 await Promise.all([...subjects.values()].map(async subject => await (await subject).stop()))
 await place.close()
 
+const [busy = 0] = busyBefore
 const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
-const about = `${place.machine}. ${stage.rounds} rounds, ${new Date().toISOString().slice(0, 10)}${commit === '' ? '' : `, commit ${commit}`}.`
+const about = `${place.machine}. ${busy > 0.7 ? `Other programs were running (load ${busy.toFixed(1)}). ` : ''}${stage.rounds} rounds, ${new Date().toISOString().slice(0, 10)}${commit === '' ? '' : `, commit ${commit}`}.`
 const text = markdown(Object.values(outcomes), about)
 const folder = given.out ?? join(here, 'results', given.case === undefined && !quick ? '' : 'partial')
 mkdirSync(folder, { recursive: true })
