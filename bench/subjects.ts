@@ -56,7 +56,6 @@ interface Started {
   readonly port: number
   readonly startMs: number
   readonly signInAt?: string
-  readonly cleanUp?: () => void
 }
 
 export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
@@ -70,7 +69,7 @@ interface Wishes {
 
 export async function startSubject (name: SubjectName, place: Place, { restMs = 0, profileTo }: Wishes = {}): Promise<Subject> {
   if (name === 'direct') return { name, pid: process.pid, origin: place.upstream, startMs: 0, restMegabytes: 0, requests: (path, connections, rest) => withFields(connections, () => ({ method: 'GET', path: path.replace(/^\/api(\/public)?\/(notices|shaped)/, '/notices').replace('/api/files', '/bytes'), headers: {}, ...rest })), stop: async () => {} }
-  const { child, port, startMs, signInAt, cleanUp } = await start(name, place, profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo])
+  const { child, port, startMs, signInAt } = await start(name, place, profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo])
   const origin = `http://127.0.0.1:${port}`
   await wait(restMs)
   const restMegabytes = residentMegabytes(child.pid as number)
@@ -85,10 +84,7 @@ export async function startSubject (name: SubjectName, place: Place, { restMs = 
       const cookie = cookies[index % users]
       return { method: 'GET', path, ...rest, headers: { ...(cookie !== undefined && { cookie }), ...rest?.headers } }
     }),
-    stop: async () => {
-      await stop(child)
-      cleanUp?.()
-    }
+    stop: async () => { await stop(child) }
   }
 }
 
@@ -114,13 +110,20 @@ async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOp
   return { child, port, startMs: performance.now() - began, ...((name === 'sum' || name === 'express') && { signInAt: '/login' }) }
 }
 
+/** For its config; gone when the bench ends, however it ends. */
+function ownFolder (name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
 const many = 1_000_000_000
 /** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
 const busy = { max: 600, window: '1s' }
 
 /** As in production: compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
 async function startGateway (port: number, place: Place, nodeOptions: readonly string[]): Promise<Started> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'))
+  const folder = ownFolder('gateway')
   const opsPort = await freePort()
   // JSON is YAML.
   const write = (file: string, content: object) => writeFileSync(join(folder, file), JSON.stringify(content))
@@ -170,12 +173,12 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
   const began = performance.now()
   const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' } })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
-  return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login', cleanUp: () => rmSync(folder, { recursive: true, force: true }) }
+  return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }
 
 /** One worker, kept connections, no access log: what a proxy costs that does nothing else. */
 async function startNative (name: 'nginx' | 'haproxy', port: number, place: Place): Promise<Started> {
-  const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`))
+  const folder = ownFolder(name)
   const upstream = new URL(place.upstream).host
   const file = join(folder, 'conf')
   writeFileSync(file, name === 'nginx'
@@ -211,5 +214,5 @@ backend backend
   const began = performance.now()
   const child = startMeasured(name, name === 'nginx' ? ['-c', file, '-p', folder, '-e', 'stderr'] : ['-f', file, '-db'])
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
-  return { child, port, startMs: performance.now() - began, cleanUp: () => rmSync(folder, { recursive: true, force: true }) }
+  return { child, port, startMs: performance.now() - began }
 }
