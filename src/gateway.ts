@@ -5,11 +5,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
-import { describeFault } from './config/faults.ts'
+import { ConfigError, describeFault } from './config/faults.ts'
 import type { Config } from './config/load.ts'
 import { openApi } from './description/openapi.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
+import { exampleFaults } from './examples.ts'
 import { createEnvelope } from './envelope.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
 import { countedErrors } from './hooks/errors.ts'
@@ -28,6 +29,8 @@ export interface Gateway {
 /** @throws when a listener cannot be had; what was opened by then is closed again */
 export async function startGateway (config: Config, log = createLogger(config.gateway.log)): Promise<Gateway> {
   const { gateway: { server: settings, ops: opsSettings, drain } } = config
+  const failing = Object.keys(config.routes.examples).length > 0 ? await exampleFaults(config) : []
+  if (failing.length > 0) throw new ConfigError(failing)
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const services = createServices(config, log)
   services.metrics.gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node']).with(version, process.version).set(1)

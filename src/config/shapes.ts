@@ -68,7 +68,7 @@ export const examplesSchema = named(closed({
   inputFile: Type.Optional(text({ description: 'A JSON file with what the upstream answers, in the place of `input`.' })),
   output: Type.Optional(Type.Unknown({ description: 'What the console gets.' })),
   status: Type.Optional(whole({ minimum: 400, maximum: 599, description: 'Where the shape tells a failure: its HTTP status, in the place of `output`.' }))
-}, { description: 'What a shape makes of an answer. `console-gateway check` tries it, and so does every start and reload; one that fails is a fault.' }), { description: 'Examples of what shapes do, by name.' })
+}, { description: 'What a shape makes of an answer. `console-gateway check` tries it, and so does every start; one that fails is a fault.' }), { description: 'Examples of what shapes do, by name.' })
 
 export const expressionsSchema = closed({
   timeout: duration({ default: '200ms', description: 'How long one expression may run; then the answer is 502 and the expression is stopped.' }),
