@@ -23,27 +23,33 @@ import { createLimits, type LimitsHook } from './hooks/limits.ts'
 import { createSignInLimits } from './hooks/sign-in-limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
+import { createMaintenance } from './hooks/maintenance.ts'
 import { createGuard } from './hooks/guard.ts'
 import { addSessionReader, addSessions, sessionCookie } from './hooks/session.ts'
 import { addUpkeep } from './hooks/upkeep.ts'
 import { createUpkeep } from './login/upkeep.ts'
 import { collectRoutes, createSources } from './routing.ts'
-import type { Services } from './services.ts'
+import type { GenerationServices } from './services.ts'
+import { takeTurns } from './turns.ts'
 
 /** Builds one generation. It owns nothing that lives longer: closing it leaves `services` as they are. */
-export async function buildApp (config: Config, services: Services): Promise<FastifyInstance> {
+export async function buildApp (config: Config, services: GenerationServices): Promise<FastifyInstance> {
   const { gateway, limits: { sizes } } = config
   const { server } = gateway
   const hosts = server.hosts.map(host => host.toLowerCase())
   const mount = server.mount ?? ''
   const envelope = createEnvelope(gateway.envelope)
   const cookieKind = sessionCookie(gateway.session.cookie)
-  const sources = createSources(config, services)
+  const sources = services.sources ?? createSources(config, services)
   const { login, logout, profile, session, proxied, composed } = collectRoutes(config, services)
   const partsMissing = services.metrics.counter('console_gateway_parts_missing_total', 'Answers without a part that is not required, by route and part.', ['route', 'part'])
   const gathering = { hosts, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
-  const addRoutes = (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
-    for (const route of proxied) if (isIn(route.access)) addProxied(scope, route, { identity: gateway.identity, mount, ...gathering })
+  const othersTurn = takeTurns()
+  const addRoutes = async (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
+    for (const route of proxied.filter(({ access }) => isIn(access))) {
+      await addProxied(scope, route, { identity: gateway.identity, mount, ...gathering })
+      await othersTurn()
+    }
     for (const route of composed) if (isIn(route.access)) addComposed(scope, route, gathering)
   }
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
@@ -64,11 +70,13 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     // A path that the router cannot even decode: no hook runs.
     frameworkErrors: (error, request, reply) => setFields(request as FastifyRequest, reply as FastifyReply, () => answerError(error, request as FastifyRequest, reply as FastifyReply)),
-    routerOptions: { maxParamLength: sizes.url }
+    routerOptions: { maxParamLength: sizes.url },
+    // Building gives way to requests, so it may take its time.
+    pluginTimeout: 0
   })
 
   // Every request, in this order.
-  addAccessLog(app, createRequestMetrics(services.metrics))
+  addAccessLog(app, createRequestMetrics(services.metrics), services.running)
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit', 'ratelimit-policy', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
@@ -81,6 +89,8 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
   const signInLimits = await createSignInLimits(app, { config: config.limits, counters: services.counters, onRefused })
   const signIns = services.metrics.counter('console_gateway_sign_ins_total', 'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or failed where it could not be decided.', ['outcome'])
   const checkOrigin = sameOrigin(server.origins)
+  const { maintenance } = config.routes
+  const refuseClosed = maintenance === undefined ? undefined : createMaintenance({ config: maintenance, routes: Object.keys(config.routes.routes) })
 
   // What needs to know who asks.
   const carriage = { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets }
@@ -88,6 +98,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', checkLimits)
     scope.addHook('onRequest', createGuard({ sessions: services.sessions, tell: gateway.session.headers }))
+    if (refuseClosed !== undefined) scope.addHook('onRequest', refuseClosed)
     scope.removeContentTypeParser('text/plain')
   }
   // Opens and closes sessions: the plugin gives and takes the cookie.
@@ -106,7 +117,7 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.register(async inner => {
       inner.removeAllContentTypeParsers()
       addUpkeep(inner, createUpkeep({ sessions: services.sessions, sources, onFailed: err => log.warn({ err }, 'a back-end’s token could not be renewed; it holds a little longer') }))
-      addRoutes(inner, access => access !== 'public')
+      await addRoutes(inner, access => access !== 'public')
     })
   }, { prefix: mount })
 
@@ -115,11 +126,12 @@ export async function buildApp (config: Config, services: Services): Promise<Fas
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', checkOrigin)
     scope.addHook('onRequest', checkLimits)
-    addRoutes(scope, access => access === 'public')
+    if (refuseClosed !== undefined) scope.addHook('onRequest', refuseClosed)
+    await addRoutes(scope, access => access === 'public')
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })
-  refuseOtherMethods(app, checkLimits)
+  refuseOtherMethods(app, checkLimits, othersTurn)
   const isPage = (request: FastifyRequest) => gateway.console !== undefined && opensPage(request, mount)
   app.setNotFoundHandler({ preHandler: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => isPage(request) ? done() : checkLimits(request, reply, done) }, (request, reply) => {
     if (isPage(request)) return sendPage(reply)
@@ -153,7 +165,7 @@ function standardFields (secure: boolean) {
 }
 
 /** A known path with another method is 405 with `Allow` (RFC 9110 §15.5.6), as routes of their own: no second matching. */
-function refuseOtherMethods (app: FastifyInstance, checkLimits: LimitsHook): void {
+function refuseOtherMethods (app: FastifyInstance, checkLimits: LimitsHook, othersTurn: () => Promise<void>): void {
   const methods = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method, config }) => {
     if (config?.access === undefined) return
@@ -167,6 +179,7 @@ function refuseOtherMethods (app: FastifyInstance, checkLimits: LimitsHook): voi
       const others = (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).filter(method => !here.has(method))
       const allow = [...here].join(', ')
       scope.route({ method: others, url, handler: () => { throw new GatewayError('route.method', { headers: { allow } }) } })
+      await othersTurn()
     }
   })
 }

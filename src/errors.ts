@@ -48,6 +48,7 @@ export const errorKinds = {
   'shape.too-large': kind(502, 2, 'The answer of the service behind this page is too large.', '后端服务返回的数据过大。'),
   'contract.broken': kind(502, 2, 'The service behind this page gave an answer that this page cannot use.', '后端服务返回的数据不符合约定。'),
   'session.unavailable': kind(503, 2, 'Sessions cannot be checked right now. You are not signed out; please try again in a moment.', '暂时无法校验会话,您并未登出,请稍后重试。'),
+  maintenance: kind(503, 1, 'This is closed for maintenance. Please try again later.', '系统维护中,请稍后再试。'),
   overloaded: kind(503, 2, 'The service is busy. Please try again in a moment.', '服务繁忙,请稍后重试。'),
   'gateway.stopping': kind(503, 2, 'The service is restarting. Please try again in a moment.', '服务正在重启,请稍后重试。'),
   'gateway.fault': kind(500, 2, 'Something went wrong in the gateway. Please report the request id.', '网关内部错误,请提供请求编号以便排查。'),

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Fault } from './config/faults.ts'
-import type { Config } from './config/load.ts'
+import type { LoadedConfig } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
 import { GatewayError } from './errors.ts'
 import { createExpressions } from './proxy/expressions.ts'
 import { compileShape } from './proxy/shape.ts'
 
 /** One fault for each example that does not hold. */
-export async function exampleFaults (config: Config): Promise<Fault[]> {
+export async function exampleFaults (config: LoadedConfig): Promise<Fault[]> {
   const { gateway, routes: { shapes, examples }, limits: { expressions: { timeout, maxSize } }, folder } = config
   const expressions = createExpressions()
   try {

@@ -1,57 +1,72 @@
-/** One listening server and the app behind it: load → build → listen → drain. */
-import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+/** One listening server and the generations behind it: load → build → listen → watch → swap → drain. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
-import { buildApp } from './app.ts'
-import { ConfigError, describeFault } from './config/faults.ts'
+import { describeFault } from './config/faults.ts'
 import type { Config } from './config/load.ts'
 import { openApi } from './description/openapi.ts'
+import type { Environment } from './config/references.ts'
+import { isAsRead, watchFiles } from './config/watch.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
+import { addOpsConfig } from './endpoints/ops-config.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
-import { exampleFaults } from './examples.ts'
-import { createEnvelope } from './envelope.ts'
-import { type ErrorCode, GatewayError } from './errors.ts'
-import { countedErrors } from './hooks/errors.ts'
+import { examine } from './examination.ts'
+import { createGeneration } from './generation.ts'
+import { createOuterServer } from './outer-server.ts'
+import { createReloader, type Outcome, type Reloader, type Trigger } from './reload.ts'
 import { createLogger, createServices, type Services } from './services.ts'
-
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+import { createStatus, measureConfig } from './status.ts'
 
 export interface Gateway {
   /** Where the console reaches it; the port is the real one, also where config says 0. */
   readonly url: string
   readonly opsUrl: string
+  /** Reads the config files and takes what they say, or says why not. */
+  readonly reload: (by: Trigger) => Promise<Outcome>
   /** Not ready, then no new requests, then an end for those in flight. Takes `drain.notice` and at most `drain.grace`. */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
 }
 
-/** @throws when a listener cannot be had; what was opened by then is closed again */
-export async function startGateway (config: Config, log = createLogger(config.gateway.log)): Promise<Gateway> {
+/**
+ * @param environment what references in config stand for, at reloads
+ * @throws when a listener cannot be had; what was opened by then is closed again
+ */
+export async function startGateway (config: Config, log = createLogger(config.gateway.log), environment: Environment = process.env): Promise<Gateway> {
   const { gateway: { server: settings, ops: opsSettings, drain } } = config
-  const failing = Object.keys(config.routes.examples).length > 0 ? await exampleFaults(config) : []
-  if (failing.length > 0) throw new ConfigError(failing)
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const services = createServices(config, log)
-  services.metrics.gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node']).with(version, process.version).set(1)
-  services.metrics.gauge('console_gateway_generation', 'The number of the running generation: 1 at start.').with().set(1)
   const state = { stopping: false }
-  const opened: Array<() => Promise<unknown>> = [() => services.close()]
+  const opened: Array<() => unknown> = [() => services.close()]
   try {
-    const app = await buildApp(config, services)
-    opened.push(() => app.close())
-    const server = createOuterServer(config, app, services)
+    const first = await createGeneration(1, config, services)
+    const measured = measureConfig(services.metrics)
+    const reloader = createReloader({
+      first,
+      examine: running => examine({ folder: config.folder, environment: { ...environment }, running }),
+      create: (number, next) => createGeneration(number, next, services),
+      onFiles: files => watch?.follow(files),
+      onOutcome: measured.onOutcome,
+      log
+    })
+    opened.push(() => reloader.close())
+    measured.follow(reloader)
+    const server = createOuterServer(config.gateway, (request, response) => reloader.current().handle(request, response), services)
     opened.push(() => closeServer(server))
-    const ops = createOps({ readiness: () => readiness(services, state.stopping, opsSettings.strictRedis), metrics: services.metrics, openApi: () => openApi(config) })
+    const ready = () => readiness(services, reloader, state.stopping, opsSettings.strictRedis)
+    const ops = createOps({ readiness: ready, metrics: services.metrics, openApi: () => openApi(reloader.current().config) })
     addOpsSessions(ops, { sessions: services.sessions, log })
+    addOpsConfig(ops, { status: createStatus(reloader, ready), reload: () => reloader.reload('operator'), rollback: reloader.rollback })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)
     const opsUrl = urlOf(opsAddress.host, ops.server)
     const url = await listen(server, splitAddress(settings.listen))
+    const watch = watchConfig(config, reloader)
+    opened.push(() => watch?.close())
     log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
     const stop = once(async ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) => {
       state.stopping = true
+      watch?.close()
       log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
       await wait(noticeMs)
       const closed = closeServer(server)
@@ -59,79 +74,35 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       if (!inTime) log.warn(`requests were still running after ${drain.grace} ms: cut`)
       server.closeAllConnections()
       await closed
-      await app.close()
+      await reloader.close()
       await ops.close()
       await services.close()
       log.info('stopped')
     })
-    return { url, opsUrl, stop }
+    return { url, opsUrl, reload: reloader.reload, stop }
   } catch (error) {
-    for (const close of opened.toReversed()) await close().catch(() => {})
+    for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
 }
 
-/** Not Fastify's own server: the app behind it can then be replaced while connections live on. */
-function createOuterServer (config: Config, app: FastifyInstance, { log, metrics }: Services): Server {
-  const { server: settings, envelope } = config.gateway
-  const dialect = createEnvelope(envelope)
-  const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
-  const errors = countedErrors(metrics)
-  const refuse = (socket: Socket, code: ErrorCode) => {
-    const { status } = new GatewayError(code)
-    // Connections that were opened and never used are no one's attempt.
-    log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
-    errors.with(code).inc()
-    end(socket, status, body(code))
-  }
-  const server = createServer({
-    headersTimeout: settings.headersTimeout,
-    requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
-    keepAliveTimeout: settings.keepAlive,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    insecureHTTPParser: false,
-    // A request without Host is refused by the request policy, in the envelope.
-    requireHostHeader: false
-  }, (request, response) => app.routing(request, response))
-  // One more than is allowed: Node cuts silently what is beyond.
-  server.maxHeadersCount = config.limits.sizes.headerCount + 1
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    errors.with('request.expectation').inc()
-    const told = body('request.expectation')
-    response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
-  })
-  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'request.malformed') })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'route.method') })
-  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    const code: ErrorCode = error.code === 'HPE_HEADER_OVERFLOW' ? 'request.headers' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request.timeout' : error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW' ? 'request.too-large' : 'request.malformed'
-    refuse(socket, code)
-  })
-  return server
+function watchConfig ({ gateway: { reload }, inputs }: Config, reloader: Reloader): ReturnType<typeof watchFiles> | undefined {
+  if (!reload.watch) return undefined
+  const onChange = () => void reloader.reload('files changed')
+  const watch = watchFiles({ files: Object.keys(inputs), settleMs: reload.settle, pollMs: reload.poll, onChange })
+  // They may have changed since they were read.
+  if (!isAsRead(inputs)) onChange()
+  return watch
 }
 
-/** For what never became a request: framing is in doubt, so the connection ends. */
-function end (socket: Socket, status: number, body: string): void {
-  socket.on('error', () => {})
-  const answer = answerUnderWay(socket)
-  // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
-  if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? socket.end() : socket.destroy())
-  socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-  setTimeout(() => socket.destroy(), 1000).unref()
-}
-
-/** Whose turn it is on a connection; Node tells it nowhere else. */
-function answerUnderWay (socket: Socket): ServerResponse | undefined {
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
-  return answer ?? undefined
-}
-
-function readiness (services: Services, stopping: boolean, strictRedis: boolean): Readiness {
+function readiness (services: Services, reloader: Reloader, stopping: boolean, strictRedis: boolean): Readiness {
   const redis = services.redis()
-  if (redis.kind === 'embedded') return { ready: !stopping, parts: { ...(stopping && { gateway: 'stopping' }), sessions: 'in this process' } }
+  const files = reloader.files()
+  // A config that was refused is no reason to take a replica away: it runs with the last good one.
+  const common = { ...(stopping && { gateway: 'stopping' }), ...(files.state !== 'running' && { config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}` }) }
+  if (redis.kind === 'embedded') return { ready: !stopping, parts: { ...common, sessions: 'in this process' } }
   const waits = strictRedis ? !redis.up : !redis.everUp
-  return { ready: !stopping && !waits, parts: { ...(stopping && { gateway: 'stopping' }), redis: redis.up ? 'up' : redis.everUp ? 'away: what needs a session answers 503' : 'not reached yet' } }
+  return { ready: !stopping && !waits, parts: { ...common, redis: redis.up ? 'up' : redis.everUp ? 'away: what needs a session answers 503' : 'not reached yet' } }
 }
 
 function splitAddress (address: string): { host: string, port: number } {

@@ -14,7 +14,7 @@ import { valueAt } from './proxy/json.ts'
 import { compileShape, isWrapped, type Shape } from './proxy/shape.ts'
 import type { Upstream } from './proxy/upstream.ts'
 import { compileParts, type Composable } from './routing-parts.ts'
-import type { Services } from './services.ts'
+import type { GenerationServices } from './services.ts'
 import type { Session } from './session/record.ts'
 
 interface Routes {
@@ -27,7 +27,7 @@ interface Routes {
   readonly composed: readonly ComposedRoute[]
 }
 
-export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: Services): Routes {
+export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: GenerationServices): Routes {
   const envelope = createEnvelope(gateway.envelope)
   const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize }
   const evaluate = (expression: string, input: unknown) => services.expressions.evaluate(expression, input, bounds)
@@ -131,7 +131,7 @@ function held (contract: Contract | undefined, answer: unknown): unknown {
 }
 
 /** The credential sources, in the order of the config. */
-export function createSources ({ gateway, routes, users }: Config, services: Services): CredentialSource[] {
+export function createSources ({ gateway, routes, users }: Config, services: GenerationServices): CredentialSource[] {
   return gateway.login.sources.map(source => {
     if (source.kind === 'users-file') return createUsersFile(users[source.file] ?? { users: {} })
     const upstream = routes.upstreams[source.upstream]

@@ -8,8 +8,11 @@ import type { GatewayConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
 import { createDrift, type Drift } from './contract/drift.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
+import type { Running } from './hooks/access-log.ts'
+import type { CredentialSource } from './login/credential-source.ts'
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
-import { createUpstream, type Upstream } from './proxy/upstream.ts'
+import { createPools, type Pools } from './proxy/pools.ts'
+import type { Upstream } from './proxy/upstream.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
@@ -35,14 +38,22 @@ export interface Services {
   /** Of all other requests. */
   readonly leases: Leases
   readonly inFlight: Map<string, number>
-  /** The pool of an upstream; shared by all who ask for the name with the same config. */
-  readonly upstream: (name: string, config: UpstreamConfig) => Upstream
+  readonly upstreams: Pools
   readonly expressions: Expressions
   readonly metrics: Metrics
   readonly drift: Drift
   /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
   readonly redis: () => { readonly kind: 'embedded' } | { readonly kind: 'redis', readonly up: boolean, readonly everUp: boolean }
   readonly close: () => Promise<void>
+}
+
+/** What one generation is built with. */
+export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' | 'counters' | 'leases' | 'inFlight' | 'expressions' | 'metrics' | 'drift'> & {
+  /** By its name in `routes.yaml`. */
+  readonly upstream: (name: string, config: UpstreamConfig) => Upstream
+  readonly running: Running
+  /** In the place of those that config names. */
+  readonly sources?: readonly CredentialSource[]
 }
 
 /** @param destination where lines go; standard output without it */
@@ -80,18 +91,14 @@ export function createServices (config: Config, log: Logger): Services {
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
   const replicas = () => shared?.replicas.count() ?? 1
   const leases = createLeases({ replicas, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
-  const upstreams = new Map<string, { readonly name: string, readonly upstream: Upstream }>()
+  const upstreams = createPools()
   const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
   metrics.read('console_gateway_session_store_up', 'Whether the session store can be asked: 1 or 0.', ['kind'], () => {
     const state = redis()
     return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
   })
-  metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => {
-    const sums = new Map<string, number>()
-    for (const { name, upstream } of upstreams.values()) sums.set(name, (sums.get(name) ?? 0) + upstream.inFlight())
-    return [...sums].map(([name, sum]) => [[name], sum])
-  })
+  metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -111,12 +118,7 @@ export function createServices (config: Config, log: Logger): Services {
     expressions,
     drift: createDrift({ log, metrics }),
     metrics,
-    upstream: (name, upstreamConfig) => {
-      const key = JSON.stringify([name, upstreamConfig])
-      let found = upstreams.get(key)
-      if (found === undefined) upstreams.set(key, found = { name, upstream: createUpstream(upstreamConfig, folder) })
-      return found.upstream
-    },
+    upstreams,
     redis,
     close: async () => {
       await leases.close()
@@ -125,7 +127,7 @@ export function createServices (config: Config, log: Logger): Services {
       await store.close()
       shared?.close()
       await expressions.close()
-      await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()))
+      await upstreams.close()
     }
   }
 }

@@ -1,7 +1,7 @@
 /** `check`: says everything that is wrong with a config folder, without starting. */
 import { ConfigError, describeFault } from '../config/faults.ts'
 import { loadConfig } from '../config/load.ts'
-import { exampleFaults } from '../examples.ts'
+import { tryConfig } from '../trial.ts'
 import type { Command } from './command.ts'
 
 export const check: Command = {
@@ -10,7 +10,7 @@ export const check: Command = {
     try {
       const config = loadConfig(folder, process.env)
       const { warnings } = config
-      const faults = await exampleFaults(config)
+      const faults = await tryConfig(config)
       if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
       for (const warning of warnings) process.stdout.write(`${describeFault(warning)}\n`)
       process.stdout.write(`${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`)

@@ -8,8 +8,10 @@ import { hashPasswordCommand } from './hash-password.ts'
 import { reference } from './reference.ts'
 import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
+import { reload, rollback } from './reload.ts'
 import { shape } from './shape.ts'
 import { start } from './start.ts'
+import { status } from './status.ts'
 
 export const commands = {
   start,
@@ -19,6 +21,9 @@ export const commands = {
   contract,
   types,
   openapi,
+  status,
+  reload,
+  rollback,
   sessions,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,

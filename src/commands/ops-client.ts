@@ -1,15 +1,15 @@
 /** Asks the ops listener of a running gateway, for commands that need one. */
-import { loadConfig } from '../config/load.ts'
+import { opsListen } from '../config/load.ts'
 import { CommandError } from './command.ts'
 
 /**
- * @param folder the config folder of the gateway, which names its ops listener
+ * @param folder the config folder of the gateway, which names its ops listener; the rest of it may be faulty
  * @param body sent as JSON by POST; GET without it
  * @returns the answer's JSON
  * @throws CommandError with what to tell the operator
  */
 export async function askOps (folder: string, path: string, body?: object): Promise<Record<string, unknown>> {
-  const base = `http://${loadConfig(folder, process.env).gateway.ops.listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')}`
+  const base = `http://${opsListen(folder, process.env).replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')}`
   let answer: Response
   try {
     answer = await fetch(base + path, body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })

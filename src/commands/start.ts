@@ -1,8 +1,10 @@
 /** `start`: runs the gateway until a signal ends it. */
+import { closeSync, openSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/faults.ts'
 import { type Config, loadConfig } from '../config/load.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
+import { tryConfig } from '../trial.ts'
 import type { Command } from './command.ts'
 
 export const start: Command = {
@@ -10,12 +12,15 @@ export const start: Command = {
   run: async ({ config }) => await serve(config) === undefined ? 1 : 0
 }
 
-/** Starts, and stops on SIGTERM and SIGINT. Says on standard error why it could not, and returns undefined then. */
+/** Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. Says on standard error why it could not, and returns undefined then. */
 export async function serve (folder: string, alsoStop: () => Promise<void> = async () => {}): Promise<Gateway | undefined> {
   let config: Config
   let gateway: Gateway
   try {
-    config = loadConfig(folder, process.env)
+    const loaded = loadConfig(folder, process.env)
+    const faults = await tryConfig(loaded)
+    if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
+    config = loaded
     gateway = await startGateway(config)
   } catch (error) {
     process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
@@ -23,12 +28,27 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   }
   const { drain } = config.gateway
   // Somebody at a terminal does not wait for load balancers.
-  closeWithGrace({ delay: drain.notice + drain.grace + 3000, logger: { error: (problem: unknown) => { process.stderr.write(`${problem instanceof Error ? problem.stack ?? problem.message : String(problem)}\n`) } } }, async ({ signal, err }) => {
+  closeWithGrace({ skip: ['SIGHUP'], delay: drain.notice + drain.grace + 3000, logger: { error: (problem: unknown) => { process.stderr.write(`${problem instanceof Error ? problem.stack ?? problem.message : String(problem)}\n`) } } }, async ({ signal, err }) => {
     if (err !== undefined) process.stderr.write(`${err.stack ?? err.message}\n`)
     await gateway.stop(signal === 'SIGINT' || err !== undefined ? { noticeMs: 0 } : {})
     await alsoStop()
   })
+  const atTerminal = process.stdout.isTTY
+  process.on('SIGHUP', () => {
+    // A terminal that was closed says the same as an operator who wants a reload.
+    if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
+    else void gateway.reload('SIGHUP')
+  })
   return gateway
+}
+
+function hasTerminal (): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
 }
 
 function startMessage (error: unknown): string {

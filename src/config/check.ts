@@ -4,6 +4,8 @@ import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
 import { checkParts } from './check-parts.ts'
+import { checkExpectations } from './expectations.ts'
+import { checkMaintenance } from './maintenance.ts'
 import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
@@ -23,7 +25,7 @@ interface Checked {
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkMaintenance, checkExpectations]) {
     try {
       rule(config, report)
     } catch (error) {

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox'
 import { gatewaySchema } from './gateway.ts'
 import { limitsSchema } from './limits.ts'
 import type { Config } from './load.ts'
+import type { GatewayConfig } from './gateway.ts'
 import { inUnits } from './primitives.ts'
 import { routesSchema } from './routes.ts'
 import { usersSchema } from './users.ts'
@@ -21,14 +22,26 @@ export interface Difference {
 
 const files: ReadonlyArray<readonly [file: 'gateway' | 'routes' | 'limits', schema: TSchema]> = [['gateway', gatewaySchema], ['routes', routesSchema], ['limits', limitsSchema]]
 
+type Compared = Pick<Config, 'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts'>
+
 /** In the order of the files; a member that came or went is one difference, with all that is in it. */
-export function differences (before: Config, after: Config): Difference[] {
+export function differences (before: Compared, after: Compared): Difference[] {
   const users = { users: before.users }
   return [
     ...files.flatMap(([file, schema]) => compare(asNode(schema), file, [], before[file], after[file])),
-    ...[...new Set([...Object.keys(users.users), ...Object.keys(after.users)])].flatMap(name => compare(asNode(usersSchema), 'users', [name], before.users[name], after.users[name]))
+    ...[...new Set([...Object.keys(users.users), ...Object.keys(after.users)])].flatMap(name => compare(asNode(usersSchema), 'users', [name], before.users[name], after.users[name])),
+    ...otherContent(before.authorities, after.authorities).map(file => told(file, `${file} (a certificate authority) holds something else`)),
+    // A promise that came or went is told as the key that names it.
+    ...otherContent(before.contracts, after.contracts).map(route => told(route, `the contract of ${route} holds something else`))
   ]
 }
+
+/** Of what is read from files that config names: which of those that were there before say something else now. */
+const otherContent = (before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) => Object.keys(after).filter(name => Object.hasOwn(before, name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+const told = (name: string, text: string): Difference => ({ file: 'routes', path: [name], before: '', after: '', text })
+
+/** The keys of `gateway.yaml` that differ, dotted. */
+export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] => compare(asNode(gatewaySchema), 'gateway', [], before, after).map(({ path }) => path.join('.'))
 
 function compare (root: Node, file: Difference['file'], path: Path, before: unknown, after: unknown): Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []

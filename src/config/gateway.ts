@@ -32,6 +32,13 @@ const drain = section({
   grace: duration({ default: '10s', description: 'After that: how long requests in flight may take to finish.' })
 }, 'How the process stops.')
 
+const reload = section({
+  watch: flag({ default: true, description: 'Whether changes of the config files, and of the users, secret and certificate files that they name, are taken up by themselves. SIGHUP and `console-gateway reload` always are.' }),
+  settle: duration({ default: '500ms', description: 'How long the files have to stand still before a change is taken up: nobody wants half a file.' }),
+  poll: duration({ default: '10s', description: 'How often the files are looked at, beside the notices of the system, which network file systems do not send.' }),
+  grace: duration({ default: '10m', description: 'How long requests that began before a reload (uploads, downloads, event streams) may go on as they began; then they are ended.' })
+}, 'How `routes.yaml`, `limits.yaml` and users files are replaced while the gateway runs.')
+
 const redis = optional({
   url: Type.String({ default: '', pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$', expected: 'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys', description: 'One Redis server; `rediss://` is TLS. With `sentinels` or `cluster` it stays empty. All empty: the embedded store, for one process only.', examples: ['redis://redis:6379', '${REDIS_URL:-}'] }),
   sentinels: list(hostPort({ description: 'HOST:PORT.' }), { default: [], description: 'Sentinels that know where the primary is; it is followed when it moves.', examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']] }),
@@ -156,7 +163,7 @@ const consoleFiles = optional({
 }, 'Serve the console’s own files, so that page and gateway share an origin: history fallback, hashed assets cached for good.')
 
 export const gatewaySchema = Type.Object({
-  server, ops, log, drain, redis, session, login, envelope, identity, console: consoleFiles
+  server, ops, log, drain, reload, redis, session, login, envelope, identity, console: consoleFiles
 }, { additionalProperties: false, default: {}, title: 'gateway.yaml', description: 'Install config: changes need a restart.' })
 
 export type GatewayConfig = Static<typeof gatewaySchema>

@@ -1,13 +1,15 @@
 /** Config files → parsed → references filled → defaults → validated → checked → frozen; the only reader of config files. */
-import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Static, TSchema } from 'typebox'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { checkConfig } from './check.ts'
 import type { JsonSchema } from './closed-schema.ts'
 import { loadContracts, schemaFile } from './contracts.ts'
+import { installDifferences } from './differences.ts'
 import { ConfigError, type Fault, schemaFaults } from './faults.ts'
 import { gatewaySchema, type GatewayConfig } from './gateway.ts'
+import { createInputs, type Inputs } from './inputs.ts'
 import { limitsSchema, type LimitsConfig } from './limits.ts'
 import { toBytes, toMilliseconds } from './primitives.ts'
 import { type Environment, resolveReferences } from './references.ts'
@@ -25,27 +27,44 @@ export interface Config {
   readonly users: Readonly<Record<string, UsersConfig>>
   /** What routes promise the console, by the route's name. */
   readonly contracts: Readonly<Record<string, JsonSchema>>
+  /** Every file that was read, absolute, with a digest of what it held. */
+  readonly inputs: Readonly<Record<string, string>>
+  /** The certificate authorities that upstreams name, by that name: what the PEM files hold. */
+  readonly authorities: Readonly<Record<string, string>>
+  /** Keys of `gateway.yaml` that have another value in the file than in the running process. */
+  readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]
-  /** A fault that shows only when the config is tried, with the file and line of what it is about. */
-  readonly fault: (file: 'gateway' | 'routes' | 'limits', path: Path, message: string) => Fault
 }
 
-const maxFileBytes = 1024 * 1024
+export interface LoadedConfig extends Config {
+  /** A fault that shows only when the config is tried, with the file and line of what it is about. */
+  readonly fault: (file: ConfigFile, path: Path, message: string) => Fault
+}
+
+export type ConfigFile = 'gateway' | 'routes' | 'limits'
+
+interface Options {
+  /** The install config of the process that is to run this: it stands in the place of the file's, which has to be sound all the same. */
+  readonly running?: GatewayConfig
+  /** Gets to know every file that is read. */
+  readonly inputs?: Inputs
+}
+
 const maxSyntaxFaults = 10
 
 /** @throws ConfigError with every fault at once. */
-export function loadConfig (folder: string, environment: Environment): Config {
+export function loadConfig (folder: string, environment: Environment, { running, inputs = createInputs() }: Options = {}): LoadedConfig {
   const faults: Fault[] = []
   const absolute = resolve(folder)
-  const read = <T extends TSchema>(name: string, schema: T) => readFile(absolute, name, schema, environment, faults)
+  const read = <T extends TSchema>(name: string, schema: T) => readFile(absolute, name, schema, { environment, inputs, faults })
   const gateway = read('gateway.yaml', gatewaySchema)
   const routes = read('routes.yaml', routesSchema)
   const limits = read('limits.yaml', limitsSchema)
   if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
   const users: Record<string, UsersConfig> = {}
-  const sources: unknown = gateway.value.login?.sources
-  for (const source of Array.isArray(sources) ? gateway.value.login.sources : []) {
-    const found = source?.kind === 'users-file' && typeof source.file === 'string' ? read(source.file, usersSchema) : undefined
+  const sources = [gateway.value, ...(running === undefined ? [] : [running])].flatMap(({ login }) => Array.isArray(login?.sources) ? login.sources : [])
+  for (const source of sources) {
+    const found = source?.kind === 'users-file' && typeof source.file === 'string' && !Object.hasOwn(users, source.file) ? read(source.file, usersSchema) : undefined
     if (found !== undefined && source.kind === 'users-file') users[source.file] = found.value
   }
   const contracts = loadContracts(routes.value, {
@@ -55,17 +74,46 @@ export function loadConfig (folder: string, environment: Environment): Config {
     },
     report: (path, message) => { faults.push(routes.fault(path, message, 'fault')) }
   })
-  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users, contracts }
   const files = { gateway, routes, limits }
+  const authorities = readAuthorities(routes.value, file => inputs.read(resolve(absolute, file)), (path, message) => faults.push(files.routes.fault(path, message, 'fault')))
+  const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users, contracts, authorities }
   const unfit = [...faults]
-  checkConfig(config, (file, path, message, severity = 'fault') => {
-    const found = files[file].fault(path, message, severity)
+  const check = (checked: typeof config, note: string) => checkConfig(checked, (file, path, message, severity = 'fault') => {
+    const found = files[file].fault(path, message + (file === 'gateway' ? note : ''), severity)
     // What hangs on a value that does not even fit its schema has been said already.
-    if (!unfit.some(other => other.file === found.file && `${found.path}.`.startsWith(`${other.path}.`))) faults.push(found)
+    if (!unfit.some(other => other.file === found.file && `${found.path}.`.startsWith(`${other.path}.`)) && !faults.some(other => isDeepStrictEqual(other, found))) faults.push(found)
   }, unfit.length > 0)
+  check(config, '')
+  const restartNeeded = running === undefined || unfit.length > 0 ? [] : installDifferences(running, gateway.value)
+  if (running !== undefined && restartNeeded.length > 0) check({ ...config, gateway: running }, ' (as it runs; the file’s own change needs a restart)')
   const warnings = faults.filter(({ severity }) => severity === 'warning')
   if (warnings.length < faults.length) throw new ConfigError(faults)
-  return deepFreeze({ ...config, warnings, fault: (file: keyof typeof files, path: Path, message: string) => files[file].fault(path, message, 'fault') })
+  return deepFreeze({ ...config, inputs: inputs.digests(), gateway: running ?? gateway.value, restartNeeded, warnings, fault: (file: ConfigFile, path: Path, message: string) => files[file].fault(path, message, 'fault') })
+}
+
+/**
+ * Where the operators' desk of a gateway with this config is. Nothing else has to be sound: this is for mending it.
+ * @throws ConfigError when `gateway.yaml` does not say it
+ */
+export function opsListen (folder: string, environment: Environment): string {
+  const faults: Fault[] = []
+  const listen: unknown = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, { environment, inputs: createInputs(), faults })?.value.ops?.listen
+  if (typeof listen !== 'string') throw new ConfigError(faults)
+  return listen
+}
+
+function readAuthorities ({ upstreams }: RoutesConfig, read: (file: string) => string, report: (path: Path, message: string) => void): Record<string, string> {
+  const found: Record<string, string> = {}
+  // The schema's faults are told elsewhere.
+  for (const [name, upstream] of Object.entries(isObject(upstreams) ? upstreams : {})) {
+    if (typeof upstream?.ca !== 'string') continue
+    try {
+      found[upstream.ca] = read(upstream.ca)
+    } catch (error) {
+      report(['upstreams', name, 'ca'], `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`)
+    }
+  }
+  return found
 }
 
 interface LoadedFile<T> {
@@ -73,16 +121,21 @@ interface LoadedFile<T> {
   readonly fault: (path: Path, message: string, severity: Fault['severity']) => Fault
 }
 
-function readFile<T extends TSchema> (folder: string, name: string, schema: T, environment: Environment, faults: Fault[]): LoadedFile<Static<T>> | undefined {
+interface Reading {
+  readonly environment: Environment
+  readonly inputs: Inputs
+  readonly faults: Fault[]
+}
+
+function readFile<T extends TSchema> (folder: string, name: string, schema: T, { environment, inputs, faults }: Reading): LoadedFile<Static<T>> | undefined {
   const file = resolve(folder, name)
   const shown = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file)
   const whole = (message: string) => { faults.push({ file: shown, line: 0, path: '', message, severity: 'fault' }); return undefined }
   let source: string
   try {
-    if (statSync(file).size > maxFileBytes) return whole('the file is larger than 1 MiB')
-    source = readFileSync(file, 'utf8')
+    source = inputs.read(file)
   } catch (error) {
-    return whole(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`)
+    return whole(error instanceof RangeError ? error.message : `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`)
   }
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
@@ -99,7 +152,7 @@ function readFile<T extends TSchema> (folder: string, name: string, schema: T, e
   const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: lineOf(document, lines, path), path: path.join('.'), message, severity })
   const report = (path: Path, message: string) => { faults.push(fault(path, message, 'fault')) }
   dropEmptySections(asNode(schema), value)
-  resolveReferences(asNode(schema), value, { environment, folder, report })
+  resolveReferences(asNode(schema), value, { environment, folder, read: inputs.read, report })
   fillDefaults(asNode(schema), value)
   schemaFaults(asNode(schema), value, report)
   return { value: convertUnits(asNode(schema), value) as Static<T>, fault }

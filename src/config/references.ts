@@ -1,5 +1,4 @@
 /** `${NAME}`, `${NAME:-default}` and `file:PATH`: how values reach config from outside the files. */
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Node, type Path, visit } from './visit.ts'
 
@@ -14,11 +13,12 @@ interface Context {
   readonly environment: Environment
   /** What a relative `file:PATH` is seen from. */
   readonly folder: string
+  readonly read: (file: string) => string
   readonly report: (path: Path, message: string) => void
 }
 
 /** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
-export function resolveReferences (schema: Node, value: unknown, { environment, folder, report }: Context): unknown {
+export function resolveReferences (schema: Node, value: unknown, { environment, folder, read, report }: Context): unknown {
   return visit(schema, value, (at, found, path, put) => {
     if (typeof found !== 'string') return
     const isSecret = at.format === 'x-secret'
@@ -38,7 +38,7 @@ export function resolveReferences (schema: Node, value: unknown, { environment, 
     if (missing) return put(isSecret ? placeholder : undefined)
     // Told to be nothing, a secret is not there at all.
     if (isSecret && filled === '') return put(undefined)
-    if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), path, report))
+    if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), read, path, report))
     if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? numberOrFlag(filled) : filled)
   })
 }
@@ -50,9 +50,9 @@ function numberOrFlag (written: string): unknown {
   return trimmed === 'true' ? true : trimmed === 'false' ? false : written
 }
 
-function readSecret (file: string, path: Path, report: Context['report']): string {
+function readSecret (file: string, read: Context['read'], path: Path, report: Context['report']): string {
   try {
-    const secret = readFileSync(file, 'utf8').trimEnd()
+    const secret = read(file).trimEnd()
     if (secret !== '') return secret
     report(path, `the secret's file is empty: ${file}`)
     return placeholder

@@ -4,6 +4,8 @@ import { contractSchema } from './contracts.ts'
 import { dialects, errorStatuses } from './gateway.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { dotted, duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
+import { expectSchema } from './expectations.ts'
+import { maintenanceSchema } from './maintenance.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
 
 const closed = <T extends TProperties>(properties: T, meta: { description: string, default?: unknown, title?: string, minProperties?: number, maxProperties?: number }) => Type.Object(properties, { additionalProperties: false, ...meta })
@@ -72,7 +74,9 @@ export const routesSchema = Type.Object({
   aliases: Type.Record(Type.String({ pattern: '^/' }), path({ description: 'The path of a route or endpoint.' }), { default: {}, description: 'Other public paths for a route or endpoint: same access, limits and name in logs.', examples: [{ '/api/currentUser': '/api/account/profile' }] }),
   routes: named(route, { description: 'What is proxied, by name. The name stands in logs and is what limits refer to.' }),
   shapes: shapesSchema,
-  examples: examplesSchema
+  examples: examplesSchema,
+  maintenance: maintenanceSchema,
+  expect: expectSchema
 }, { additionalProperties: false, default: {}, title: 'routes.yaml', description: 'Live config: what is served, and from where.' })
 
 export type RoutesConfig = Static<typeof routesSchema>

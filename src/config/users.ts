@@ -13,6 +13,6 @@ const user = Type.Object({
 
 export const usersSchema = Type.Object({
   users: Type.Record(Type.String({ pattern: '^\\S(.{0,253}\\S)?$' }), user, { description: 'The users, by the name with which they sign in.' })
-}, { additionalProperties: false, title: 'users.yaml', description: 'Users of the `users-file` credential source. Read at start.' })
+}, { additionalProperties: false, title: 'users.yaml', description: 'Live config: users of the `users-file` credential source.' })
 
 export type UsersConfig = Static<typeof usersSchema>

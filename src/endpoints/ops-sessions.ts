@@ -1,7 +1,7 @@
 /** The operators' desk: sessions of a user, and closing them. */
-import { isIP } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import type { FastifyInstance } from 'fastify'
+import { GatewayError } from '../errors.ts'
+import { addDeskRules } from '../hooks/desk.ts'
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/session.ts'
 
@@ -12,17 +12,7 @@ interface Options {
 
 export function addOpsSessions (ops: FastifyInstance, { sessions, log }: Options): void {
   ops.register(async scope => {
-    // A page that a browser on this machine shows must not reach the desk: neither by another name for it, nor by a form.
-    scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
-      const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
-      if (isIP(name) === 0 && name !== 'localhost') throw new GatewayError('request.malformed', { message: 'Call the operators’ desk by its address, not by a name.' })
-      if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) throw new GatewayError('origin.refused')
-    })
-    scope.removeContentTypeParser('text/plain')
-    scope.setErrorHandler((thrown, _request, reply) => {
-      const error = toGatewayError(thrown)
-      return reply.code(error.status).send({ error: error.message, code: error.code })
-    })
+    addDeskRules(scope)
 
     scope.get('/sessions', async request => {
       const { user } = request.query as { user?: unknown }

@@ -53,8 +53,8 @@ const collectBytes = 64 * 1024
 
 interface Answer { readonly statusCode: number, readonly headers: Record<string, string | string[] | undefined>, readonly stream: unknown }
 
-/** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options: Options): void {
+/** Adds a route to a scope whose hooks have let the request pass by then. Waited for, it is built at once; otherwise with the scope. */
+export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options: Options): PromiseLike<unknown> {
   const { identity, mount, hosts } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
@@ -79,7 +79,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     onError: (reply, { error }) => { reply.send(toGatewayError(error)) }
   }
 
-  scope.register(httpProxy, {
+  return scope.register(httpProxy, {
     upstream: upstream.origin,
     routes: [...route.paths],
     httpMethods: route.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]),

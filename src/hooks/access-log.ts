@@ -1,11 +1,18 @@
 /** What is kept of a request that is over: one line (route, status, durations, who) and its counts. Never a query's secrets, a cookie or a body. */
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
 import { liveSession } from './session.ts'
 
-export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics): void {
+/** Gets to know each request while it runs. */
+export interface Running {
+  readonly begin: (answer: ServerResponse) => void
+  readonly end: (answer: ServerResponse) => void
+}
+
+export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics, running: Running): void {
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('gathering', undefined)
   app.decorateRequest('actor', undefined)
@@ -15,9 +22,11 @@ export function addAccessLog (app: FastifyInstance, { inFlight, meter }: Request
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
+    running.begin(reply.raw)
     reply.raw.once('close', () => {
       inFlight.inc(-1)
       keep(request, reply, address)
+      running.end(reply.raw)
     })
     done()
   })

@@ -1,6 +1,4 @@
 /** The only sockets to back-ends: pools, time-outs, one retry of safe requests, and the names of failures. */
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/routes.ts'
@@ -44,13 +42,18 @@ export class FailedBody {
   destroy (): void {}
 }
 
-export type Upstream = ReturnType<typeof createUpstream>
+export type UpstreamPool = ReturnType<typeof createUpstream>
+/** What routes and sign-in need of a back-end. */
+export type Upstream = Pick<UpstreamPool, 'config' | 'origin' | 'base' | 'ask' | 'request' | 'send'>
 
 /** A retry costs one, a request earns a tenth: at most 10 % more load on a back-end that is in trouble. */
 const retryBudget = 10
 
-/** One back-end. Outlives the routes that use it; whoever made it closes it. */
-export function createUpstream (config: UpstreamConfig, folder: string) {
+/**
+ * One back-end. Outlives the routes that use it; whoever made it closes it.
+ * @param authority the PEM text of `config.ca`
+ */
+export function createUpstream (config: UpstreamConfig, authority?: string) {
   const { origin, pathname } = new URL(config.url)
   const pool = new Pool(origin, {
     connections: config.connections,
@@ -62,7 +65,7 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
     bodyTimeout: config.idleTimeout,
     maxHeaderSize: 16 * 1024,
     allowH2: false,
-    connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(config.ca !== undefined && { ca: readFileSync(resolve(folder, config.ca)) }) }
+    connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(authority !== undefined && { ca: authority }) }
   })
   let inFlight = 0
   let budget = retryBudget
@@ -161,6 +164,9 @@ export function createUpstream (config: UpstreamConfig, folder: string) {
     request,
     send,
     inFlight: () => inFlight,
-    close: async () => { await pool.destroy() }
+    /** Ends what is running. */
+    close: async () => { await pool.destroy() },
+    /** Lets what is running finish. */
+    retire: async () => { await pool.close() }
   }
 }

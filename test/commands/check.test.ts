@@ -52,3 +52,12 @@ t.test('an example that fails is a fault', async t => {
   const folder = textFolder(t.after, { 'gateway.yaml': sound, 'routes.yaml': 'upstreams: { b: { url: http://b.internal } }\nroutes: { r: { path: /r, upstream: b, shape: s } }\nshapes: { s: [{ unwrap: a }] }\nexamples:\n  e:\n    shape: s\n    input: { a: 1 }\n    output: 2\n' })
   t.same(await run(['check', '-c', folder]), { code: 1, out: '', err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1\n${folder}: 1 fault\n` })
 })
+
+t.test('what the config expects of itself is tried, by check and by start', async t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': 'session: { cookie: { secure: false } }\n', 'routes.yaml': 'expect:\n  open:\n    request: GET /api/account/profile\n    status: 200\n' })
+  for (const command of ['check', 'start']) {
+    const { code, err } = await run([command, '--config', folder])
+    t.equal(code, 1, command)
+    t.match(err, `${folder}/routes.yaml:4 expect.open.status: expected 200, got 401 session.none\n`)
+  }
+})

@@ -29,6 +29,7 @@ export async function configFolder (files: Files = {}): Promise<string> {
     server: { listen: '127.0.0.1:0' },
     ops: { listen: '127.0.0.1:0' },
     drain: { notice: '0ms', grace: '2s' },
+    reload: { watch: false, settle: '20ms', poll: '1h' },
     session: { cookie: { secure: false }, perUser: { max: 1000 } },
     login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
   }, files.gateway ?? {}))
@@ -46,6 +47,8 @@ export async function configFolder (files: Files = {}): Promise<string> {
 export interface TestGateway extends Gateway {
   /** Every log line so far. */
   readonly log: Tree[]
+  /** The first line that fits, from the `from`th on; waits for it. */
+  readonly logged: (fits: (line: Tree) => boolean, from?: number) => Promise<Tree>
   readonly folder: string
   /** A call without redirects; JSON bodies are written and read. */
   readonly call: (path: string, options?: CallOptions) => Promise<Called>
@@ -73,8 +76,23 @@ export interface Called {
 export async function testGateway (cleanUp: (undo: () => unknown) => void, files: Files | string = {}, environment: Record<string, string> = {}): Promise<TestGateway> {
   const folder = typeof files === 'string' ? files : await configFolder(files)
   const log: Tree[] = []
-  const logger = createLogger({ level: 'debug', format: 'json' }, { write: line => { log.push(JSON.parse(line) as Tree) } })
-  const gateway = await startGateway(loadConfig(folder, environment), logger)
+  const waiting = new Set<() => void>()
+  const logger = createLogger({ level: 'debug', format: 'json' }, {
+    write: line => {
+      log.push(JSON.parse(line) as Tree)
+      for (const look of waiting) look()
+    }
+  })
+  const logged = (fits: (line: Tree) => boolean, from = 0) => new Promise<Tree>(resolve => {
+    const look = () => {
+      const found = log.slice(from).find(fits)
+      if (found === undefined) return void waiting.add(look)
+      waiting.delete(look)
+      resolve(found)
+    }
+    look()
+  })
+  const gateway = await startGateway(loadConfig(folder, environment), logger, environment)
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
     rmSync(folder, { recursive: true, force: true })
@@ -96,7 +114,7 @@ export async function testGateway (cleanUp: (undo: () => unknown) => void, files
     if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
     return cookieOf(answer)
   }
-  return { ...gateway, log, folder, call, signIn }
+  return { ...gateway, log, logged, folder, call, signIn }
 }
 
 /** The `name=value` of the session cookie that an answer sets. */

@@ -20,6 +20,8 @@ export interface TestUpstream {
   readonly begun: () => number
   /** Resolves when a running answer's connection was closed by the other side. */
   readonly aborted: () => Promise<void>
+  /** Resolves when nobody holds a connection. */
+  readonly idle: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -45,13 +47,20 @@ export async function testUpstream (cleanUp: (undo: () => unknown) => void, answ
   })
   // It never hangs up on the gateway by itself, however long this process stands still.
   server.keepAliveTimeout = 0
+  let connections = 0
+  let onIdle = () => {}
+  server.on('connection', socket => {
+    connections++
+    socket.once('close', () => { if (--connections === 0) onIdle() })
+  })
+  const idle = async () => { if (connections > 0) await new Promise<void>(resolve => { onIdle = resolve }) }
   const port = await listen(server)
   const close = async () => {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   }
   cleanUp(close)
-  return { url: `http://127.0.0.1:${port}`, seen, begun: () => begun, aborted: () => aborted, close }
+  return { url: `http://127.0.0.1:${port}`, seen, begun: () => begun, aborted: () => aborted, idle, close }
 }
 
 /** Answers each request with bytes as they are, once its head has arrived. */

@@ -1,0 +1,44 @@
+/** `reload` and `rollback`: put another config in the place of the running one, through the ops listener. */
+import { type Command, UsageError } from './command.ts'
+import { askOps } from './ops-client.ts'
+
+export const reload: Command = {
+  summary: 'have a running gateway read its config files, and say what changed or why not',
+  usage: ['[--json]'],
+  details: `
+routes.yaml, limits.yaml, users files and certificate files are taken, all or
+nothing; changes to gateway.yaml are named and need a restart. A gateway that
+watches its files (reload.watch) does so by itself; SIGHUP does the same.
+Exit codes: 1 where the files were refused.`,
+  run: async ({ config, rest, json }) => {
+    if (rest.length > 0) throw new UsageError()
+    return tell(await askOps(config, '/reload', {}), json)
+  }
+}
+
+export const rollback: Command = {
+  summary: 'have a running gateway go back to an earlier config',
+  usage: ['[N] [--json]'],
+  details: `
+Without N to the one before that which runs; \`console-gateway status\` lists
+them. The files stay as they are, so what they hold comes back with their next
+change, a reload or a restart: put them right too.`,
+  run: async ({ config, rest: [to, ...more], json }) => {
+    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) throw new UsageError('N is the number of a revision.')
+    return tell(await askOps(config, '/rollback', to === undefined ? {} : { to: Number(to) }), json)
+  }
+}
+
+function tell (answer: Record<string, unknown>, json: boolean): number {
+  const { outcome, generation } = answer
+  const lines = (name: string) => (answer[name] as readonly string[] | undefined) ?? []
+  const code = outcome === 'refused' ? 1 : 0
+  if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+  else if (outcome === 'refused') process.stderr.write(`${lines('faults').map(fault => `${fault}\n`).join('')}refused; generation ${String(generation)} goes on as it is\n`)
+  else {
+    process.stdout.write(`${lines('changes').map(change => `${change}\n`).join('')}${String(outcome)}; generation ${String(generation)} runs\n`)
+    if (lines('restartNeeded').length > 0) process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
+    if (outcome === 'rolled back') process.stdout.write('the files still hold the other config: put them right, or it comes back with their next change, a reload or a restart\n')
+  }
+  return code
+}

@@ -1,0 +1,23 @@
+/** The operators' desk: what runs, and putting another config in its place. */
+import type { FastifyInstance } from 'fastify'
+import { GatewayError } from '../errors.ts'
+import { addDeskRules } from '../hooks/desk.ts'
+
+interface Options {
+  readonly status: () => object
+  readonly reload: () => Promise<object>
+  readonly rollback: (to: number | undefined) => Promise<object>
+}
+
+export function addOpsConfig (ops: FastifyInstance, { status, reload, rollback }: Options): void {
+  ops.register(async scope => {
+    addDeskRules(scope)
+    scope.get('/status', async () => status())
+    scope.post('/reload', async () => await reload())
+    scope.post('/rollback', async request => {
+      const { to } = (request.body ?? {}) as { to?: unknown }
+      if (to !== undefined && !Number.isInteger(to)) throw new GatewayError('request.malformed', { message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.' })
+      return await rollback(to as number | undefined)
+    })
+  })
+}

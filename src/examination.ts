@@ -1,0 +1,73 @@
+/** Reads and tries a config folder as a reload does, in a thread of its own: requests go on meanwhile. */
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Fault } from './config/faults.ts'
+import type { GatewayConfig } from './config/gateway.ts'
+import type { Config } from './config/load.ts'
+import type { Environment } from './config/references.ts'
+
+export interface Examined {
+  /** Every file that was read, or should have been. */
+  readonly files: readonly string[]
+  readonly result: { readonly config: Config } | { readonly faults: readonly Fault[] }
+}
+
+/** What the thread is told. */
+export interface Task {
+  readonly folder: string
+  readonly environment: Environment
+  /** The install config of the running process. */
+  readonly running: GatewayConfig
+}
+
+const longestMs = 60_000
+/** A thread costs memory, but the next reload is often soon. */
+const idleMs = 30_000
+
+/** One thread for the process, and one examination at a time. */
+let worker: Worker | undefined
+let idle: NodeJS.Timeout | undefined
+let last: Promise<unknown> = Promise.resolve()
+
+/** @throws when the thread breaks or takes longer than any config should */
+export async function examine (task: Task): Promise<Examined> {
+  const turn = last.then(() => examineNow(task))
+  last = turn.catch(() => {})
+  return await turn
+}
+
+async function examineNow (task: Task): Promise<Examined> {
+  clearTimeout(idle)
+  worker ??= new Worker(new URL(`examination-thread${extname(import.meta.url)}`, import.meta.url), { env: {}, execArgv: [] })
+  const thread = worker
+  thread.ref()
+  try {
+    return await new Promise<Examined>((resolve, reject) => {
+      const limit = setTimeout(() => settle(() => reject(new Error('the config could not be examined within a minute'))), longestMs)
+      const settle = (how: () => void) => {
+        clearTimeout(limit)
+        thread.off('message', onMessage).off('error', onError).off('exit', onExit)
+        how()
+      }
+      const onMessage = (examined: Examined) => settle(() => resolve(examined))
+      const onError = (error: Error) => settle(() => reject(error))
+      const onExit = () => settle(() => reject(new Error('the thread that examines config ended')))
+      thread.on('message', onMessage).on('error', onError).on('exit', onExit)
+      thread.postMessage(task)
+    })
+  } catch (error) {
+    endThread()
+    throw error
+  } finally {
+    thread.unref()
+    idle = setTimeout(endThread, idleMs).unref()
+  }
+}
+
+function endThread (): void {
+  const old = worker
+  worker = undefined
+  // It may say no more to anyone.
+  old?.on('error', () => {})
+  void old?.terminate()
+}

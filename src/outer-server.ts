@@ -1,0 +1,64 @@
+/** The public listener: a server of Node's own, so that the app behind it can be replaced while connections live on. It answers what never becomes a request. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { GatewayConfig } from './config/gateway.ts'
+import { createEnvelope } from './envelope.ts'
+import { type ErrorCode, GatewayError } from './errors.ts'
+import { countedErrors } from './hooks/errors.ts'
+import type { Services } from './services.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+export function createOuterServer ({ server: settings, envelope }: GatewayConfig, handle: Handler, { log, metrics }: Pick<Services, 'log' | 'metrics'>): Server {
+  const dialect = createEnvelope(envelope)
+  const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  const errors = countedErrors(metrics)
+  const refuse = (socket: Socket, code: ErrorCode) => {
+    const { status } = new GatewayError(code)
+    // Connections that were opened and never used are no one's attempt.
+    log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
+    errors.with(code).inc()
+    end(socket, status, body(code))
+  }
+  const server = createServer({
+    headersTimeout: settings.headersTimeout,
+    requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
+    keepAliveTimeout: settings.keepAlive,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+    insecureHTTPParser: false,
+    // A request without Host is refused by the request policy, in the envelope.
+    requireHostHeader: false
+  }, handle)
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    errors.with('request.expectation').inc()
+    const told = body('request.expectation')
+    response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
+  })
+  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'request.malformed') })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => { refuse(socket, 'route.method') })
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const code: ErrorCode = error.code === 'HPE_HEADER_OVERFLOW' ? 'request.headers' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request.timeout' : error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW' ? 'request.too-large' : 'request.malformed'
+    refuse(socket, code)
+  })
+  // The most that config can allow, and one more: Node cuts silently what is beyond. The request policy counts.
+  server.maxHeadersCount = 1001
+  return server
+}
+
+/** For what never became a request: framing is in doubt, so the connection ends. */
+function end (socket: Socket, status: number, body: string): void {
+  socket.on('error', () => {})
+  const answer = answerUnderWay(socket)
+  // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
+  if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? socket.end() : socket.destroy())
+  socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  setTimeout(() => socket.destroy(), 1000).unref()
+}
+
+/** Whose turn it is on a connection; Node tells it nowhere else. */
+function answerUnderWay (socket: Socket): ServerResponse | undefined {
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
+  return answer ?? undefined
+}

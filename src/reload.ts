@@ -1,0 +1,161 @@
+/** Replaces the running config: files → examined → built → swapped, all or nothing; keeps the last ten and what became of the last attempt. */
+import { differences } from './config/differences.ts'
+import { describeFault, type Fault } from './config/faults.ts'
+import type { GatewayConfig } from './config/gateway.ts'
+import type { Config } from './config/load.ts'
+import { GatewayError } from './errors.ts'
+import type { Examined } from './examination.ts'
+import type { Generation } from './generation.ts'
+import { createRevisions, type Revision } from './revisions.ts'
+
+export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
+
+export type Outcome =
+  | { readonly outcome: 'reloaded' | 'rolled back', readonly generation: number, readonly changes: readonly string[], readonly restartNeeded: readonly string[] }
+  | { readonly outcome: 'unchanged', readonly generation: number, readonly restartNeeded: readonly string[] }
+  | { readonly outcome: 'refused', readonly generation: number, readonly faults: readonly string[] }
+
+/** How the files stand to what runs. */
+export type FilesState =
+  | { readonly state: 'running' }
+  | { readonly state: 'refused', readonly since: string, readonly faults: readonly string[] }
+  | { readonly state: 'rolled back', readonly since: string }
+
+export interface Reloader {
+  readonly current: () => Generation
+  /** Reads the files and takes what they say. Never throws for what they hold. */
+  readonly reload: (by: Trigger) => Promise<Outcome>
+  /**
+   * Takes an earlier config once more; the one before that which runs, without a number. The files stay as they are.
+   * @throws GatewayError `request.malformed` when there is none
+   */
+  readonly rollback: (to?: number) => Promise<Outcome>
+  readonly files: () => FilesState
+  readonly restartNeeded: () => readonly string[]
+  readonly revisions: () => readonly Revision[]
+  /** The generations that still answer what began in them. */
+  readonly draining: () => ReadonlyArray<{ readonly generation: number, readonly requests: number }>
+  /** Ends what is draining. */
+  readonly close: () => Promise<void>
+}
+
+interface Options {
+  readonly first: Generation
+  readonly examine: (running: GatewayConfig) => Promise<Examined>
+  readonly create: (number: number, config: Config) => Promise<Generation>
+  /** Told of the files that the config is read from, whenever they were. */
+  readonly onFiles: (files: readonly string[]) => void
+  readonly onOutcome: (outcome: Outcome['outcome'], generation: number) => void
+  readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+}
+
+const mostInLine = 12
+
+export function createReloader ({ first, examine, create, onFiles, onOutcome, log }: Options): Reloader {
+  let current = first
+  let files: FilesState = { state: 'running' }
+  let restartNeeded = first.config.restartNeeded
+  const revisions = createRevisions(first.config)
+  const draining = new Map<Generation, Promise<void>>()
+  const { grace } = first.config.gateway.reload
+
+  // One at a time, and what is asked for while one waits is that one.
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting: Promise<Outcome> | undefined
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work)
+    last = turn.catch(() => {})
+    return turn
+  }
+  const told = (outcome: Outcome): Outcome => {
+    onOutcome(outcome.outcome, outcome.generation)
+    return outcome
+  }
+
+  async function takeFiles (by: Trigger): Promise<Outcome> {
+    waiting = undefined
+    let examined: Examined
+    try {
+      examined = await examine(current.config.gateway)
+    } catch (error) {
+      return refuse(by, [error instanceof Error ? error.message : String(error)])
+    }
+    onFiles(examined.files)
+    const { result } = examined
+    if ('faults' in result) return refuse(by, result.faults.filter(isFault).map(describeFault))
+    const { config } = result
+    const changes = differences(current.config, config).map(({ file, text }) => file === 'users' ? `users ${text}` : text)
+    tellWarnings(config)
+    tellRestart(config.restartNeeded)
+    if (changes.length === 0) {
+      if (files.state !== 'running') log.info({ event: 'config.unchanged', generation: current.number, by }, 'the config files are again what runs')
+      files = { state: 'running' }
+      return { outcome: 'unchanged', generation: current.number, restartNeeded }
+    }
+    try {
+      await take(config)
+    } catch (error) {
+      return refuse(by, [`it could not be built: ${error instanceof Error ? error.message : String(error)}`])
+    }
+    files = { state: 'running' }
+    revisions.add({ number: current.number, by, changes, config })
+    log.info({ event: 'config.reloaded', generation: current.number, by, changes }, `config reloaded: ${inWords(changes)}`)
+    return { outcome: 'reloaded', generation: current.number, changes, restartNeeded }
+  }
+
+  async function takeBack (to: number | undefined): Promise<Outcome> {
+    const target = revisions.find(to)
+    if (target === undefined) throw new GatewayError('request.malformed', { message: to === undefined ? 'There is no earlier config to go back to.' : `There is no revision ${to}; there are ${revisions.all().map(({ number }) => number).join(', ')}.` })
+    const changes = differences(current.config, target.config).map(({ text }) => text)
+    if (changes.length === 0) return { outcome: 'unchanged', generation: current.number, restartNeeded }
+    await take(target.config)
+    files = { state: 'rolled back', since: new Date().toISOString() }
+    revisions.add({ number: current.number, by: 'rollback', changes, config: target.config, of: target.of ?? target.number })
+    log.warn({ event: 'config.rolled-back', generation: current.number, to: target.number, changes }, `config rolled back to revision ${target.number}: ${inWords(changes)}; the files hold another one, which comes back with their next change, a reload or a restart`)
+    return { outcome: 'rolled back', generation: current.number, changes, restartNeeded }
+  }
+
+  /** @throws what building throws; then nothing has changed */
+  async function take (config: Config): Promise<void> {
+    const old = current
+    current = await create(old.number + 1, config)
+    draining.set(old, old.retire(grace).then(ended => {
+      if (ended > 0) log.warn({ event: 'config.drained', generation: old.number, ended }, `requests that began before a reload were still running after ${grace} ms: ended`)
+    }, err => log.error({ err }, 'an old generation could not be closed')).finally(() => draining.delete(old)))
+  }
+
+  function refuse (by: Trigger, faults: readonly string[]): Outcome {
+    files = { state: 'refused', since: new Date().toISOString(), faults }
+    log.error({ event: 'config.refused', generation: current.number, by, faults }, `config refused, what runs goes on: ${inWords(faults)}`)
+    return { outcome: 'refused', generation: current.number, faults }
+  }
+
+  function tellRestart (keys: readonly string[]): void {
+    if (keys.length > 0 && keys.join() !== restartNeeded.join()) log.warn({ event: 'config.restart-needed', keys }, `restart needed: ${keys.join(', ')}`)
+    restartNeeded = keys
+  }
+
+  function tellWarnings ({ warnings }: Config): void {
+    const known = new Set(current.config.warnings.map(({ path, message }) => path + message))
+    for (const warning of warnings) if (!known.has(warning.path + warning.message)) log.warn({ config: warning.path }, describeFault(warning))
+  }
+
+  return {
+    current: () => current,
+    reload: by => waiting ??= inTurn(async () => told(await takeFiles(by))),
+    rollback: to => inTurn(async () => told(await takeBack(to))),
+    files: () => files,
+    restartNeeded: () => restartNeeded,
+    revisions: revisions.all,
+    draining: () => [...draining.keys()].map(generation => ({ generation: generation.number, requests: generation.requests() })),
+    close: async () => {
+      await last
+      await Promise.all([current, ...draining.keys()].map(generation => generation.retire(0)))
+      await Promise.all(draining.values())
+    }
+  }
+}
+
+const isFault = ({ severity }: Fault) => severity === 'fault'
+
+const inWords = (lines: readonly string[]) => [...lines.slice(0, mostInLine), ...(lines.length > mostInLine ? [`and ${lines.length - mostInLine} more`] : [])].join('; ')
