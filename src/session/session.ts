@@ -48,9 +48,13 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const key = keyOf(secretId)
     const session: Session = { ...given, id: publicId(key), createdAt, absoluteEnd: createdAt + absolute, idleMs }
     const epoch = await remembered.epoch()
-    // Noted first: a session that nobody could find again must not be.
-    await store.note(given.identity.id, key, session.absoluteEnd)
     await store.create(key, seal.close(key, writeRecord({ session, epoch })), idleMs + epitaphMs)
+    // Noted afterwards: a note without a session is taken for one whose session is over, and thrown away by whoever looks.
+    await store.note(given.identity.id, key, session.absoluteEnd).catch(async (error: unknown) => {
+      // Nobody could find it again to end it.
+      await endKeys([key], 'revoked').catch(() => {})
+      throw error
+    })
     remembered.drop(key)
     await holdToCap(key, given.identity.id)
     return { session, key, idleEnd: createdAt + idleMs }

@@ -42,6 +42,33 @@ t.test('the store never sees the cookie’s value', async t => {
   t.notOk(keys.some(written => written.includes('the-secret-id')))
 })
 
+t.test('of two sign-ins at once, by two replicas, neither makes the other’s session unfindable', async t => {
+  const { store, clock } = setUp()
+  const gate = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
+  const slow: SessionStore = { ...store, create: async (...given) => { reached.resolve(); await gate.promise; await store.create(...given) } }
+  const lifeTimes = { idle: minute, absolute: minute, remembered: {} }
+  const [here, there] = [slow, store].map(each => createSessions({ ...usual, store: each, lifeTimes, now: () => clock.now })) as [Sessions, Sessions]
+  const opening1 = here.open('one', opening)
+  await reached.promise
+  await there.open('two', opening)
+  gate.resolve()
+  await opening1
+  t.equal((await there.list('1')).length, 2)
+  t.equal(await there.closeOf('1'), 2)
+  t.notOk('live' in await here.resolve('one'))
+})
+
+t.test('a session that could not be noted for its user is not left behind', async t => {
+  const { store, clock } = setUp()
+  const keys: string[] = []
+  const failing: SessionStore = { ...store, create: async (key, ...given) => { keys.push(key); await store.create(key, ...given) }, note: async () => { throw new StoreUnavailable(new Error('gone')) } }
+  const sessions = createSessions({ ...usual, store: failing, lifeTimes: { idle: minute, absolute: minute, remembered: {} }, now: () => clock.now })
+  await t.rejects(sessions.open('one', opening), { code: 'session.unavailable' })
+  t.notOk('live' in await sessions.resolve('one'))
+  t.equal(keys.length, 1)
+})
+
 t.test('a session that is not used ends idle, and says so', async t => {
   const { clock, sessions } = setUp()
   await sessions.open('s', opening)
