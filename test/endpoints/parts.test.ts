@@ -17,7 +17,7 @@ async function setUp (cleanUp: CleanUp, { own = json(200, { id: 1 }), other = js
 }
 
 /** An answer that comes only once another upstream was asked too: else nobody could see that end. */
-const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer): Answer => (incoming, response, seen) => { void eventually(() => other().begun() > 0).then(() => answer(incoming, response, seen)) }
+const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer): Answer => (incoming, response, seen) => { void eventually(() => other().begun() > 0, 60_000).then(() => answer(incoming, response, seen)) }
 
 const metricsOf = async (gateway: { opsUrl: string }) => (await fetch(`${gateway.opsUrl}/metrics`)).text()
 const unread = { upstream: 'c', rewrite: '/unread', unwrap: 'count', into: 'user.unreadCount' }
@@ -82,9 +82,12 @@ const failures: Record<string, { answer: Answer, code: string, status: number }>
   'its own word for no': { answer: json(200, { code: 403, msg: 'Not yours' }), code: 'upstream.error', status: 403 }
 }
 
+/** Short only where waiting is the point. */
+const timeoutOf = (code: string) => code === 'upstream.timeout' ? '200ms' : '30s'
+
 t.test('a part that is not required is left out where it fails, named in the answer, in the log and in the metrics', async t => {
   for (const [title, { answer, code }] of Object.entries(failures)) {
-    const part = { ...unread, required: false, timeout: '300ms', shape: 'part' }
+    const part = { ...unread, required: false, timeout: timeoutOf(code), shape: 'part' }
     const gateway = await setUp(t.after, {
       other: answer,
       route: { shape: 'all', parts: { unread: part, other: { ...part, into: 'other', default: 0 } } },
@@ -104,15 +107,16 @@ t.test('a required part that fails fails the request with its error; which it wa
       // Nobody waits for the route's own answer then.
       own: () => {},
       other: onceAsked(() => gateway.b, answer),
-      route: { timeout: '30s', parts: { 'the-part': { upstream: 'c', rewrite: '/unread', into: 'n', timeout: '1s', shape: 'part' } } },
+      route: { timeout: '30s', parts: { 'the-part': { upstream: 'c', rewrite: '/unread', into: 'n', timeout: timeoutOf(code), shape: 'part' } } },
       more: { shapes: { part: [{ open: 'code-data' }] } }
     })
     const failed = await gateway.call('/api/r')
     t.match(failed, { status, json: { success: false, errorCode: code } }, title)
     t.notMatch(failed.text, /the-part|do-not-log|127\.0\.0\.1/, title)
     t.match(gateway.log.find(line => line['code'] === code), { route: 'r', reason: /the part "the-part"/ }, title)
-    await gateway.b.aborted()
-    t.equal(gateway.b.begun(), 1, 'and it was not asked again')
+    // A part that is late may be so before anybody was asked.
+    if (gateway.b.begun() > 0) await gateway.b.aborted()
+    t.ok(gateway.b.begun() <= 1, 'and it was not asked again')
   }
 })
 
@@ -139,11 +143,11 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   const gateway = await setUp(t.after, { own: () => {}, other: () => {}, route: { parts: { unread: { ...unread, required: false, timeout: '30s' } } } })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/r`, { signal: abort.signal }).catch(() => 'left')
-  t.ok(await eventually(() => gateway.b.seen.length === 1 && gateway.c.seen.length === 1))
+  t.ok(await eventually(() => gateway.b.seen.length === 1 && gateway.c.seen.length === 1, 60_000))
   abort.abort()
   await Promise.all([gateway.b.aborted(), gateway.c.aborted()])
   t.equal(await call, 'left')
-  t.ok(await eventually(() => gateway.log.some(({ status }) => status === 499)))
+  t.ok(await eventually(() => gateway.log.some(({ status }) => status === 499), 60_000))
   t.equal(gateway.log.find(({ part }) => part !== undefined), undefined)
 })
 
