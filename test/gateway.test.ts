@@ -74,8 +74,3 @@ t.test('without Redis the start says in one line that sessions live in the proce
   t.equal(gateway.log.filter(({ msg }) => String(msg).includes('no Redis is configured')).length, 1)
   t.equal(gateway.log.filter(({ msg }) => String(msg).includes('without https')).length, 1, 'and that the cookie is not secure')
 })
-
-t.test('a gateway with an example that fails does not start, and says why', async t => {
-  const routes = { upstreams: { b: { url: 'http://127.0.0.1:9' } }, routes: { r: { path: '/api/r', upstream: 'b', shape: 's' } }, shapes: { s: [{ unwrap: 'a' }] }, examples: { e: { shape: 's', input: { a: 1 }, output: 2 } } }
-  await t.rejects(testGateway(t.after, { routes }), { message: /examples\.e\.output: expected 2, the shape gives 1/ })
-})
