@@ -51,6 +51,10 @@ export async function clusterFailover (t: Test, how: Loss): Promise<void> {
   const lost = await cluster.primaryOf('cg:session-epoch')
   const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}`, losesLatest: true })
   await cluster.settled()
+  const heirs: number[] = []
+  for (const { port } of cluster.servers) if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`)) heirs.push(port)
+  if (heirs.length === 0) throw new Error('nobody follows the primary')
+  for (const port of heirs) await inStep(lost.port, port)
   await trial.during(async () => {
     await lose(lost, how)
     await cluster.nodeTimeout(700, lost)
