@@ -152,6 +152,13 @@ async function memory (stage: Stage): Promise<Outcome> {
   }
 }
 
+async function workers (stage: Stage): Promise<Outcome> {
+  const { samples, ...outcome } = await against(stage, 'Two workers: signed-in GET, 0.7 KB', ['one-worker', 'two-workers'], '/api/notices/small')
+  const ratio = cpuRatio(samples, titles['two-workers'], titles['one-worker'])
+  const rows = outcome.rows.map(({ label, cells }) => ({ label, cells: cells.map((cell, index) => index !== 1 ? cell : label === titles['two-workers'] ? ratio : undefined) }))
+  return { ...outcome, rows, columns: outcome.columns.map((column, index) => index === 1 ? 'ratio to one process' : column), verdicts: [{ what: 'two workers, CPU per request against one', value: ratio, unit: '×', goal: 1, must: 1.1 }] }
+}
+
 async function shaping (stage: Stage): Promise<Outcome> {
   const gateway = await stage.subject('gateway')
   const byHand = await stage.subject('by-hand')
@@ -189,4 +196,4 @@ async function sameAnswer (gateway: Subject, byHand: Subject): Promise<void> {
   if (!isDeepStrictEqual(a, b)) throw new Error(`the shape and the handler by hand differ: ${JSON.stringify(a).slice(0, 300)} and ${JSON.stringify(b).slice(0, 300)}`)
 }
 
-export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = { 'signed-in': signedIn, shaped, public: openToAll, latency, transfer, start, memory, shaping }
+export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = { 'signed-in': signedIn, shaped, public: openToAll, latency, transfer, start, memory, workers, shaping }

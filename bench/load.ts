@@ -36,6 +36,7 @@ export interface Ran {
   readonly cpuMicros: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly maxMs: number
   /** By status, or the name of the failure. */
   readonly refused: Readonly<Record<string, number>>
 }
@@ -130,7 +131,7 @@ async function run ({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pr
   clearTimeout(clock)
   await Promise.all(clients.map(client => client.destroy()))
   if (result === undefined) throw new Error('nothing was measured')
-  return { requests: result.done, answered, seconds: result.seconds, cpuMicros: result.cpu, p50Ms: times.percentile(50) / 1e6, p99Ms: times.percentile(99) / 1e6, refused }
+  return { requests: result.done, answered, seconds: result.seconds, cpuMicros: result.cpu, p50Ms: times.percentile(50) / 1e6, p99Ms: times.percentile(99) / 1e6, maxMs: times.max / 1e6, refused }
 }
 
 process.on('message', (wanted: Run) => {

@@ -49,9 +49,10 @@ export async function freePort (): Promise<number> {
   return port
 }
 
-/** Starts a program on the core of whoever is measured. */
-export function startMeasured (program: string, given: readonly string[], options: { cwd?: string, env?: NodeJS.ProcessEnv } = {}): ChildProcess {
-  return owned(spawn(...pinned(measuredCore, program, given), { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
+/** Starts a program on the core of whoever is measured, or `free`: on any. */
+export function startMeasured (program: string, given: readonly string[], { free = false, ...options }: { cwd?: string, env?: NodeJS.ProcessEnv, free?: boolean } = {}): ChildProcess {
+  const [started, words]: [string, string[]] = free ? [program, [...given]] : pinned(measuredCore, program, given)
+  return owned(spawn(started, words, { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
 }
 
 export async function stop (child: ChildProcess): Promise<void> {

@@ -8,7 +8,7 @@ import { residentMegabytes } from './accounting.ts'
 import type { Request } from './load.ts'
 import { freePort, has, type Place, startMeasured, stop, untilReady } from './place.ts'
 
-const names = ['gateway', 'plugin', 'sum', 'express', 'by-hand', 'nginx', 'haproxy', 'direct'] as const
+const names = ['gateway', 'plugin', 'sum', 'express', 'by-hand', 'nginx', 'haproxy', 'direct', 'one-worker', 'two-workers'] as const
 export type SubjectName = typeof names[number]
 
 export const titles: Readonly<Record<SubjectName, string>> = {
@@ -19,7 +19,9 @@ export const titles: Readonly<Record<SubjectName, string>> = {
   'by-hand': 'handler by hand',
   nginx: 'nginx, proxy only',
   haproxy: 'HAProxy, proxy only',
-  direct: 'upstream, direct'
+  direct: 'upstream, direct',
+  'one-worker': 'one process, on any core',
+  'two-workers': 'two workers, on any core'
 }
 
 export interface Subject {
@@ -103,6 +105,7 @@ async function signIn (url: string, index: number): Promise<string> {
 async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOptions: readonly string[]): Promise<Started> {
   const port = await freePort()
   if (name === 'gateway') return await startGateway(port, place, nodeOptions)
+  if (name === 'one-worker' || name === 'two-workers') return await startGateway(port, place, nodeOptions, { workers: name === 'one-worker' ? 1 : 2, free: true })
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
   const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production' } })
@@ -122,13 +125,13 @@ const many = 1_000_000_000
 const busy = { max: 600, window: '1s' }
 
 /** As in production: compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
-async function startGateway (port: number, place: Place, nodeOptions: readonly string[]): Promise<Started> {
+async function startGateway (port: number, place: Place, nodeOptions: readonly string[], { workers = 1, free = false }: { readonly workers?: number, readonly free?: boolean } = {}): Promise<Started> {
   const folder = ownFolder('gateway')
   const opsPort = await freePort()
   // JSON is YAML.
   const write = (file: string, content: object) => writeFileSync(join(folder, file), JSON.stringify(content))
   write('gateway.yaml', {
-    server: { listen: `127.0.0.1:${port}`, hosts: ['127.0.0.1'], trustedProxies: ['127.0.0.1/32'] },
+    server: { listen: `127.0.0.1:${port}`, hosts: ['127.0.0.1'], trustedProxies: ['127.0.0.1/32'], workers },
     ops: { listen: `127.0.0.1:${opsPort}` },
     drain: { notice: '0ms', grace: '1s' },
     log: { format: 'json' },
@@ -171,7 +174,7 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' } })
+  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }

@@ -1,21 +1,21 @@
-/** One listening server and the generations behind it: load → build → listen → watch → swap → drain. */
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** The whole that runs: who serves, the operators' listener, and the config that is in force: load → build → listen → watch → swap → drain. */
+import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { usesRedis } from './config/check.ts'
 import { describeFault } from './config/faults.ts'
+import type { GatewayConfig } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
 import { openApi } from './description/openapi.ts'
 import type { Environment } from './config/references.ts'
 import { isAsRead, watchFiles } from './config/watch.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsConfig } from './endpoints/ops-config.ts'
-import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { examine } from './examination.ts'
-import { createGeneration } from './generation.ts'
-import { createOuterServer } from './outer-server.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload.ts'
-import { createLogger, createServices, type Services } from './services.ts'
+import { createLogger } from './services.ts'
+import { createServing, splitAddress, urlOf } from './serving.ts'
 import { createStatus, measureConfig } from './status.ts'
+import { createWorkers } from './workers.ts'
 
 export interface Gateway {
   /** Where the console reaches it; the port is the real one, also where config says 0. */
@@ -32,51 +32,50 @@ export interface Gateway {
  * @throws when a listener cannot be had; what was opened by then is closed again
  */
 export async function startGateway (config: Config, log = createLogger(config.gateway.log), environment: Environment = process.env): Promise<Gateway> {
-  const { gateway: { server: settings, ops: opsSettings, drain } } = config
+  const { gateway: { ops: opsSettings, drain } } = config
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
-  const services = createServices(config, log)
+  const count = workersOf(config.gateway)
   const state = { stopping: false }
-  const opened: Array<() => unknown> = [() => services.close()]
+  const opened: Array<() => unknown> = []
   try {
-    const first = await createGeneration(1, config, services)
-    const measured = measureConfig(services.metrics)
+    const serving = count > 1 ? await createWorkers({ count, config, log }) : createServing(config, log)
+    opened.push(serving.close)
+    const first = await serving.create(1, config)
+    await serving.use(first)
+    const measured = measureConfig(serving.metrics)
     const reloader = createReloader({
       first,
       examine: running => examine({ folder: config.folder, environment: { ...environment }, running }),
-      create: (number, next) => createGeneration(number, next, services),
+      create: serving.create,
+      use: serving.use,
       onFiles: files => watch?.follow(files),
       onOutcome: measured.onOutcome,
       log
     })
-    opened.push(() => reloader.close())
+    opened.push(reloader.close)
     measured.follow(reloader)
-    const server = createOuterServer(config.gateway, (request, response) => reloader.current().handle(request, response), services)
-    opened.push(() => closeServer(server))
-    const ready = () => readiness(services, reloader, state.stopping, opsSettings.strictRedis)
-    const ops = createOps({ readiness: ready, metrics: services.metrics, openApi: () => openApi(reloader.current().config) })
-    addOpsSessions(ops, { sessions: services.sessions, log })
-    addOpsConfig(ops, { status: createStatus(reloader, ready), reload: () => reloader.reload('operator'), rollback: reloader.rollback })
+    opened.push(() => serving.stop(0))
+    const ready = async () => readiness(await serving.readiness(), reloader, state.stopping)
+    const ops = createOps({ readiness: ready, metrics: { text: serving.metricsText }, openApi: () => openApi(reloader.current().config) })
+    serving.addDesk(ops)
+    addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: () => reloader.reload('operator'), rollback: reloader.rollback })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)
     const opsUrl = urlOf(opsAddress.host, ops.server)
-    const url = await listen(server, splitAddress(settings.listen))
+    const url = await serving.listen()
     const watch = watchConfig(config, reloader)
     opened.push(() => watch?.close())
-    log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
+    log.info({ url, ops: opsUrl, ...(count > 1 && { workers: count }) }, `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`)
     const stop = once(async ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) => {
       state.stopping = true
       watch?.close()
       log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
       await wait(noticeMs)
-      const closed = closeServer(server)
-      const inTime = await Promise.race([closed.then(() => true), wait(drain.grace, false, { ref: false })])
-      if (!inTime) log.warn(`requests were still running after ${drain.grace} ms: cut`)
-      server.closeAllConnections()
-      await closed
+      if (!await serving.stop(drain.grace)) log.warn(`requests were still running after ${drain.grace} ms: cut`)
       await reloader.close()
       await ops.close()
-      await services.close()
+      await serving.close()
       log.info('stopped')
     })
     return { url, opsUrl, reload: reloader.reload, stop }
@@ -84,6 +83,12 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
+}
+
+/** The embedded store is one process's own. */
+function workersOf (gateway: GatewayConfig): number {
+  if (!usesRedis(gateway)) return 1
+  return gateway.server.workers === 'auto' ? availableParallelism() : gateway.server.workers
 }
 
 function watchConfig ({ gateway: { reload }, inputs }: Config, reloader: Reloader): ReturnType<typeof watchFiles> | undefined {
@@ -95,44 +100,17 @@ function watchConfig ({ gateway: { reload }, inputs }: Config, reloader: Reloade
   return watch
 }
 
-function readiness (services: Services, reloader: Reloader, stopping: boolean, strictRedis: boolean): Readiness {
-  const redis = services.redis()
+function readiness ({ ready, parts }: Readiness, reloader: Reloader, stopping: boolean): Readiness {
   const files = reloader.files()
-  // A config that was refused is no reason to take a replica away: it runs with the last good one.
-  const common = { ...(stopping && { gateway: 'stopping' }), ...(files.state !== 'running' && { config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}` }) }
-  if (redis.kind === 'embedded') return { ready: !stopping, parts: { ...common, sessions: 'in this process' } }
-  const waits = strictRedis ? !redis.up : !redis.everUp
-  return { ready: !stopping && !waits, parts: { ...common, redis: redis.up ? 'up' : redis.everUp ? 'away: what needs a session answers 503' : 'not reached yet' } }
-}
-
-function splitAddress (address: string): { host: string, port: number } {
-  const colon = address.lastIndexOf(':')
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
-}
-
-async function listen (server: Server, { host, port }: { host: string, port: number }): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
-  return urlOf(host, server)
-}
-
-/** With the real port, also where config says 0. */
-function urlOf (host: string, server: { address: Server['address'] }): string {
-  const { port } = server.address() as AddressInfo
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-async function closeServer (server: Server): Promise<void> {
-  await new Promise<void>(resolve => {
-    if (!server.listening) return resolve()
-    server.close(() => resolve())
-    server.closeIdleConnections()
-  })
+  return {
+    ready: ready && !stopping,
+    parts: {
+      ...(stopping && { gateway: 'stopping' }),
+      // A config that was refused is no reason to take a replica away: it runs with the last good one.
+      ...(files.state !== 'running' && { config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}` }),
+      ...parts
+    }
+  }
 }
 
 function once<A extends unknown[], T> (work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {

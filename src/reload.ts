@@ -43,6 +43,8 @@ interface Options {
   readonly first: Generation
   readonly examine: (running: GatewayConfig) => Promise<Examined>
   readonly create: (number: number, config: Config) => Promise<Generation>
+  /** From then on requests begin in this one. */
+  readonly use: (generation: Generation) => Promise<void>
   /** Told of the files that the config is read from, whenever they were. */
   readonly onFiles: (files: readonly string[]) => void
   readonly onOutcome: (outcome: Outcome['outcome'], generation: number) => void
@@ -51,7 +53,7 @@ interface Options {
 
 const mostInLine = 12
 
-export function createReloader ({ first, examine, create, onFiles, onOutcome, log }: Options): Reloader {
+export function createReloader ({ first, examine, create, use, onFiles, onOutcome, log }: Options): Reloader {
   let current = first
   let files: FilesState = { state: 'running' }
   let restartNeeded = first.config.restartNeeded
@@ -118,7 +120,9 @@ export function createReloader ({ first, examine, create, onFiles, onOutcome, lo
   /** @throws what building throws; then nothing has changed */
   async function take (config: Config): Promise<void> {
     const old = current
-    current = await create(old.number + 1, config)
+    const next = await create(old.number + 1, config)
+    await use(next)
+    current = next
     draining.set(old, old.retire(grace).then(ended => {
       if (ended > 0) log.warn({ event: 'config.drained', generation: old.number, ended }, `requests that began before a reload were still running after ${grace} ms: ended`)
     }, err => log.error({ err }, 'an old generation could not be closed')).finally(() => draining.delete(old)))

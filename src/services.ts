@@ -56,9 +56,14 @@ export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' |
   readonly sources?: readonly CredentialSource[]
 }
 
-/** @param destination where lines go; standard output without it */
-export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } }
+export type Log = Logger
+
+/**
+ * @param destination where lines go; standard output without it
+ * @param base what every line says
+ */
+export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream, base: Readonly<Record<string, unknown>> | null = null): Logger {
+  const options = { level, base, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } }
   const standardOutput = () => {
     // Lines of a moment in one write; at the end of the process the rest is written too.
     const output = pino.destination({ dest: 1, sync: false, minLength: 8 * 1024, periodicFlush: 50, maxLength: 16 * 1024 * 1024 })

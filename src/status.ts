@@ -2,21 +2,24 @@
 import { readFileSync } from 'node:fs'
 import type { Readiness } from './endpoints/ops.ts'
 import type { Metrics } from './metrics.ts'
+import type { Serving } from './serving.ts'
 import type { Outcome, Reloader } from './reload.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-export type Status = ReturnType<ReturnType<typeof createStatus>>
+export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
 
-export function createStatus (reloader: Reloader, readiness: () => Readiness) {
+export function createStatus (reloader: Reloader, readiness: () => Promise<Readiness>, workers?: Serving['workers']) {
   const startedAt = new Date()
-  return () => {
-    const { ready, parts } = readiness()
+  return async () => {
+    // Asks all who serve, also for their requests.
+    const { ready, parts } = await readiness()
     const current = reloader.current()
     return {
       version,
       node: process.version,
       pid: process.pid,
+      ...(workers !== undefined && { workers: workers() }),
       startedAt: startedAt.toISOString(),
       ready,
       parts,

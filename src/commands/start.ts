@@ -18,9 +18,10 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   let gateway: Gateway
   try {
     const loaded = loadConfig(folder, process.env)
+    const { fault: _, ...plain } = loaded
     const faults = await tryConfig(loaded)
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
-    config = loaded
+    config = plain
     gateway = await startGateway(config)
   } catch (error) {
     process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)

@@ -14,11 +14,12 @@ export const status: Command = {
   }
 }
 
-function inWords ({ version, pid, startedAt, ready, parts, folder, generation, requests, draining, files, restartNeeded, revisions }: Status): string {
+function inWords ({ version, pid, workers = [], startedAt, ready, parts, folder, generation, requests, draining, files, restartNeeded, revisions }: Status): string {
   const told = files.state === 'running' ? 'as they run' : files.state === 'refused' ? `refused at ${files.since}` : `other than what runs, since the rollback at ${files.since}`
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config'),
+    ...workers.map(({ worker, pid: its, ready: fit }) => [`worker ${worker}`, `process ${its}, ${fit ? 'ready' : 'not ready'}`]),
     ['config', folder],
     ['files', told],
     ['generation', `${generation}, ${requests} requests`],

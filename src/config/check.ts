@@ -55,6 +55,7 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   const shared = usesRedis(gateway)
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
   if (shared && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
+  if (!shared && server.workers !== 1) report('gateway', ['server', 'workers'], 'without Redis there is one worker: sessions and limits live in its process', 'warning')
   if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')
   if (session.cookie.sameSite === 'none' && !session.cookie.secure) report('gateway', ['session', 'cookie', 'sameSite'], 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true')
   if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')

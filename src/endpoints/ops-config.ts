@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 
 interface Options {
-  readonly status: () => object
+  readonly status: () => Promise<object>
   readonly reload: () => Promise<object>
   readonly rollback: (to: number | undefined) => Promise<object>
 }
@@ -12,7 +12,7 @@ interface Options {
 export function addOpsConfig (ops: FastifyInstance, { status, reload, rollback }: Options): void {
   ops.register(async scope => {
     addDeskRules(scope)
-    scope.get('/status', async () => status())
+    scope.get('/status', async () => await status())
     scope.post('/reload', async () => await reload())
     scope.post('/rollback', async request => {
       const { to } = (request.body ?? {}) as { to?: unknown }

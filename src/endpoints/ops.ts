@@ -9,7 +9,7 @@ export interface Readiness {
 }
 
 interface Options {
-  readonly readiness: () => Readiness
+  readonly readiness: () => Promise<Readiness>
   readonly metrics: Pick<Metrics, 'text'>
   /** The public interface, of the config that is in force. */
   readonly openApi: () => object
@@ -20,9 +20,9 @@ export function createOps ({ readiness, metrics, openApi }: Options): FastifyIns
   const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
   ops.get('/healthz', () => ({ status: 'ok' }))
-  ops.get('/readyz', (_request, reply) => {
-    const { ready, parts } = readiness()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', ...parts })
+  ops.get('/readyz', async (_request, reply) => {
+    const { ready, parts } = await readiness()
+    return await reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', ...parts })
   })
   ops.get('/metrics', async (_request, reply) => {
     const { type, body } = await metrics.text()

@@ -1,0 +1,93 @@
+/** What serves the public from this process: the services, the listener, and the generation that takes requests. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config/load.ts'
+import type { Readiness } from './endpoints/ops.ts'
+import { addOpsSessions } from './endpoints/ops-sessions.ts'
+import { createGeneration, type Generation } from './generation.ts'
+import type { Metrics } from './metrics.ts'
+import { createOuterServer } from './outer-server.ts'
+import { createServices, type Log } from './services.ts'
+
+/** This process, or several. */
+export interface Serving {
+  /** Builds a generation, which takes no requests yet. @throws when it cannot be built; then nothing has changed */
+  readonly create: (number: number, config: Config) => Promise<Generation>
+  /** From now on requests begin in this one. */
+  readonly use: (generation: Generation) => Promise<void>
+  /** @returns where the console reaches it, with the real port. @throws when the listener cannot be had */
+  readonly listen: () => Promise<string>
+  readonly readiness: () => Promise<Readiness>
+  readonly metrics: Metrics
+  /** The processes that serve, where it is not this one; as they were when `readiness` was asked. */
+  readonly workers?: () => ReadonlyArray<{ readonly worker: number, readonly pid: number, readonly ready: boolean }>
+  /** All metrics, for Prometheus. */
+  readonly metricsText: Metrics['text']
+  /** Adds to the ops listener what only those who serve can answer. */
+  readonly addDesk: (ops: FastifyInstance) => void
+  /** Takes no more requests, and lets those in flight finish for so long. @returns whether all did */
+  readonly stop: (graceMs: number) => Promise<boolean>
+  /** Gives back what is left, once generations are gone. */
+  readonly close: () => Promise<void>
+}
+
+export function createServing (config: Config, log: Log): Serving {
+  const { server: settings, ops: { strictRedis } } = config.gateway
+  const services = createServices(config, log)
+  let current: Generation | undefined
+  const server = createOuterServer(config.gateway, (request, response) => current?.handle(request, response), services)
+
+  return {
+    create: (number, next) => createGeneration(number, next, services),
+    use: async generation => { current = generation },
+    listen: () => listen(server, splitAddress(settings.listen)),
+    readiness: async () => {
+      const redis = services.redis()
+      if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
+      return { ready: strictRedis ? redis.up : redis.everUp, parts: { redis: redis.up ? 'up' : redis.everUp ? 'away: what needs a session answers 503' : 'not reached yet' } }
+    },
+    metrics: services.metrics,
+    metricsText: services.metrics.text,
+    addDesk: ops => addOpsSessions(ops, { sessions: services.sessions, log }),
+    stop: async graceMs => {
+      const closed = closeServer(server)
+      const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
+      server.closeAllConnections()
+      await closed
+      return inTime
+    },
+    close: services.close
+  }
+}
+
+export function splitAddress (address: string): { host: string, port: number } {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}
+
+async function listen (server: Server, { host, port }: { host: string, port: number }): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  return urlOf(host, server)
+}
+
+/** With the real port, also where config says 0. */
+export function urlOf (host: string, server: { address: Server['address'] }): string {
+  const { port } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function closeServer (server: Server): Promise<void> {
+  await new Promise<void>(resolve => {
+    if (!server.listening) return resolve()
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+}

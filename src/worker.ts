@@ -1,0 +1,84 @@
+/** One of the processes that serve: it does what the first one says, and ends when that is gone. */
+import { createOps } from './endpoints/ops.ts'
+import type { Generation } from './generation.ts'
+import { createLogger } from './services.ts'
+import { createServing, type Serving } from './serving.ts'
+import { answerFirst } from './worker-calls.ts'
+
+// Signals go to all processes of a terminal; the first one says what they mean.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+let index = 0
+let serving: Serving | undefined
+let ops: ReturnType<typeof createOps> | undefined
+let graceMs = 0
+/** Those that take requests, drain, or are built and wait. */
+const generations = new Map<number, Generation>()
+
+const there = () => {
+  if (serving === undefined || ops === undefined) throw new Error('the worker was not started')
+  return { serving, ops }
+}
+
+async function stop (withinMs: number): Promise<boolean> {
+  if (serving === undefined) return true
+  const ending = serving
+  serving = undefined
+  const inTime = await ending.stop(withinMs)
+  await Promise.all([...generations.values()].map(generation => generation.retire(0)))
+  await ending.close()
+  return inTime
+}
+
+answerFirst({
+  start: async ({ number, config, ...given }) => {
+    index = given.index
+    graceMs = config.gateway.drain.grace
+    const made = createServing(config, createLogger(config.gateway.log, undefined, { worker: index }))
+    serving = made
+    ops = createOps({ readiness: made.readiness, metrics: made.metrics, openApi: () => ({}) })
+    made.addDesk(ops)
+    const first = await made.create(number, config)
+    generations.set(number, first)
+    await made.use(first)
+    return true
+  },
+  listen: async () => await there().serving.listen(),
+  build: async ({ number, config }) => {
+    generations.set(number, await there().serving.create(number, config))
+    return true
+  },
+  use: async ({ number }) => {
+    const generation = generations.get(number)
+    if (generation === undefined) throw new Error(`generation ${number} was not built`)
+    await there().serving.use(generation)
+    return true
+  },
+  drop: async ({ number }) => {
+    await generations.get(number)?.retire(0)
+    generations.delete(number)
+    return true
+  },
+  retire: async ({ number, graceMs: within }) => {
+    const ended = await generations.get(number)?.retire(within) ?? 0
+    generations.delete(number)
+    return ended
+  },
+  state: async () => ({ index, pid: process.pid, readiness: await there().serving.readiness(), requests: Array.from(generations, ([number, generation]) => [number, generation.requests()] as const) }),
+  metrics: async () => ({ index, body: (await there().serving.metricsText()).body }),
+  desk: async ({ method, url, headers, body }) => {
+    const { 'content-length': _, ...rest } = headers
+    const { statusCode, headers: { 'content-type': type = 'application/json' }, body: text } = await there().ops.inject({ method: method as 'GET', url, headers: rest, ...(body !== undefined && { payload: body as object }) })
+    return { status: statusCode, type, text }
+  },
+  stop: async ({ graceMs: within }) => {
+    const inTime = await stop(within)
+    // After the answer.
+    setImmediate(() => process.disconnect())
+    return inTime
+  }
+})
+
+process.once('disconnect', () => {
+  void stop(graceMs).finally(() => process.exit())
+})
