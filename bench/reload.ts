@@ -1,10 +1,9 @@
 /** What a reload costs: how long it takes with many routes, what requests feel meanwhile, and whether many routes make a request dearer. */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { freePort, type Place, preparePlace, stop, untilReady } from './place.ts'
+import { freePort, type Place, preparePlace, startMeasured, stop, untilReady } from './place.ts'
 import { prepare } from './prepare.ts'
 import { figure, paired } from './rounds.ts'
 
@@ -27,7 +26,7 @@ async function startGateway (place: Place, routes: number) {
   write('gateway.yaml', { server: { listen: `127.0.0.1:${port}` }, ops: { listen: `127.0.0.1:${opsPort}` }, drain: { notice: '0s' }, reload: { watch: false }, session: { cookie: { secure: false } }, login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' } }] } })
   write('limits.yaml', { inFlightPerUser: 1000, limits: { anonymous: { by: 'address', max: 1_000_000_000, window: '1m' } } })
   take(0)
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, NODE_ENV: 'production' } })
+  const child = startMeasured(process.execPath, [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production' }, free: true })
   const ops = `http://127.0.0.1:${opsPort}`
   await untilReady(`${ops}/readyz`, child)
   return {
