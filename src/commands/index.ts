@@ -5,6 +5,7 @@ import { contract } from './contract.ts'
 import { openapi, types } from './describe.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
+import { limits } from './limits.ts'
 import { reference } from './reference.ts'
 import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
@@ -25,6 +26,7 @@ export const commands = {
   reload,
   rollback,
   sessions,
+  limits,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
   reference

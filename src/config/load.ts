@@ -46,6 +46,8 @@ export type ConfigFile = 'gateway' | 'routes' | 'limits'
 interface Options {
   /** The install config of the process that is to run this: it stands in the place of the file's, which has to be sound all the same. */
   readonly running?: GatewayConfig
+  /** In the place of the folder's `limits.yaml`. */
+  readonly limitsFile?: string
   /** Gets to know every file that is read. */
   readonly inputs?: Inputs
 }
@@ -53,13 +55,13 @@ interface Options {
 const maxSyntaxFaults = 10
 
 /** @throws ConfigError with every fault at once. */
-export function loadConfig (folder: string, environment: Environment, { running, inputs = createInputs() }: Options = {}): LoadedConfig {
+export function loadConfig (folder: string, environment: Environment, { running, limitsFile = 'limits.yaml', inputs = createInputs() }: Options = {}): LoadedConfig {
   const faults: Fault[] = []
   const absolute = resolve(folder)
   const read = <T extends TSchema>(name: string, schema: T) => readFile(absolute, name, schema, { environment, inputs, faults })
   const gateway = read('gateway.yaml', gatewaySchema)
   const routes = read('routes.yaml', routesSchema)
-  const limits = read('limits.yaml', limitsSchema)
+  const limits = read(limitsFile, limitsSchema)
   if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
   const users: Record<string, UsersConfig> = {}
   const sources = [gateway.value, ...(running === undefined ? [] : [running])].flatMap(({ login }) => Array.isArray(login?.sources) ? login.sources : [])

@@ -61,7 +61,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
     onOutcome('accepted')
-    request.log.info({ event: 'login', user: identity.username, source, session: session.id, address }, 'signed in')
+    request.log.info({ event: 'login', user: identity.username, roles: identity.roles, source, session: session.id, address }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })
   }
 }

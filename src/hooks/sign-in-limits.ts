@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Counters } from '../limits/counters.ts'
+import { accountKey } from '../limits/account.ts'
 import { createCountedAddress } from './address.ts'
 
 export interface SignInAttempt {
@@ -73,11 +74,6 @@ function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig, 
       return { key: result.key, ttlInSeconds: result.ttlInSeconds, exceeded: result.isExceeded }
     }
   }
-}
-
-/** Spellings of one account share one counter: width, case, blanks and invisible characters do not count. */
-function accountKey (typed: string): string {
-  return typed.normalize('NFKD').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
 }
 
 /** Our counters as the plugin's store. */

@@ -32,9 +32,12 @@ interface OfRoute {
   readonly signedIn: (caller: Caller) => Held
 }
 
+/** Whether it counts attempts to sign in, before the password is looked at. */
+export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) => refusedOnly || [by].flat().includes('account')
+
 /** Of all limits but those of sign-in attempts, which are counted by themselves. */
 export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
-  const compiled = Object.entries(limits).filter(([, { mode, by, refusedOnly }]) => mode !== 'off' && !refusedOnly && ![by].flat().includes('account')).map(([name, limit]) => compile(name, limit, replicas === 'counted' ? undefined : replicas))
+  const compiled = Object.entries(limits).filter(([, { mode, by, refusedOnly }]) => mode !== 'off' && !isOfSignIn({ by, refusedOnly })).map(([name, limit]) => compile(name, limit, replicas === 'counted' ? undefined : replicas))
   const ofRoutes = new Map<string, Map<string, OfRoute>>()
 
   function ofRoute (route: string, method: string): OfRoute {

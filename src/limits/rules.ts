@@ -49,7 +49,7 @@ function lookFixed ({ max, windowMs }: Rule, state: State | undefined, now: numb
 }
 
 /** A sliding window is seen in so many slices, and one more that is partly gone: never less than the window, and a sixteenth more at most. */
-const slices = 16
+export const slices = 16
 
 function lookSliding ({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
   const slice = Math.ceil(windowMs / slices)

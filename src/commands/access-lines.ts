@@ -1,0 +1,139 @@
+/** Lines of an access log as requests of the past: the gateway's own, or nginx' Combined Log Format. */
+import type { Config } from '../config/load.ts'
+import { createCountedAddress } from '../hooks/address.ts'
+import { unknownRoute } from '../hooks/context.ts'
+import type { PastRequest } from '../limits/replay.ts'
+import { createPublicPaths } from './public-paths.ts'
+
+export interface LineCounts {
+  lines: number
+  /** Lines about something else than a request, such as a sign-in. */
+  others: number
+  /** Neither JSON of the gateway nor Combined Log Format. */
+  broken: number
+  /** Requests that no limit looks at: the console's files, and preflights. */
+  unlimited: number
+  /** Requests of somebody signed in, but the log does not say who. */
+  unattributed: number
+  /** Of all, those in Combined Log Format. */
+  combined: number
+  /** Sign-ins that were refused for too many attempts: whether the password was right was not looked at. They count as wrong. */
+  undecidedSignIns: number
+  /** Requests that got 429 then. */
+  refusedThen: number
+}
+
+type Fields = Readonly<Record<string, unknown>>
+type Text = (name: string) => string | undefined
+
+const combined = /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+)[^"]*" (\d{3})(?: |$)/
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+/** A line of our own stands behind this where a container's runtime kept it. */
+const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
+
+export function createAccessLines (config: Config) {
+  const counts: LineCounts = { lines: 0, others: 0, broken: 0, unlimited: 0, unattributed: 0, combined: 0, undecidedSignIns: 0, refusedThen: 0 }
+  const countedAddress = createCountedAddress(config.limits.ipv6Prefix)
+  const paths = createPublicPaths(config)
+  /** By user name: as sign-ins tell them, else as the users files do. */
+  const roles = new Map(Object.values(config.users).flatMap(({ users }) => Object.entries(users).map(([name, user]) => [name, user.roles] as const)))
+  const withoutRoles = new Set<string>()
+  /** The account that was tried and refused, by request id; until the line of the request comes. */
+  const refusals = new Map<string, string>()
+
+  function callerOf (user: string, session: string): PastRequest['caller'] {
+    const known = roles.get(user)
+    if (known === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
+    return { id: session, identity: { id: user, roles: known ?? [] } }
+  }
+
+  function read (line: string): PastRequest | undefined {
+    if (line === '' || line === '\r') return undefined
+    counts.lines++
+    return line.charCodeAt(0) === 123 ? readOwn(line) : runtime.test(line) ? readOwn(line.replace(runtime, '')) : readCombined(line)
+  }
+
+  function readOwn (line: string): PastRequest | undefined {
+    let fields: Fields
+    try {
+      fields = JSON.parse(line) as Fields
+    } catch {
+      counts.broken++
+      return undefined
+    }
+    // As Docker keeps it.
+    const { log } = fields
+    if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined) return readOwn(log)
+    const text: Text = name => typeof fields[name] === 'string' ? fields[name] : undefined
+    if (fields['msg'] === 'request') return readRequest(fields, text)
+    counts.others++
+    const [user, id] = [text('user'), text('requestId')]
+    if (fields['event'] === 'login' && user !== undefined && Array.isArray(fields['roles'])) roles.set(user, fields['roles'].filter(role => typeof role === 'string'))
+    if (fields['event'] === 'login.refused' && user !== undefined && id !== undefined) {
+      if (refusals.size >= 100_000) refusals.clear()
+      refusals.set(id, user)
+    }
+    return undefined
+  }
+
+  function readRequest ({ status, ms, time: at }: Fields, text: Text): PastRequest | undefined {
+    const [route, method, address] = [text('route'), text('method'), text('address')]
+    const endedAt = typeof at === 'number' ? at : Date.parse(String(at))
+    if (route === undefined || method === undefined || address === undefined || typeof status !== 'number' || !Number.isFinite(endedAt)) return void counts.broken++
+    const [user, session] = [text('user'), text('session')]
+    // The session store was away, so nobody knew who asked.
+    if (status === 503 && session === undefined && paths.needsSession(route)) return void counts.unattributed++
+    const refusal = refusals.get(text('requestId') ?? '')
+    if (refusal !== undefined) refusals.delete(text('requestId') ?? '')
+    const isLogin = route === 'login'
+    // Who signed in just now asked as nobody yet; who signed out was still somebody.
+    const isSignedIn = user !== undefined && (isLogin ? session !== undefined && (refusal !== undefined || status >= 400) : session !== undefined || route === 'logout')
+    const tried = refusal ?? (isSignedIn ? undefined : user)
+    return finish({ at: endedAt - (typeof ms === 'number' ? ms : 0), endedAt, route, method, address, status, isRefused: refusal !== undefined, user: isSignedIn ? user : undefined, session: session ?? '', tried, isTried: isLogin && user !== undefined })
+  }
+
+  function readCombined (line: string): PastRequest | undefined {
+    const [, address = '', remote, day, month = '', year, clock, hours, minutes, method = '', target = '', code] = combined.exec(line) ?? []
+    const endedAt = Date.parse(`${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`)
+    if (code === undefined || !Number.isFinite(endedAt)) return void counts.broken++
+    counts.combined++
+    const status = Number(code)
+    const route = paths.routeOf(target)
+    const user = remote === '-' ? undefined : remote
+    if (user === undefined && status !== 401 && paths.needsSession(route)) return void counts.unattributed++
+    return finish({ at: endedAt, endedAt, route, method, address, status, isRefused: false, user: paths.isPublic(route) ? undefined : user, session: '', tried: undefined, isTried: route === 'login' && method === 'POST' && status !== 400 && status !== 403 })
+  }
+
+  interface Seen {
+    readonly at: number
+    readonly endedAt: number
+    readonly route: string
+    readonly method: string
+    readonly address: string
+    readonly status: number
+    /** A line says that the password was wrong. */
+    readonly isRefused: boolean
+    readonly user: string | undefined
+    readonly session: string
+    readonly tried: string | undefined
+    /** Whether it is a sign-in that named an account. */
+    readonly isTried: boolean
+  }
+
+  function finish ({ at, endedAt, route, method, address, status, isRefused, user, session, tried, isTried }: Seen): PastRequest | undefined {
+    if (route === 'console' || (route === unknownRoute && status < 400)) return void counts.unlimited++
+    if (status === 429) counts.refusedThen++
+    if (isTried && status === 429) counts.undecidedSignIns++
+    return {
+      at,
+      endedAt,
+      route,
+      method,
+      address: countedAddress({ ip: address }),
+      caller: user === undefined ? undefined : callerOf(user, session),
+      ...(isTried && { signIn: { account: tried, accepted: !isRefused && status !== 401 && status !== 429 } })
+    }
+  }
+
+  return { counts, withoutRoles, read }
+}
