@@ -1,5 +1,5 @@
 /** What a caller would use of a limit if nothing were refused: the lowest number that lets all of it pass. */
-import { slices, type Rule } from './rules.ts'
+import { rounding, slices, type Rule } from './rules.ts'
 
 /** Of one caller and one limit. The number is the limit's `max`, or its `burst` where it has one. */
 export interface Demand {
@@ -86,7 +86,7 @@ class BucketDemand implements Demand {
   hit (now: number): number {
     const each = this.#each
     const full = Math.max(this.#full, now)
-    const passes = (burst: number) => burst * each - (full - now) >= each
+    const passes = (burst: number) => burst * each - (full - now) + rounding >= each
     let needed = Math.max(1, Math.ceil((full - now) / each) + 1)
     // As the rule itself reckons, roundings too.
     while (needed > 1 && passes(needed - 1)) needed--
@@ -98,6 +98,6 @@ class BucketDemand implements Demand {
     return needed
   }
 
-  most (): number { return Math.ceil((this.#fullOfPart - this.#now) / (this.#each * this.#processes)) }
+  most (): number { return Math.ceil((this.#fullOfPart - this.#now - rounding) / (this.#each * this.#processes)) }
   isOver (now: number): boolean { return this.#fullOfPart <= now }
 }

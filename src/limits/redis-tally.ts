@@ -63,7 +63,7 @@ for i, key in ipairs(KEYS) do
   else
     local each = window / max
     local full = math.max(state[1] or 0, now) + owed * each
-    local room = burst * each - (full - now)
+    local room = burst * each - (full - now) + 0.01
     it.exceeded, it.remaining, it.reset = room < each, math.max(0, math.floor(room / each)), math.ceil(full - now)
     it.retry = it.exceeded and math.max(1, math.ceil(each - room)) or 0
     it.plus = function (more) return { full + more * each } end

@@ -83,10 +83,13 @@ function countsOf (state: State | undefined, slice: number, newest: number, now:
   return [...Array<number>(passed).fill(0), ...counts].slice(0, slices + 1)
 }
 
+/** In milliseconds: times since 1970 are exact to less than that, and a bucket is not short of one request for what was rounded. */
+export const rounding = 0.01
+
 function lookBucket ({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
   const each = windowMs / max
   const full = Math.max(state?.[0] ?? 0, now)
-  const room = burst * each - (full - now)
+  const room = burst * each - (full - now) + rounding
   const exceeded = room < each
   return { exceeded, remaining: Math.max(0, Math.floor(room / each)), resetMs: Math.ceil(full - now), retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0, plus: more => [full + more * each] }
 }

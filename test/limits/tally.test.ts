@@ -257,3 +257,16 @@ t.test('a Redis that is killed and comes back never lets more pass than it and e
   t.ok(passed <= 100, `${passed}: what Redis had let pass, and the local limit`)
   t.ok(passed >= 50)
 })
+
+t.test('of a burst all may come at once, however the times are rounded', async t => {
+  for (const [max, windowMs] of [[90, minute], [11, 7001], [7, minute], [1000, minute]] as const) {
+    let state: State | undefined
+    const limit = rule({ kind: 'bucket', max, windowMs, burst: 5 })
+    const passed = Array.from({ length: 8 }, () => {
+      const { exceeded, plus } = look(limit, state, 1_795_000_000_001)
+      if (!exceeded) state = plus(1)
+      return !exceeded
+    }).filter(Boolean).length
+    t.equal(passed, 5, `${max} in ${windowMs} ms`)
+  }
+})
