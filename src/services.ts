@@ -19,7 +19,10 @@ import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
 import { createRedisTally } from './limits/redis-tally.ts'
 import { createReplicas, type Replicas } from './limits/replicas.ts'
+import { createRedisUses, type SharedUses } from './limits/redis-uses.ts'
 import type { Tally } from './limits/rules.ts'
+import type { UseRecord } from './limits/use-record.ts'
+import { type KeptUses, keepUses } from './limits/uses.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
@@ -37,6 +40,8 @@ export interface Services {
   readonly counters: Counters
   /** Of all other requests. */
   readonly leases: Leases
+  /** How much of each limit its callers used; nothing where no record is kept. */
+  readonly readUses: KeptUses['read']
   readonly inFlight: Map<string, number>
   readonly upstreams: Pools
   readonly expressions: Expressions
@@ -86,7 +91,7 @@ function errorFields (error: unknown): object {
 export function createServices (config: Config, log: Logger): Services {
   const { gateway, folder } = config
   const { session } = gateway
-  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway.redis, session.staleness, folder, log) : undefined
+  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway.redis, { stalenessMs: session.staleness, useMs: gateway.ops.useRecord }, folder, log) : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
   const metrics = createMetrics()
@@ -96,6 +101,7 @@ export function createServices (config: Config, log: Logger): Services {
   const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
   const replicas = () => shared?.replicas.count() ?? 1
   const leases = createLeases({ replicas, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
+  const uses = keepUses({ leases, counters, keepMs: gateway.ops.useRecord, processes: replicas, share: shared?.shareUses })
   const upstreams = createPools()
   const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
@@ -108,8 +114,9 @@ export function createServices (config: Config, log: Logger): Services {
 
   return {
     log,
-    counters,
-    leases,
+    counters: uses.counters,
+    leases: uses.leases,
+    readUses: uses.read,
     inFlight: new Map(),
     sessions: createSessions({
       store,
@@ -126,6 +133,7 @@ export function createServices (config: Config, log: Logger): Services {
     upstreams,
     redis,
     close: async () => {
+      await uses.close()
       await leases.close()
       counters.close()
       await shared?.replicas.close()
@@ -147,12 +155,13 @@ interface Shared {
   readonly counters: Counters
   readonly tally: Tally
   readonly replicas: Replicas
+  readonly shareUses: (record: UseRecord) => SharedUses
   readonly state: { up: boolean, everUp: boolean }
   readonly close: () => void
 }
 
 /** Two clients, since they fail differently: without sessions a request is 503, without shared counters it is counted here. */
-function connectRedis (config: NonNullable<GatewayConfig['redis']>, stalenessMs: number, folder: string, log: Logger): Shared {
+function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessMs, useMs }: { readonly stalenessMs: number, readonly useMs: number }, folder: string, log: Logger): Shared {
   const state = { up: false, everUp: false }
   const dialler = createRedisDialler(config, folder)
   const sessions = dialler.client({
@@ -179,6 +188,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, stalenessMs:
     counters: createRedisCounters(limits, config.prefix),
     tally: createRedisTally(limits, config.prefix),
     replicas: createReplicas(limits, config.prefix),
+    shareUses: record => createRedisUses(limits, config.prefix, record, useMs),
     state,
     close: () => {
       endNews()

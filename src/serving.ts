@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config/load.ts'
 import type { Readiness } from './endpoints/ops.ts'
+import { addOpsLimits } from './endpoints/ops-limits.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { Metrics } from './metrics.ts'
@@ -50,7 +51,10 @@ export function createServing (config: Config, log: Log): Serving {
     },
     metrics: services.metrics,
     metricsText: services.metrics.text,
-    addDesk: ops => addOpsSessions(ops, { sessions: services.sessions, log }),
+    addDesk: ops => {
+      addOpsSessions(ops, { sessions: services.sessions, log })
+      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses })
+    },
     stop: async graceMs => {
       const closed = closeServer(server)
       const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])

@@ -1,11 +1,16 @@
-/** `limits`: which numbers to set, tried on what has been. */
+/** `limits`: which numbers to set, from what has been. */
 import { type Command, UsageError } from './command.ts'
 import { simulate, simulateGiven } from './limits-simulate.ts'
+import { suggest } from './limits-suggest.ts'
 
 export const limits: Command = {
-  summary: 'replay an access log against limits that are not in force',
-  usage: ['simulate --log FILE [--limits FILE] [--svg FILE] [--json]'],
+  summary: 'say which numbers to set, and whom other limits would have refused',
+  usage: ['suggest [--since 24h] [--json]', 'simulate --log FILE [--limits FILE] [--svg FILE] [--json]'],
   details: `
+suggest asks a running gateway how much of each limit its callers used: what
+half of them, 99 of 100 and the greatest needed in any hour, who was over, and
+the lowest number that would have refused nobody. Limits in shadow count too.
+
 simulate replays an access log through the same engine as the running gateway:
 who would have been refused, when, by which limit. FILE holds the gateway's own
 JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is standard
@@ -14,16 +19,19 @@ routes, users and roles from the config folder. LOWEST FOR NOBODY is the lowest
 number (max, or burst) with which that limit alone would have refused nobody.
 
 Examples:
+  console-gateway limits suggest --since 7d
   console-gateway limits simulate --log access.log.gz --limits new-limits.yaml
   kubectl logs deploy/gateway --since 24h | console-gateway limits simulate --log - --svg limits.svg
-Exit codes: 0 nobody would be refused, 3 somebody would.`,
+Exit codes: 0 nobody is over a limit, 3 somebody is.`,
   options: {
-    log: { type: 'string', value: 'FILE', description: 'the access log; - is standard input' },
-    limits: { type: 'string', value: 'FILE', description: 'limits to try (default: limits.yaml of the config folder)' },
-    svg: { type: 'string', value: 'FILE', description: 'draw requests and refusals over time' }
+    since: { type: 'string', value: 'TIME', description: 'suggest: from how far back (default: 24h)' },
+    log: { type: 'string', value: 'FILE', description: 'simulate: the access log; - is standard input' },
+    limits: { type: 'string', value: 'FILE', description: 'simulate: limits to try (default: limits.yaml of the config folder)' },
+    svg: { type: 'string', value: 'FILE', description: 'simulate: draw requests and refusals over time' }
   },
   run: async ({ config, rest: [what, ...more], values, json }) => {
     if (what === 'simulate' && more.length === 0) return await simulate(simulateGiven(config, values, json))
+    if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
     throw new UsageError(what === undefined ? 'Say what to do.' : `There is no "limits ${[what, ...more].join(' ')}".`)
   }
 }

@@ -20,7 +20,8 @@ const server = section({
 
 const ops = section({
   listen: listen({ default: '127.0.0.1:9090', description: 'Where `/healthz` and `/readyz` are answered. Keep it private.' }),
-  strictRedis: flag({ default: false, description: 'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.' })
+  strictRedis: flag({ default: false, description: 'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.' }),
+  useRecord: duration({ default: '48h', description: 'How long it is known how much of each limit its callers used, by hour, for `console-gateway limits suggest`; with Redis, of all replicas. `0s`: no record is kept.' })
 }, 'The listener for operators and orchestrators.')
 
 const log = section({
