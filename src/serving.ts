@@ -53,7 +53,7 @@ export function createServing (config: Config, log: Log): Serving {
     metricsText: services.metrics.text,
     addDesk: ops => {
       addOpsSessions(ops, { sessions: services.sessions, log })
-      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses })
+      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases })
     },
     stop: async graceMs => {
       const closed = closeServer(server)

@@ -1,22 +1,42 @@
 /** `check`: says everything that is wrong with a config folder, without starting. */
-import { ConfigError, describeFault } from '../config/faults.ts'
+import { ConfigError, describeFault, type Fault } from '../config/faults.ts'
 import { loadConfig } from '../config/load.ts'
 import { tryConfig } from '../trial.ts'
 import type { Command } from './command.ts'
 
 export const check: Command = {
   summary: 'say everything that is wrong with the config, without starting',
-  run: async ({ config: folder }) => {
+  usage: ['[--strict] [--json]'],
+  details: `
+Every fault and every warning at once, each with file, line and what was expected.
+Examples of shapes and expectations (examples, expect) are tried as well.
+
+Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
+  options: { strict: { type: 'boolean', description: 'warnings end with exit code 3' } },
+  run: async ({ config: folder, values: { strict }, json }) => {
+    const tell = (faults: readonly Fault[], warnings: readonly Fault[]) => {
+      const told = ({ file, line, path, message }: Fault) => ({ file, line, path, message })
+      process.stdout.write(`${JSON.stringify({ folder, faults: faults.map(told), warnings: warnings.map(told) }, null, 2)}\n`)
+    }
     try {
       const config = loadConfig(folder, process.env)
       const { warnings } = config
       const faults = await tryConfig(config)
       if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
+      const code = strict === true && warnings.length > 0 ? 3 : 0
+      if (json) {
+        tell([], warnings)
+        return code
+      }
       for (const warning of warnings) process.stdout.write(`${describeFault(warning)}\n`)
       process.stdout.write(`${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`)
-      return 0
+      return code
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
+      if (json) {
+        tell(error.faults.filter(({ severity }) => severity === 'fault'), error.faults.filter(({ severity }) => severity === 'warning'))
+        return 1
+      }
       for (const fault of error.faults) process.stderr.write(`${describeFault(fault)}\n`)
       const faults = error.faults.filter(({ severity }) => severity === 'fault').length
       process.stderr.write(`${folder}: ${faults} fault${faults > 1 ? 's' : ''}\n`)

@@ -3,6 +3,7 @@ import { check } from './check.ts'
 import type { Command } from './command.ts'
 import { contract } from './contract.ts'
 import { openapi, types } from './describe.ts'
+import { explain } from './explain.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { limits } from './limits.ts'
@@ -17,6 +18,7 @@ import { status } from './status.ts'
 export const commands = {
   start,
   check,
+  explain,
   plan,
   shape,
   contract,

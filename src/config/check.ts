@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
+import { checkOperation } from './check-operation.ts'
 import { checkParts } from './check-parts.ts'
 import { checkExpectations } from './expectations.ts'
 import { checkMaintenance } from './maintenance.ts'
@@ -13,6 +14,7 @@ import type { LimitsConfig } from './limits.ts'
 import { partsOf } from './parts.ts'
 import { pathPattern } from './primitives.ts'
 import type { RoutesConfig } from './routes.ts'
+import type { UsersConfig } from './users.ts'
 import type { Path } from './visit.ts'
 
 export type Report = (file: 'gateway' | 'routes' | 'limits', path: Path, message: string, severity?: 'fault' | 'warning') => void
@@ -21,11 +23,12 @@ interface Checked {
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
+  readonly users: Readonly<Record<string, UsersConfig>>
 }
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkMaintenance, checkExpectations]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkMaintenance, checkExpectations, checkOperation]) {
     try {
       rule(config, report)
     } catch (error) {

@@ -17,6 +17,8 @@ export interface Leases {
   /** The verdicts, where this process can give them by itself; otherwise undefined, and `ask` has to be called. */
   readonly peek: (rules: readonly Rule[], keys: readonly string[]) => readonly Verdict[] | undefined
   readonly ask: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
+  /** How it stands; counts nothing. @throws where the counters cannot be asked */
+  readonly look: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
   readonly close: () => Promise<void>
 }
 
@@ -149,6 +151,10 @@ export function createLeases ({ tally, replicas = () => 1, now = Date.now }: Opt
   return {
     peek,
     ask,
+    look: async (rules, keys) => {
+      const verdicts = await tally.take(rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })), false)
+      return verdicts.map((verdict, index) => ({ ...verdict, remaining: Math.max(0, verdict.remaining - (leases.get(keys[index] as string)?.owed ?? 0)) }))
+    },
     close: async () => {
       clearInterval(timer)
       await settle(Infinity)

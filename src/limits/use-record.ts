@@ -188,6 +188,7 @@ export function withRecord (leases: Leases, record: UseRecord): Leases {
       record.judge(rules, keys, verdicts)
       return verdicts
     },
+    look: leases.look,
     close: leases.close
   }
 }

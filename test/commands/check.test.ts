@@ -63,3 +63,14 @@ t.test('what the config expects of itself is tried, by check and by start', asyn
     t.match(err, `${folder}/routes.yaml:4 expect.open.status: expected 200, got 401 session.none\n`)
   }
 })
+
+t.test('for programs it is JSON, and --strict makes warnings count', async t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h] }\nsession: { idle: 9h }\n' })
+  const warning = { file: `${folder}/gateway.yaml`, line: 2, path: 'session.idle', message: 'is longer than session.absolute, so it can never act' }
+  const { code, out } = await run(['check', '--json', '--strict', '-c', folder])
+  t.same({ code, told: JSON.parse(out) as unknown }, { code: 3, told: { folder, faults: [], warnings: [warning] } })
+  const broken = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h] }\nsession: { idle: x }\n' })
+  const failed = await run(['check', '--json', '-c', broken])
+  t.equal(failed.code, 1)
+  t.match(JSON.parse(failed.out), { faults: [{ line: 2, path: 'session.idle' }], warnings: [] })
+})

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { stringify } from 'yaml'
-import { faultsOf, type Texts, textFolder } from '../support/config-files.ts'
+import { faultsOf, knownHash, type Texts, textFolder } from '../support/config-files.ts'
 
 interface Files { readonly gateway?: object, readonly routes?: object, readonly limits?: object }
 
@@ -45,7 +45,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   ['an origin is written as browsers write it', { gateway: { server: { hosts: ['h'], origins: ['https://ok.example', 'https://Shop.Example', 'https://a.example:443', 'http://b:99999'] } } }, 'gateway.yaml server.origins.1: browsers write this origin https://shop.example', 'gateway.yaml server.origins.2: browsers write this origin https://a.example', 'gateway.yaml server.origins.3: is no address'],
   ['a trusted proxy is an address or a block', { gateway: { server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8', '::1', 'fd00::/8', '10.0.0.1', 'loopback', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', '10.0.0.0/8/8', '0/0'] } } }, ...[4, 5, 6, 7, 8, 9].map(index => `gateway.yaml server.trustedProxies.${index}: expected an address or a CIDR block such as 10.0.0.0/8`)],
   ['a port exists', { gateway: { server: { hosts: ['h'], listen: '127.0.0.1:65536' }, ops: { listen: '[::1]:99999' } } }, 'gateway.yaml server.listen: a port is at most 65535', 'gateway.yaml ops.listen: a port is at most 65535'],
-  ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080' }, ops: { listen: '0.0.0.0:8080' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own'],
+  ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080' }, ops: { listen: '0.0.0.0:8080' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own', 'gateway.yaml server.trustedProxies: warning: empty: if a load balancer stands in front, all its callers count as one address; name it'],
   ['Redis has an address that can be dialled', { gateway: { redis: { url: 'redis://redis:99999' }, session: { secrets: ['${LONG}'] } } }, 'gateway.yaml redis.url: is no address'],
   ['two parts of the identity do not share a header field', { gateway: { identity: { id: 'x-who', username: 'x-who' } } }, 'gateway.yaml identity: id, username and roles need a header field each'],
   ['a message belongs to an error code', { gateway: { envelope: { messages: { 'login.refuse': 'No.', 'login.refused': 'No.' } } } }, 'gateway.yaml envelope.messages.login.refuse: there is no error code "login.refuse". Did you mean "login.refused"?'],
@@ -106,8 +106,22 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   ['only a sign-in is refused', { limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['profile'], refusedOnly: true }, ...guards() } } }, 'limits.yaml limits.l.refusedOnly: only a sign-in is refused: set routes: [login]'],
   ['who signs in is no user yet', { limits: { limits: { l: { by: 'user', max: 1, window: '1s', routes: ['login'] }, ...guards() } } }, 'limits.yaml limits.l.by: who signs in is no user yet: set by: address or by: account'],
   ['a window has a length', { limits: { limits: { l: { by: 'user', max: 1, window: '0s' }, ...guards() } } }, 'limits.yaml limits.l.window: a window has a length'],
-  ['limits that leave sign-in open to guessing are pointed out', { limits: { limits: { l: { by: 'address', max: 1, window: '1s', routes: ['profile'] } } } }, ...['address', 'account'].map(by => `limits.yaml limits: warning: no limit counts sign-ins by ${by}: passwords can be guessed without end`)]
+  ['limits that leave sign-in open to guessing are pointed out', { limits: { limits: { l: { by: 'address', max: 1, window: '1s', routes: ['profile'] } } } }, ...['address', 'account'].map(by => `limits.yaml limits: warning: no limit counts sign-ins by ${by}: passwords can be guessed without end`)],
+  ['a time-out that outlasts the load balancer’s is pointed out', { routes: { upstreams: { b: { ...upstreams.b, responseTimeout: '61s' } }, routes: { r: route({ timeout: '2m' }), q: { path: '/api/q', upstream: 'b', timeout: '60s' } } } }, ...['upstreams.b.responseTimeout', 'routes.r.timeout'].map(path => `routes.yaml ${path}: warning: is longer than the 1m that load balancers usually wait: theirs has to be longer`)]
 ]
+
+t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
+  const files = (sources: object[]) => ({
+    'gateway.yaml': stringify({ server: { hosts: ['h'] }, login: { sources } }),
+    'routes.yaml': stringify({ upstreams, routes: { r: route({ access: { roles: ['admin', 'amdin'] } }) }, maintenance: { allowRoles: ['boss'] } }),
+    'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
+  })
+  t.same(faultsOf(textFolder(t.after, files([{ kind: 'users-file' }]))).map(line => line.replace(/:\d+ /, ' ')), [
+    'routes.yaml routes.r.access.roles: warning: no user has the role "amdin". Did you mean "admin"?',
+    'routes.yaml maintenance.allowRoles: warning: no user has the role "boss".'
+  ])
+  t.same(faultsOf(textFolder(t.after, files([{ kind: 'users-file' }, source]))), [])
+})
 
 function guards (): object {
   return { address: { by: 'address', max: 1, window: '1s' }, account: { by: 'account', max: 1, window: '1s', routes: ['login'] } }
