@@ -40,11 +40,12 @@ export function createAccessLines (config: Config) {
   const withoutRoles = new Set<string>()
   /** The account that was tried and refused, by request id; until the line of the request comes. */
   const refusals = new Map<string, string>()
+  const known = { second: '', ms: 0 }
 
   function callerOf (user: string, session: string): PastRequest['caller'] {
-    const known = roles.get(user)
-    if (known === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
-    return { id: session, identity: { id: user, roles: known ?? [] } }
+    const its = roles.get(user)
+    if (its === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
+    return { id: session, identity: { id: user, roles: its ?? [] } }
   }
 
   function read (line: string): PastRequest | undefined {
@@ -78,7 +79,7 @@ export function createAccessLines (config: Config) {
 
   function readRequest ({ status, ms, time: at }: Fields, text: Text): PastRequest | undefined {
     const [route, method, address] = [text('route'), text('method'), text('address')]
-    const endedAt = typeof at === 'number' ? at : Date.parse(String(at))
+    const endedAt = typeof at === 'number' ? at : timeOf(String(at))
     if (route === undefined || method === undefined || address === undefined || typeof status !== 'number' || !Number.isFinite(endedAt)) return void counts.broken++
     const [user, session] = [text('user'), text('session')]
     // The session store was away, so nobody knew who asked.
@@ -90,6 +91,14 @@ export function createAccessLines (config: Config) {
     const isSignedIn = user !== undefined && (isLogin ? session !== undefined && (refusal !== undefined || status >= 400) : session !== undefined || route === 'logout')
     const tried = refusal ?? (isSignedIn ? undefined : user)
     return finish({ at: endedAt - (typeof ms === 'number' ? ms : 0), endedAt, route, method, address, status, isRefused: refusal !== undefined, user: isSignedIn ? user : undefined, session: session ?? '', tried, isTried: isLogin && user !== undefined })
+  }
+
+  /** Of lines one after the other most are in the same second. */
+  function timeOf (iso: string): number {
+    if (iso.length !== 24 || !iso.endsWith('Z')) return Date.parse(iso)
+    const second = iso.slice(0, 19)
+    if (second !== known.second) Object.assign(known, { second, ms: Date.parse(`${second}Z`) })
+    return known.ms + Number(iso.slice(20, 23))
   }
 
   function readCombined (line: string): PastRequest | undefined {

@@ -17,14 +17,15 @@ export async function suggest (config: string, since: unknown, json: boolean): P
 const most = 20
 const clock = (iso: string) => iso.slice(0, 16).replace('T', ' ')
 
-function inWords ({ from, to, coveredMs, askedMs, processes, alone, limits }: Suggestions, asked: string): string {
+function inWords ({ from, to, coveredMs, askedMs, processes, counting, alone, limits }: Suggestions, asked: string): string {
   const short = coveredMs < askedMs * 0.98 ? `, not ${asked}: there is no record of the rest` : ''
   const head = [
     `Taken from ${span(coveredMs)} of use, from ${clock(from)} to ${clock(to)} (UTC)${short}.`,
-    ...alone ? ['Redis did not answer: this is what one process saw. The others are missing.'] : processes > 1 ? [`${processes} processes counted: where they saw the same callers, the lowest number lies between the two.`] : []
+    ...alone ? ['Redis did not answer: this is what one process saw. The others are missing.'] : processes > 1 ? [`${processes} processes counted: where they saw the same callers, the lowest number lies between the two.`] : [],
+    ...!alone && processes < counting ? [`${counting} processes count now, and ${processes} left a record so far: each does once a minute.`] : []
   ]
   const rows = limits.map(each => [each.limit, each.mode, `${each.key} ${each.inForce}`, String(each.requests), String(each.refused), ...each.lowest === undefined ? ['-', '-', '-', '-'] : [each.p50, each.p99, each.highest, lowest(each.lowest)].map(String)])
-  const over = limits.flatMap(each => each.over.map(one => [one.whom, each.limit, String(one.needed), String(each.inForce), clock(one.at), String(one.refused)]))
+  const over = limits.flatMap(each => each.over.map(one => [one.whom, each.limit, lowest(one.needed), String(each.inForce), clock(one.at), String(one.refused)]))
   const notes = [
     ...limits.flatMap(({ limit, notes: own }) => own.map(note => `${limit}: ${note}`)),
     ...limits.filter(({ more }) => more).map(({ limit }) => `${limit}: there are more who are over it than the record knows by name`)

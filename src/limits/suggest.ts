@@ -21,7 +21,7 @@ export interface Suggestion {
   /** The lowest number that refuses nobody. One process knows it; of several it lies between the two. */
   readonly lowest: { readonly from: number, readonly to: number } | undefined
   /** Who needed more than is in force, the greatest first; `more` where the record knows that there are more, but not who. */
-  readonly over: ReadonlyArray<{ readonly whom: string, readonly needed: number, readonly at: string, readonly refused: number }>
+  readonly over: ReadonlyArray<{ readonly whom: string, readonly needed: { readonly from: number, readonly to: number }, readonly at: string, readonly refused: number }>
   readonly more: boolean
   readonly notes: readonly string[]
 }
@@ -33,6 +33,8 @@ export interface Suggestions {
   readonly coveredMs: number
   readonly askedMs: number
   readonly processes: number
+  /** How many count together now: a process that just began has left nothing yet. */
+  readonly counting: number
   /** Redis did not answer: other processes are missing. */
   readonly alone: boolean
   readonly limits: readonly Suggestion[]
@@ -42,12 +44,14 @@ type Seen = LimitUse & { readonly process: string, readonly hour: number, readon
 
 export function suggest ({ limits }: Pick<LimitsConfig, 'limits'>, { hours, alone }: Uses, askedMs: number, now: number): Suggestions {
   const spans = [...Map.groupBy(hours, ({ use }) => use.hour).values()].map(here => [Math.min(...here.map(({ use }) => use.from)), Math.max(...here.map(({ use }) => use.until))] as const)
+  const latest = Math.max(...hours.map(({ use }) => use.until))
   return {
     from: new Date(Math.min(now, ...spans.map(([from]) => from))).toISOString(),
     to: new Date(now).toISOString(),
     coveredMs: spans.reduce((sum, [from, until]) => sum + until - from, 0),
     askedMs,
     processes: new Set(hours.map(({ process }) => process)).size,
+    counting: Math.max(1, ...hours.filter(({ use }) => use.until === latest).map(({ use }) => use.processes)),
     alone,
     limits: Object.entries(limits).map(([name, limit]) => ofLimit(name, limit, hours))
   }
@@ -62,7 +66,8 @@ function ofLimit (name: string, limit: LimitConfig, hours: readonly ProcessHour[
   const needs = needed(seen, kind, window)
   const atLeast = Math.max(0, ...seen.map(({ top: [first] }) => first?.[1] ?? 0))
   const callers = seen.flatMap(each => each.callers)
-  const over = needs.callers.filter(each => each.needed > inForce)
+  // Of several processes none may have seen too much, and yet all together have refused.
+  const over = needs.callers.filter(({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0))
   const whom = whomOf(name, kind, [by].flat())
   const notes = [
     ...all.length > seen.length ? ['what it counted with another window or kind is left out'] : [],
@@ -82,16 +87,23 @@ function ofLimit (name: string, limit: LimitConfig, hours: readonly ProcessHour[
     p99: Math.min(atLeast, quantile(callers, 0.99)),
     highest: atLeast,
     lowest: seen.length === 0 ? undefined : { from: atLeast, to: Math.max(atLeast, needs.to) },
-    over: over.toSorted((a, b) => b.needed - a.needed).slice(0, maxTop).map(each => ({ whom: whom(each.key), needed: each.needed, at: new Date(each.at).toISOString(), refused: each.refused })),
+    over: over.toSorted((a, b) => b.needed.from - a.needed.from).slice(0, maxTop).map(each => ({ whom: whom(each.key), needed: each.needed, at: new Date(each.at).toISOString(), refused: each.refused })),
     more: over.length > maxTop || seen.some(({ top }) => top.length >= maxTop && (top[maxTop - 1] as Top)[1] > inForce),
     notes
   }
 }
 
+interface Needing {
+  readonly key: string
+  readonly needed: { readonly from: number, readonly to: number }
+  readonly at: number
+  readonly refused: number
+}
+
 interface Needs {
   /** Enough for all callers, also for those that no list names. */
   readonly to: number
-  readonly callers: ReadonlyArray<{ readonly key: string, readonly needed: number, readonly at: number, readonly refused: number }>
+  readonly callers: readonly Needing[]
   readonly grew: boolean
 }
 
@@ -103,7 +115,7 @@ function needed (seen: readonly Seen[], kind: LimitUse['kind'], windowMs: number
   // What is not in a bucket yet comes back over several windows, and each process counts its part of that.
   const windows = kind === 'bucket' ? Math.max(1, ...seen.map(({ top, per, processes }) => Math.max(0, ...top.map(([, , most]) => most)) * processes / per)) : 1
   const back = Math.ceil(windows * windowMs / hourMs)
-  const callers = new Map<string, { key: string, needed: number, at: number, refused: number }>()
+  const callers = new Map<string, Needing>()
   let to = 0
   let grew = false
   for (const [hour, here] of Map.groupBy(seen, each => each.hour)) {
@@ -119,11 +131,10 @@ function needed (seen: readonly Seen[], kind: LimitUse['kind'], windowMs: number
       const isSole = !several || (named.length === 1 && known.every(({ top, rest }) => top !== undefined || rest === 0))
       const needs = isSole ? Math.max(...named.map(([, peak]) => peak)) : known.reduce((sum, { top, rest }) => sum + (top?.[2] ?? rest), 0)
       to = Math.max(to, needs)
-      // Whom to name: what was surely needed.
       const [, peak, , at] = named.reduce((greatest, each) => each[1] > greatest[1] ? each : greatest)
       const refused = here.reduce((sum, { top }) => sum + (top.find(([each]) => each === key)?.[4] ?? 0), 0)
       const former = callers.get(key)
-      callers.set(key, { key, needed: Math.max(peak, former?.needed ?? 0), at: former !== undefined && former.needed >= peak ? former.at : at, refused: refused + (former?.refused ?? 0) })
+      callers.set(key, { key, needed: { from: Math.max(peak, former?.needed.from ?? 0), to: Math.max(needs, peak, former?.needed.to ?? 0) }, at: former !== undefined && former.needed.from >= peak ? former.at : at, refused: refused + (former?.refused ?? 0) })
     }
   }
   return { to, callers: [...callers.values()], grew }

@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { stringify } from 'yaml'
+import { limits } from '../../src/commands/limits.ts'
+import { simulate } from '../../src/commands/limits-simulate.ts'
+import { logLines } from '../../src/commands/log-lines.ts'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
@@ -19,10 +22,10 @@ function scratch (cleanUp: (undo: () => unknown) => void) {
   }
 }
 
-const consoleFolder = (cleanUp: (undo: () => unknown) => void, limits: string) => textFolder(cleanUp, {
+const consoleFolder = (cleanUp: (undo: () => unknown) => void, text: string) => textFolder(cleanUp, {
   'gateway.yaml': 'server: { hosts: [h] }',
   'routes.yaml': 'upstreams: { b: { url: https://b.internal } }\naliases: { /api/o: /api/orders }\nroutes: { orders: { path: /api/orders, upstream: b, access: session }, news: { path: /api/news/*, upstream: b, access: public } }',
-  'limits.yaml': limits
+  'limits.yaml': text
 })
 
 const begin = Date.UTC(2026, 10, 21, 8)
@@ -30,8 +33,8 @@ const line = (seconds: number, given: object = {}) => JSON.stringify({ level: 'i
 
 t.test('what the gateway refused, a replay of its log refuses too: requests and sign-ins', async t => {
   const upstream = await testUpstream(t.after)
-  const limits = { limits: { users: { by: 'user', max: 7, window: '1h' }, nobody: { by: 'address', max: 30, window: '1h', routes: ['orders'] }, guesses: { by: 'account', max: 3, window: '1h', routes: ['login'], refusedOnly: true } } }
-  const folder = await configFolder({ routes: { upstreams: { b: { url: upstream.url } }, routes: { orders: { path: '/api/orders', upstream: 'b', access: 'session' } } }, limits })
+  const rules = { limits: { users: { by: 'user', max: 7, window: '1h' }, nobody: { by: 'address', max: 30, window: '1h', routes: ['orders'] }, guesses: { by: 'account', max: 3, window: '1h', routes: ['login'], refusedOnly: true } } }
+  const folder = await configFolder({ routes: { upstreams: { b: { url: upstream.url } }, routes: { orders: { path: '/api/orders', upstream: 'b', access: 'session' } } }, limits: rules })
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const gateway = await testGateway(t.after, folder)
   const cookie = await gateway.signIn()
@@ -54,9 +57,9 @@ t.test('another limits file, tables and a picture; packed logs; what cannot be s
   const folder = consoleFolder(t.after, 'limits: { users: { by: user, max: 100, window: 1m } }')
   const next = write('next.yaml', stringify({ limits: { users: { by: 'user', max: 2, window: '1m' }, tried: { by: 'session', max: 3, window: '1m', mode: 'shadow' }, managers: { by: 'user', max: 1, window: '1m', roles: ['manager'] }, addresses: { by: 'address', max: 9, window: '1m' } } }))
   const log = [...[0, 1, 2, 3].map(at => line(at)), line(400, { user: 'eve' }), line(5, { user: 'eve' }), line(6, { user: undefined, session: undefined, status: 503 }), line(7, { route: 'console', user: undefined, session: undefined }), line(8, { status: 429 }), 'no line', '{"level":"info","msg":"listening"}', '{ "broken'].map(each => `${each}\n`).join('')
-  const simulate = async (file: string, ...more: string[]) => await run(['limits', 'simulate', '--log', file, '-c', folder, '--limits', next, ...more])
+  const replay = async (file: string, ...more: string[]) => await run(['limits', 'simulate', '--log', file, '-c', folder, '--limits', next, ...more])
   const picture = write('picture.svg', '')
-  const plain = await simulate(write('a.log', log), '--svg', picture)
+  const plain = await replay(write('a.log', log), '--svg', picture)
   t.equal(plain.code, 3, plain.err)
   t.equal(plain.err, '', 'no progress where nobody looks')
   t.match(plain.out, /^7 requests from 2026-11-21 08:00:00 to 2026-11-21 08:06:40 \(UTC\), 12 lines read\n3 would have been refused \(42\.86 %\)\n/)
@@ -65,16 +68,22 @@ t.test('another limits file, tables and a picture; packed logs; what cannot be s
   for (const note of [/inFlightPerUser is not simulated/, /managers: not simulated for 2 users/, /1 request was left out: somebody was signed in/, /1 request got 429 then/, /2 lines could not be read/]) t.match(plain.out, note)
   const svg = readFileSync(picture, 'utf8')
   for (const part of ['<svg xmlns', '<title', '3 of 7 requests would have been refused', 'prefers-color-scheme:dark', 'users: 3', 'let pass: 4', '08:02']) t.ok(svg.includes(part), part)
-  t.equal((await simulate(write('a.bin', gzipSync(log)))).out, plain.out)
-  t.equal((await simulate(write('b.bin', zstdCompressSync(log)))).out, plain.out)
   const wrapped = log.replace(/^\{.*\}$/gm, (own, at) => at % 2 === 0 ? `2026-11-21T08:00:00.1Z stdout F ${own}` : JSON.stringify({ log: `${own}\n`, stream: 'stdout' }))
-  t.equal((await simulate(write('c.log', wrapped))).out, plain.out, 'as container runtimes keep lines')
+  t.equal((await replay(write('c.bin', gzipSync(wrapped)))).out, plain.out, 'as container runtimes keep lines, packed')
 })
 
 t.test('roles come from sign-ins in the log; a request is placed where it began', async t => {
   const folder = consoleFolder(t.after, 'limits: { managers: { by: user, max: 1, window: 10s, roles: [manager] } }')
   const input = [JSON.stringify({ time: new Date(begin).toISOString(), event: 'login', user: 'ann', roles: ['manager'], msg: 'signed in' }), line(100), line(120, { ms: 15_000 })].join('\n')
   t.match(JSON.parse((await run(['limits', 'simulate', '--log', '-', '-c', folder, '--json'], { input })).out), { refused: 1, limits: [{ requests: 2, refused: 1, first: '2026-11-21T08:01:45.000Z' }] })
+})
+
+t.test('a refused sign-in counts as refused, also where its status is 200', async t => {
+  const folder = consoleFolder(t.after, 'limits: { accounts: { by: account, max: 2, window: 1m, routes: [login], refusedOnly: true } }')
+  const signIn = (at: number, refused: boolean) => [...refused ? [JSON.stringify({ time: new Date(begin + at * 1000).toISOString(), requestId: `id-${at}`, event: 'login.refused', user: 'ann', msg: 'sign-in refused' })] : [], line(at, { route: 'login', method: 'POST', ...refused && { session: undefined } })]
+  const simulated = async (refused: boolean) => JSON.parse((await run(['limits', 'simulate', '--log', '-', '-c', folder, '--json'], { input: [0, 1, 2].flatMap(at => signIn(at, refused)).join('\n') })).out)
+  t.match(await simulated(true), { refused: 1, callers: [{ whom: 'account ann' }] })
+  t.match(await simulated(false), { refused: 0, requests: 3 })
 })
 
 t.test('Combined Log Format: routes by path, users where there are any, and what it does not tell', async t => {
@@ -94,15 +103,27 @@ t.test('Combined Log Format: routes by path, users where there are any, and what
   })
 })
 
+t.test('lines come whole, however the log is packed and cut', async t => {
+  const write = scratch(t.after)
+  const text = Array.from({ length: 60_000 }, (_, index) => `line ${index} é€`).join('\n')
+  for (const [name, content] of [['plain', text], ['gzip', gzipSync(text)], ['zstd', zstdCompressSync(text)]] as const) {
+    let bytes = 0
+    const lines = []
+    for await (const some of logLines(write(name, content), count => { bytes += count })) lines.push(...some)
+    t.equal(lines.join('\n'), text, name)
+    t.equal(bytes, Buffer.byteLength(content), name)
+  }
+})
+
 t.test('nobody refused is 0; no log, no such file, nothing in it and a bad limits file are told', async t => {
   const write = scratch(t.after)
-  const folder = consoleFolder(t.after, 'limits: { users: { by: user, max: 100, window: 1m } }')
-  const simulate = async (...words: string[]) => await run(['limits', 'simulate', '-c', folder, ...words], { input: line(0) })
-  t.match(await simulate('--log', '-'), { code: 0, out: /nobody would have been refused/ })
-  t.match(await simulate(), { code: 2, err: /Name the log/ })
-  t.match(await simulate('--log', '/nowhere'), { code: 1, err: /\/nowhere cannot be read/ })
-  t.match(await simulate('--log', write('none.log', 'x\n')), { code: 1, err: /no requests to replay: 1 lines, 0 about something else, 1 that cannot be read/ })
-  t.match(await simulate('--log', write('torn.log', gzipSync(line(0).repeat(99)).subarray(0, 60))), { code: 1, err: /cannot be read/ })
-  t.match(await simulate('--log', '-', '--limits', write('bad.yaml', 'limits: { x: { by: user, max: 0, window: 1m, routes: [nowhere] } }')), { code: 1, err: /max/ })
-  t.match(await run(['limits', 'what']), { code: 2, err: /There is no "limits what"/ })
+  const config = consoleFolder(t.after, 'limits: { users: { by: user, max: 100, window: 1m } }')
+  t.match(await run(['limits', 'simulate', '-c', config, '--log', '-'], { input: line(0) }), { code: 0, out: /nobody would have been refused/ })
+  t.match(await run(['limits', 'simulate', '-c', config]), { code: 2, err: /Name the log/ })
+  const simulated = (log: string, limits?: string) => simulate({ config, log, limits, svg: undefined, json: false })
+  await t.rejects(simulated('/nowhere'), { message: /\/nowhere cannot be read/ })
+  await t.rejects(simulated(write('none.log', 'x\n')), { message: /no requests to replay: 1 lines, 0 about something else, 1 that cannot be read/ })
+  await t.rejects(simulated(write('torn.log', gzipSync(line(0).repeat(99)).subarray(0, 60))), { message: /cannot be read/ })
+  await t.rejects(simulated(write('a.log', line(0)), write('bad.yaml', 'limits: { x: { by: user, max: 0, window: 1m, routes: [nowhere] } }')), { message: /max/ })
+  await t.rejects(limits.run({ config, json: false, values: {}, rest: ['what'] }), { message: /There is no "limits what"/ })
 })

@@ -66,6 +66,20 @@ t.test('of several processes the upper number refuses nobody, and less than the 
   }), { numRuns: 500, seed: 4 })
 })
 
+t.test('a fixed window that another process began may hold two halves of one’s own', async t => {
+  const at = (second: number, process: number): Asked => ({ at: begin + second * 1000, user: 1, process })
+  const asked = [at(0, 1), at(10, 0), ...[65, 66, 67, 68, 69].map(second => at(second, 0)), ...[70, 71, 72, 73, 74].map(second => at(second, 0))]
+  const { from = 0, to = 0 } = suggested(limit({}), asked, 2).limits[0]?.lowest ?? {}
+  t.equal(from, 6)
+  t.ok(await refusals(limit({}), from + 1, asked) > 0, 'what each saw most of is too little')
+  t.equal(await refusals(limit({}), to, asked), 0)
+})
+
+t.test('each hour of a caller counts by itself', async t => {
+  const asked = [0, 1, 2, 3, 4, 5, hour, 2 * hour].map((ms): Asked => ({ at: begin + ms, user: 1, process: 0 }))
+  t.match(suggested(limit({}), asked, 1).limits[0], { p50: 1, p99: 6, highest: 6, requests: 8 })
+})
+
 t.test('callers whom no list names are reckoned with', async t => {
   // Each process names fifty others that ask more.
   const asked = [0, 1].flatMap(process => Array.from({ length: maxTop }, (_, user) => Array.from({ length: 6 }, () => ({ user: 1000 * (process + 1) + user, process }))).flat())
@@ -79,9 +93,25 @@ t.test('callers whom no list names are reckoned with', async t => {
 t.test('who is over, how much callers need, and from how much time it is taken', async t => {
   const asked = [...Array.from({ length: 9 }, () => 1), ...Array.from({ length: 98 }, (_, index) => index + 2)].map((user, index) => ({ user, process: 0, at: begin + index }))
   const found = suggested(limit({ by: ['user', 'address'] }), asked, 1)
-  t.match(found, { processes: 1, coveredMs: 106, askedMs: day, from: new Date(begin).toISOString() })
-  t.match(found.limits[0], { limit: 'l', key: 'max', inForce: 3, requests: 107, p50: 1, p99: 9, highest: 9, lowest: { from: 9, to: 9 }, over: [{ whom: 'user 1, address 192.0.2.1', needed: 9 }], more: false, notes: [] })
+  t.match(found, { processes: 1, counting: 1, coveredMs: 106, askedMs: day, from: new Date(begin).toISOString() })
+  t.match(found.limits[0], { limit: 'l', key: 'max', inForce: 3, requests: 107, p50: 1, p99: 9, highest: 9, lowest: { from: 9, to: 9 }, over: [{ whom: 'user 1, address 192.0.2.1', needed: { from: 9, to: 9 } }], more: false, notes: [] })
   t.equal(found.limits[0]?.over.length, 1)
+})
+
+t.test('whom several processes refused together is named, though none of them saw too much', async t => {
+  let time = begin
+  const records = [0, 1].map(() => createUseRecord({ keepMs: day, processes: () => 2, now: () => time }))
+  const of = limit({ max: 3 })
+  const { rules, keysOf } = compilePlan({ limits: { l: of }, replicas: 'counted' })('r', 'GET', callerOf(1))
+  for (const exceeded of [false, false, false, true]) {
+    const record = records[time++ % 2]
+    record?.count(rules, keysOf('', callerOf(1)))
+    record?.judge(rules, keysOf('', callerOf(1)), [{ exceeded, remaining: 0, resetMs: 0, retryMs: 0 }])
+  }
+  const { limits: [found], counting } = suggest({ limits: { l: of } }, { hours: records.flatMap((record, process) => record.hours().map(use => ({ process: String(process), use }))), alone: false }, day, time)
+  for (const record of records) record.close()
+  t.equal(counting, 2)
+  t.match(found, { requests: 4, refused: 1, lowest: { from: 2, to: 4 }, over: [{ whom: 'user 1', needed: { from: 2, to: 4 }, refused: 1 }] })
 })
 
 t.test('sign-ins count as the shared counters have them; another window than in force is left out', async t => {
@@ -90,7 +120,7 @@ t.test('sign-ins count as the shared counters have them; another window than in 
   record.attempt('guesses:bo 192.0.2.1', 1000, 99)
   const { limits: [found] } = suggest({ limits: { guesses: limit({ by: ['account', 'address'], max: 2, refusedOnly: true }) } }, { hours: record.hours().map(use => ({ process: '', use })), alone: false }, day, begin)
   record.close()
-  t.match(found, { requests: 3, lowest: { from: 3, to: 3 }, over: [{ whom: 'account ann, address 192.0.2.1', needed: 3 }], notes: ['what it counted with another window or kind is left out'] })
+  t.match(found, { requests: 3, lowest: { from: 3, to: 3 }, over: [{ whom: 'account ann, address 192.0.2.1', needed: { from: 3, to: 3 } }], notes: ['what it counted with another window or kind is left out'] })
 })
 
 t.test('the record is bounded: callers beyond it are told, and old hours go', async t => {
