@@ -120,7 +120,6 @@ function ownFolder (name: string): string {
   return folder
 }
 
-const many = 1_000_000_000
 /** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
 const busy = { max: 600, window: '1s' }
 
@@ -142,7 +141,8 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
   })
   write('limits.yaml', {
     inFlightPerUser: 1000,
-    limits: { 'sign-in-account': { by: 'account', max: many, window: '10m', routes: ['login'], refusedOnly: true }, 'sign-in-address': { by: 'address', max: many, window: '1m', routes: ['login'], refusedOnly: true }, 'signed-in': { by: 'user', ...busy }, anonymous: { by: 'address', ...busy } }
+    lockout: { account: { after: 100_000 }, address: { after: 100_000 } },
+    limits: { 'signed-in': { by: 'user', ...busy }, anonymous: { by: 'address', ...busy } }
   })
   const route = (path: string, rewrite: string, more: object) => ({ path: `${path}/*`, rewrite: `${rewrite}/*`, upstream: 'backend', ...more })
   write('routes.yaml', {

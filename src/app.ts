@@ -20,6 +20,8 @@ import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
 import { createLimits, type LimitsHook } from './hooks/limits.ts'
+import { createKnownBrowser } from './hooks/known-browser.ts'
+import { createLockout } from './hooks/lockout.ts'
 import { createSignInLimits } from './hooks/sign-in-limits.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
@@ -86,7 +88,10 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const shadowed = services.metrics.counter('console_gateway_limit_shadowed_total', 'Requests that a limit in shadow would have refused, by its name.', ['limit'])
   const onRefused = (limit: string, inShadow: boolean) => (inShadow ? shadowed : refused).with(limit).inc()
   const checkLimits = createLimits({ config: config.limits, leases: services.leases, inFlight: services.inFlight, onRefused })
-  const signInLimits = await createSignInLimits(app, { config: config.limits, counters: services.counters, onRefused })
+  const known = createKnownBrowser({ config: config.limits.lockout.knownBrowser, cookie: cookieKind, secrets: services.secrets })
+  const locks = services.metrics.counter('console_gateway_lockouts_total', 'Locks of sign-in after too many failures, by what they lock: account, address, or browser for a known one.', ['of'])
+  const lockout = createLockout({ config: config.limits, lockouts: services.lockouts, known, onRefused, onLocked: kind => locks.with(kind).inc() })
+  const signInLimits = await createSignInLimits(app, { config: config.limits, counters: services.counters, lockout, onRefused })
   const signIns = services.metrics.counter('console_gateway_sign_ins_total', 'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or failed where it could not be decided.', ['outcome'])
   const checkOrigin = sameOrigin(server.origins)
   const { maintenance } = config.routes

@@ -130,6 +130,10 @@ function stepsFor (config: LoadedConfig, rehearsed: Rehearsed) {
         say('limit', `${name}: ${max} in ${time(windowMs)} by ${whom}${kind === 'bucket' ? `, ${burst} at once` : kind === 'sliding' ? ', sliding' : ''}${enforced ? '' : '; in shadow: refuses nobody'}`, { at: at('limits', ['limits', name]), limit: name })
       }
       if (route === 'login') {
+        for (const whose of ['account', 'address'] as const) {
+          const { mode, after, within, delay, longest } = limits.lockout[whose]
+          if (mode !== 'off') say('lockout', `after ${after} failures of an ${whose} in ${time(within)}: ${time(delay)}, at most ${time(longest)}${mode === 'shadow' ? '; in shadow: locks nobody' : ''}`, { at: at('limits', ['lockout', whose]) })
+        }
         for (const [name, limit] of Object.entries(limits.limits)) {
           if (limit.mode !== 'off' && isOfSignIn(limit)) say('limit', `${name}: ${limit.max} attempts in ${time(limit.window)} by ${[limit.by].flat().join(' and ')}${limit.refusedOnly ? ', only those that are refused' : ''}${limit.mode === 'shadow' ? '; in shadow: refuses nobody' : ''}`, { at: at('limits', ['limits', name]) })
         }

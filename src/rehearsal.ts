@@ -9,6 +9,7 @@ import { sessionCookie } from './hooks/session.ts'
 import { rememberingSigner } from './hooks/signer.ts'
 import { type Counters, createMemoryCounters } from './limits/counters.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
+import { createMemoryLockouts, type Lockouts } from './limits/lockout.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
 import { createMetrics } from './metrics.ts'
 import { CollectedBody } from './proxy/answer.ts'
@@ -78,6 +79,8 @@ export async function createRehearsal (config: Config): Promise<Rehearsal> {
   const counters: Counters = { hit: (key, windowMs) => counted.hit(key, windowMs), giveBack: key => counted.giveBack(key), close: () => counted.close() }
   let leased = createLeases({ tally: createMemoryTally() })
   const leases: Leases = { peek: (rules, keys) => leased.peek(rules, keys), ask: (rules, keys) => leased.ask(rules, keys), look: (rules, keys) => leased.look(rules, keys), close: () => leased.close() }
+  let locked = createMemoryLockouts()
+  const lockouts: Lockouts = { attempt: (...given) => locked.attempt(...given), look: (...given) => locked.look(...given), giveBack: (...given) => locked.giveBack(...given), list: () => locked.list(), lift: keys => locked.lift(keys), close: () => locked.close() }
   const sessions = createSessions({ store, seal: createSeal(secrets), lifeTimes: gateway.session, perUser: gateway.session.perUser, boundMs: gateway.session.staleness })
   const metrics = createMetrics()
   let route: string | undefined
@@ -95,6 +98,7 @@ export async function createRehearsal (config: Config): Promise<Rehearsal> {
     secrets,
     counters,
     leases,
+    lockouts,
     inFlight: new Map(),
     expressions,
     metrics,
@@ -111,6 +115,7 @@ export async function createRehearsal (config: Config): Promise<Rehearsal> {
   async function forget (): Promise<void> {
     counted.close()
     await leased.close()
+    locked.close()
   }
 
   return {
@@ -118,6 +123,7 @@ export async function createRehearsal (config: Config): Promise<Rehearsal> {
       await forget()
       counted = createMemoryCounters()
       leased = createLeases({ tally: createMemoryTally() })
+      locked = createMemoryLockouts()
       answer = given
       const id = `rehearsal-${++cases}`
       if (identity !== undefined) await sessions.open(id, { identity, ...(credential !== undefined && { credential }), source: 'rehearsal', remembered: false, address: '', agent: '' })

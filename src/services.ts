@@ -18,6 +18,9 @@ import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
 import { createRedisTally } from './limits/redis-tally.ts'
+import { withLocalLockouts } from './limits/fallback-lockouts.ts'
+import { createMemoryLockouts, type Lockouts } from './limits/lockout.ts'
+import { createRedisLockouts } from './limits/redis-lockouts.ts'
 import { createReplicas, type Replicas } from './limits/replicas.ts'
 import { createRedisUses, type SharedUses } from './limits/redis-uses.ts'
 import type { Tally } from './limits/rules.ts'
@@ -42,6 +45,7 @@ export interface Services {
   readonly leases: Leases
   /** How much of each limit its callers used; nothing where no record is kept. */
   readonly readUses: KeptUses['read']
+  readonly lockouts: Lockouts
   readonly inFlight: Map<string, number>
   readonly upstreams: Pools
   readonly expressions: Expressions
@@ -53,7 +57,7 @@ export interface Services {
 }
 
 /** What one generation is built with. */
-export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' | 'counters' | 'leases' | 'inFlight' | 'expressions' | 'metrics' | 'drift'> & {
+export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' | 'counters' | 'leases' | 'lockouts' | 'inFlight' | 'expressions' | 'metrics' | 'drift'> & {
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running
@@ -98,10 +102,12 @@ export function createServices (config: Config, log: Logger): Services {
   metrics.read('console_gateway_limits_replicas', 'How many processes share the counters of limits, as this one knows.', [], () => [[[], replicas()]])
   const localLimits = metrics.gauge('console_gateway_limits_local', 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.').with()
   const local = createMemoryCounters()
-  const counters = shared === undefined ? local : withFallback(shared.counters, local, () => log.warn('Redis did not answer: limits are counted in this process until it does'))
+  const onAway = (away: boolean) => { if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does') }
+  const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
   const replicas = () => shared?.replicas.count() ?? 1
   const leases = createLeases({ replicas, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
   const uses = keepUses({ leases, counters, keepMs: gateway.ops.useRecord, processes: replicas, share: shared?.shareUses })
+  const lockouts = shared === undefined ? createMemoryLockouts() : withLocalLockouts({ shared: shared.lockouts, local: createMemoryLockouts(), replicas, onAway })
   const upstreams = createPools()
   const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
   const expressions = createExpressions()
@@ -117,6 +123,7 @@ export function createServices (config: Config, log: Logger): Services {
     counters: uses.counters,
     leases: uses.leases,
     readUses: uses.read,
+    lockouts,
     inFlight: new Map(),
     sessions: createSessions({
       store,
@@ -154,6 +161,7 @@ interface Shared {
   readonly store: SessionStore
   readonly counters: Counters
   readonly tally: Tally
+  readonly lockouts: Lockouts
   readonly replicas: Replicas
   readonly shareUses: (record: UseRecord) => SharedUses
   readonly state: { up: boolean, everUp: boolean }
@@ -187,6 +195,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
     store,
     counters: createRedisCounters(limits, config.prefix),
     tally: createRedisTally(limits, config.prefix),
+    lockouts: createRedisLockouts(limits, config.prefix),
     replicas: createReplicas(limits, config.prefix),
     shareUses: record => createRedisUses(limits, config.prefix, record, useMs),
     state,

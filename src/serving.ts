@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from './config/load.ts'
 import type { Readiness } from './endpoints/ops.ts'
 import { addOpsLimits } from './endpoints/ops-limits.ts'
+import { addOpsBans } from './endpoints/ops-bans.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { Metrics } from './metrics.ts'
@@ -54,6 +55,7 @@ export function createServing (config: Config, log: Log): Serving {
     addDesk: ops => {
       addOpsSessions(ops, { sessions: services.sessions, log })
       addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases })
+      addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
     },
     stop: async graceMs => {
       const closed = closeServer(server)

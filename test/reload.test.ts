@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { hashPassword } from '../src/login/argon2.ts'
-import { configFolder, cookieOf, password, type TestGateway, testGateway } from './support/gateway.ts'
+import { configFolder, cookieOf, noLockout, password, type TestGateway, testGateway } from './support/gateway.ts'
 import { json, testUpstream } from './support/upstream.ts'
 
 type Tree = Record<string, unknown>
@@ -15,7 +15,7 @@ const ready = async (gateway: TestGateway) => await (await fetch(`${gateway.opsU
 const ask = async (gateway: TestGateway, path: string, body: object = {}) => await (await fetch(gateway.opsUrl + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as any
 const routesTo = (url: string, paths: readonly string[]) => ({ upstreams: { b: { url } }, routes: Object.fromEntries(paths.map(path => [path, { path: `/api/${path}`, access: 'public', upstream: 'b' }])) })
 const watching = { reload: { watch: true } }
-const limits = (max: number) => ({ limits: { 'signed-in': { by: 'user', max, window: '1h' }, 'sign-in-address': { by: 'address', max: 100, window: '1h', routes: ['login'], refusedOnly: true } } })
+const limits = (max: number) => ({ lockout: noLockout, limits: { 'signed-in': { by: 'user', max, window: '1h' }, 'sign-in-address': { by: 'address', max: 100, window: '1h', routes: ['login'], refusedOnly: true } } })
 
 t.test('a change of the files is taken up by itself, and said in words', async t => {
   const backend = await testUpstream(t.after)

@@ -1,6 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { configFolder, testGateway, type TestGateway } from './support/gateway.ts'
+import { Redis } from 'ioredis'
+import { createReplicas } from '../src/limits/replicas.ts'
+import { configFolder, password, testGateway, type TestGateway } from './support/gateway.ts'
 import { redisCli, until } from './support/redis-cli.ts'
 import { testRedis } from './support/redis.ts'
 import { testUpstream } from './support/upstream.ts'
@@ -46,6 +48,88 @@ t.test('limits are counted over both', async t => {
   const statuses: number[] = []
   for (let i = 0; i < 12; i++) statuses.push((await [a, b][i % 2]!.call(profile, { cookie })).status)
   t.same(statuses, [...Array(10).fill(200), 429, 429])
+})
+
+const open = (url: string) => ({ upstreams: { b: { url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } })
+
+/** Three of them, each of which has shown that it counts in Redis. */
+async function three (cleanUp: (undo: () => unknown) => void, port: number, files: Parameters<typeof configFolder>[0] & object): Promise<TestGateway[]> {
+  const all = await Promise.all([1, 2, 3].map(async () => testGateway(cleanUp, await configFolder(files), environment)))
+  for (const gateway of all) {
+    await ready(gateway)
+    // Counters have a connection of their own; it is there when this process has said so in Redis.
+    await until('its counters are connected', async () => Number(await redisCli(port, 'ZCARD', 'cg:replicas')) >= all.indexOf(gateway) + 1)
+  }
+  return all
+}
+
+t.test('three replicas keep a limit to a hundredth, whichever of them is asked', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await testUpstream(t.after)
+  const all = await three(t.after, redis.port, { gateway: withRedis(redis.url), routes: open(backend.url), limits: { replicas: 3, limits: { anonymous: { by: 'address', max: 400, window: '1h' } } } })
+  let passed = 0
+  for (let round = 0; round < 50; round++) {
+    // At the same time, and not evenly.
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => (all[(index * index + round) % 3] as TestGateway).call('/api/open')))
+    passed += answers.filter(({ status }) => status === 200).length
+  }
+  t.ok(passed >= 396 && passed <= 404, `${passed} of 400`)
+})
+
+t.test('Redis killed in between: what it had let pass, once more what all replicas may together, and what an empty one lets pass; never more', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await testUpstream(t.after)
+  const max = 30
+  const all = await three(t.after, redis.port, { gateway: withRedis(redis.url), routes: open(backend.url), limits: { replicas: 3, limits: { anonymous: { by: 'address', max, window: '1h' } } } })
+  const passes = async (requests: number) => {
+    let passed = 0
+    for (let index = 0; index < requests; index++) {
+      const { status } = await (all[index % 3] as TestGateway).call('/api/open')
+      if (status === 200) passed++
+      else t.equal(status, 429)
+    }
+    return passed
+  }
+  t.equal(await passes(20), 20)
+  await redis.kill()
+  t.equal(await passes(60), max, 'a third each')
+  await redis.start()
+  for (const gateway of all) await until('it counts in Redis again', async () => !(await (await fetch(`${gateway.opsUrl}/metrics`)).text()).includes('console_gateway_session_store_up{kind="redis"} 0'))
+  t.ok(await passes(150) <= max)
+})
+
+t.test('three replicas lock an account together, know a browser together, and lift a lock together', async t => {
+  const redis = await testRedis(t.after)
+  const all = await three(t.after, redis.port, { gateway: { ...withRedis(redis.url), server: { trustedProxies: ['127.0.0.1'] } }, limits: { lockout: { account: { after: 6 } }, limits: {} } })
+  const [a, b, c] = all as [TestGateway, TestGateway, TestGateway]
+  const login = (gateway: TestGateway, typed: string, address: number, cookie?: string) => gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: typed }, headers: { 'x-forwarded-for': `198.51.100.${address}` }, ...(cookie !== undefined && { cookie }) })
+  const known = (await login(a, password, 1)).headers.getSetCookie().find(cookie => cookie.startsWith('console_known='))?.split(';', 1)[0] ?? ''
+  const statuses: number[] = []
+  for (let index = 0; index < 12; index++) statuses.push((await login(all[index % 3] as TestGateway, 'wrong', 10 + index)).status)
+  t.same(statuses, [...Array(6).fill(401), ...Array(6).fill(429)])
+  t.same([(await login(b, password, 2)).status, (await login(c, password, 2, known)).status], [429, 200])
+  const lifted = await fetch(`${a.opsUrl}/bans/lift`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ account: 'alice' }) })
+  t.same(await lifted.json(), { lifted: 1 })
+  t.equal((await login(c, password, 2)).status, 200)
+  await redis.kill()
+  const away = new Set<number>()
+  for (let index = 0; index < 30; index++) away.add((await login(b, 'wrong', 50 + index)).status)
+  t.ok(away.has(429), 'no end of guesses while Redis is away')
+})
+
+t.test('replicas count each other', async t => {
+  const redis = await testRedis(t.after)
+  const connect = () => new Redis(redis.url)
+  const clients = [connect(), connect(), connect()]
+  t.teardown(() => { for (const client of clients) client.disconnect() })
+  const replicas = clients.map(client => createReplicas(client, 'cg:', 50))
+  t.equal(replicas[0]?.count(), 1, 'before it was asked')
+  await until('all know of all', () => replicas.every(each => each.count() === 3))
+  await replicas[2]?.close()
+  await until('one has left', () => replicas[0]?.count() === 2)
+  await redis.kill()
+  t.equal(replicas[0]?.count(), 2, 'the last that was known')
+  for (const each of replicas) await each.close()
 })
 
 t.test('Redis holds a hash of the id, with a time to live, and never the cookie’s value', async t => {

@@ -1,4 +1,5 @@
 /** The commands, by name. */
+import { bans } from './bans.ts'
 import { check } from './check.ts'
 import type { Command } from './command.ts'
 import { contract } from './contract.ts'
@@ -29,6 +30,7 @@ export const commands = {
   rollback,
   sessions,
   limits,
+  bans,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
   reference

@@ -52,6 +52,12 @@ const limits: Rule = ({ limits: before }, { limits: after }) => [
       ...(routes ? [`limits.${name} no longer holds for all that it held for`] : [])
     ]
   }),
+  ...(['account', 'address'] as const).flatMap(whom => {
+    const [old, now] = [before.lockout[whom], after.lockout[whom]]
+    if (old.mode !== 'enforce') return []
+    if (now.mode !== 'enforce') return [`lockout.${whom} no longer holds: passwords may be guessed`]
+    return (now.after / now.within) / (old.after / old.within) >= 10 || old.longest / now.longest >= 10 ? [`lockout.${whom} is at least ten times looser`] : []
+  }),
   ...both(before.sizes as unknown as Record<string, number>, after.sizes as unknown as Record<string, number>).flatMap(({ name, old, now }) => now / old >= 10 ? [`sizes.${name} is ${Math.round(now / old)} times larger`] : [])
 ]
 

@@ -1,15 +1,17 @@
 /** Rules for limits: one that can never act, or that counts nobody, is told before it is relied on. */
 import { type Report, reserved } from './check.ts'
 import { nearest } from './faults.ts'
+import type { GatewayConfig } from './gateway.ts'
 import type { LimitConfig, LimitsConfig } from './limits.ts'
 import type { RoutesConfig } from './routes.ts'
 
 interface Checked {
+  readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
 }
 
-export function checkLimits ({ routes, limits }: Checked, report: Report): void {
+export function checkLimits ({ gateway, routes, limits }: Checked, report: Report): void {
   const known = [...reserved, ...Object.keys(routes.routes)]
   const entries = Object.entries(limits.limits)
   for (const [name, limit] of entries) {
@@ -36,9 +38,25 @@ export function checkLimits ({ routes, limits }: Checked, report: Report): void 
     }
   }
   for (const route of Object.keys(limits.inFlightPerRoute)) if (!known.includes(route)) report('limits', ['inFlightPerRoute', route], `there is no route "${route}".${nearest(route, known)}`)
+  checkLockout({ gateway, limits }, report)
   for (const whom of ['address', 'account'] as const) {
-    if (!entries.some(([, limit]) => limit.mode === 'enforce' && [limit.by].flat().includes(whom) && (limit.routes.length === 0 || limit.routes.includes('login')))) report('limits', ['limits'], `no limit counts sign-ins by ${whom}: passwords can be guessed without end`, 'warning')
+    const guarded = limits.lockout[whom].mode === 'enforce' || entries.some(([, limit]) => limit.mode === 'enforce' && [limit.by].flat().includes(whom) && (limit.routes.length === 0 || limit.routes.includes('login')))
+    if (!guarded) report('limits', ['lockout', whom, 'mode'], `nothing counts sign-ins by ${whom}: passwords can be guessed without end`, 'warning')
   }
+}
+
+function checkLockout ({ gateway, limits: { lockout } }: Pick<Checked, 'gateway' | 'limits'>, report: Report): void {
+  for (const whom of ['account', 'address'] as const) {
+    const { mode, within, delay, longest } = lockout[whom]
+    if (mode === 'off') continue
+    if (within === 0) report('limits', ['lockout', whom, 'within'], 'failures have to be remembered for some time')
+    if (delay === 0) report('limits', ['lockout', whom, 'delay'], 'a lock has a length; to lock nobody set mode: off')
+    if (longest < delay) report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock')
+  }
+  const { mode, cookie, lifetime } = lockout.knownBrowser
+  if (mode === 'off') return
+  if (lifetime === 0) report('limits', ['lockout', 'knownBrowser', 'lifetime'], 'is nothing; to know no browser set mode: off')
+  if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie)) report('limits', ['lockout', 'knownBrowser', 'cookie'], 'another cookie has this name')
 }
 
 /** Whether two limits hold for the same callers and requests. */

@@ -106,7 +106,8 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
 /** Names of endpoints, which no route can have. */
 export const reserved = ['login', 'logout', 'profile', 'session']
 
-function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes } }: Checked, report: Report): void {
+function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked, report: Report): void {
+  const own = new Set([session.cookie.name, lockout.knownBrowser.cookie])
   const taken = new Map<string, string>()
   const take = (method: string, path: string, owner: string, where: Path) => {
     const key = `${method} ${path}`
@@ -129,7 +130,7 @@ function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, route
     if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'ends in /*, but the public path has no * that it could keep')
     if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'has to end in /* as the public path does, to keep what stands there')
     if (route.rewrite !== undefined && hasDots(route.rewrite)) report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
-    for (const key of ['passCookies', 'setCookies'] as const) if (route[key].some(cookie => cookie.replace(/^__Host-/, '') === session.cookie.name)) report('routes', ['routes', name, key], 'the session cookie is the gateway’s alone')
+    for (const key of ['passCookies', 'setCookies'] as const) if (route[key].some(cookie => own.has(cookie.replace(/^__Host-/, '')))) report('routes', ['routes', name, key], 'the session cookie is the gateway’s alone, and so is that of known browsers')
     if (route.access === 'public' && /\/admin(\/|$)/.test(route.path)) report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
   }
   const methodsOf = aliasTargets({ endpoints, routes })

@@ -29,6 +29,26 @@ const sizes = Type.Object({
   shape: size({ default: '2MiB', description: 'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).' })
 }, { additionalProperties: false, default: {}, description: 'Sizes. Header fields together are held to 16 KiB.' })
 
+const lock = (failing: string, after: number, more: string) => Type.Object({
+  mode: oneOf(['enforce', 'shadow', 'off'], { default: 'enforce', description: '`shadow` counts and reports, but lets everybody try.' }),
+  after: whole({ minimum: 1, maximum: 100_000, default: after, description: `So many refused sign-ins ${failing} within \`within\` lock.` }),
+  within: duration({ default: '10m', description: 'In this time, counted from the first of them.' }),
+  delay: duration({ default: '1m', description: 'How long the first lock lasts. It ends by itself; what is tried meanwhile does not make it longer.' }),
+  longest: duration({ default: '15m', description: 'Each further lock lasts twice as long, up to this.' }),
+  forget: duration({ default: '1d', description: 'How long after a lock the next one is longer.' })
+}, { additionalProperties: false, default: {}, description: more })
+
+const lockout = Type.Object({
+  account: lock('of an account, from anywhere,', 5, 'Who guesses at one account, from however many addresses. After a lock one more failure locks again, as long as failures are remembered.'),
+  address: lock('of an address, at whatever accounts,', 20, 'Who guesses from one address. Offices share one, so it takes as many failures each time.'),
+  knownBrowser: Type.Object({
+    mode: oneOf(['on', 'off'], { default: 'on', description: '`off`: all browsers are strangers.' }),
+    cookie: Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$', default: 'console_known', expected: 'a cookie name in lower case', description: 'The name of its cookie, behind `__Host-` where the session cookie is Secure. It opens nothing, and never goes upstream.' }),
+    lifetime: duration({ default: '90d', description: 'How long a browser is known after its last sign-in.' }),
+    after: whole({ minimum: 1, maximum: 1000, default: 5, description: 'So many refused sign-ins of a known browser lock it, as `account` says how long: what a thief of the cookie may try.' })
+  }, { additionalProperties: false, default: {}, description: 'A browser in which somebody signed in before is no stranger to that account: locks of the account and the address, and limits with `refusedOnly`, do not hold for it. It has a count of its own. None is known where `account` and `address` are both off.' })
+}, { additionalProperties: false, default: {}, description: 'Who has to wait before the next sign-in.' })
+
 export const limitsSchema = Type.Object({
   sizes,
   expressions: expressionsSchema,
@@ -36,17 +56,17 @@ export const limitsSchema = Type.Object({
   ipv6Prefix: whole({ minimum: 32, maximum: 128, default: 64, description: 'So many leading bits of an IPv6 address count as one address; a customer usually has a /64, sometimes a /56.' }),
   headers: oneOf(['always', 'refused', 'never'], { default: 'always', description: 'Which answers tell the limits, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).' }),
   inFlightPerRoute: named(whole({ minimum: 1, maximum: 100_000, description: 'How many.' }), { description: 'Requests of a route at the same time in one process, by its name; more are 503.', examples: [{ reports: 4 }] }),
+  lockout,
   inFlightPerUser: whole({ minimum: 1, maximum: 10_000, default: 48, description: 'Requests of one user (or one address that is not signed in) at the same time.' }),
   limits: named(limit, {
     description: 'Limits, by name; several may hold for one request.',
     default: {
-      'sign-in-address': { by: 'address', max: 10, window: '1m', routes: ['login'], refusedOnly: true },
-      'sign-in-account': { by: 'account', max: 5, window: '10m', routes: ['login'], refusedOnly: true },
       'signed-in': { by: 'user', max: 600, window: '1m' },
       anonymous: { by: 'address', max: 120, window: '1m' }
     }
   })
-}, { additionalProperties: false, default: {}, title: 'limits.yaml', description: 'Live config: limits and sizes.' })
+}, { additionalProperties: false, default: {}, title: 'limits.yaml', description: 'Live config: limits, lockout and sizes.' })
 
 export type LimitsConfig = Static<typeof limitsSchema>
+export type LockoutConfig = LimitsConfig['lockout']
 export type LimitConfig = LimitsConfig['limits'][string]

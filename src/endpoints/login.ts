@@ -46,8 +46,14 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     request.actor = username
     const address = clientAddress(request)
     const attempt = await limits.attempt(request, username)
-    const vouched = await firstVouching(sources, { username, password, extra, address, requestId: request.id })
+    // What could not be decided was no failure of who tried.
+    const undecided = async (error: unknown): Promise<never> => {
+      await attempt.giveBack()
+      throw error
+    }
+    const vouched = await firstVouching(sources, { username, password, extra, address, requestId: request.id }).catch(undecided)
     if (vouched === undefined) {
+      await attempt.refused()
       request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
       const refused = new GatewayError('login.refused')
       if (config.refusedStatus === 401) throw refused
@@ -56,8 +62,9 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     }
     const { source, verdict: { identity, credential } } = vouched
     const former = liveSession(request)
-    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, address, agent: (request.headers['user-agent'] ?? '').slice(0, 256), ...(credential && { credential }) })
+    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, address, agent: (request.headers['user-agent'] ?? '').slice(0, 256), ...(credential && { credential }) }).catch(undecided)
     await attempt.giveBack()
+    attempt.remember(reply)
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
     onOutcome('accepted')

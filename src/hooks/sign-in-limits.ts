@@ -1,20 +1,26 @@
 /** How often a password may be tried: of an address, and of an account from anywhere. */
 import rateLimit, { type CreateRateLimitOptions, type FastifyRateLimitStore } from '@fastify/rate-limit'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Counters } from '../limits/counters.ts'
 import { accountKey } from '../limits/account.ts'
 import { createCountedAddress } from './address.ts'
+import type { Lockout } from './lockout.ts'
 
 export interface SignInAttempt {
-  /** Takes back what the attempt was counted, once it turned out right. */
+  /** The password was wrong. */
+  readonly refused: () => Promise<void>
+  /** It was not, or could not be looked at: takes back what the attempt was counted. */
   readonly giveBack: () => Promise<void>
+  /** It turned out right: the browser is no stranger any more. */
+  readonly remember: (reply: FastifyReply) => void
 }
 
 export interface SignInLimits {
   /**
    * Counts a sign-in before its password is looked at, so that parallel guesses do not slip past.
+   * Whoever signed in with this browser before is counted by the browser alone.
    * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
    */
   readonly attempt: (request: FastifyRequest, account: string) => Promise<SignInAttempt>
@@ -23,6 +29,7 @@ export interface SignInLimits {
 interface Options {
   readonly config: LimitsConfig
   readonly counters: Counters
+  readonly lockout: Lockout
   /** Told of each refusal, by the limit's name, and of what a limit in shadow would have refused. */
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
@@ -38,22 +45,28 @@ type WithAccount = FastifyRequest & { [accountTried]?: string }
 
 const whomOf = ({ by }: LimitConfig) => [by].flat()
 
-export async function createSignInLimits (app: FastifyInstance, { config, counters, onRefused }: Options): Promise<SignInLimits> {
+export async function createSignInLimits (app: FastifyInstance, { config, counters, lockout, onRefused }: Options): Promise<SignInLimits> {
   await app.register(rateLimit, { global: false, store: storeOn(counters) })
   const countedAddress = createCountedAddress(config.ipv6Prefix)
   const limiters = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))).map(([name, limit]) => createLimiter(app, name, limit, countedAddress))
 
   async function attempt (request: WithAccount, account: string): Promise<SignInAttempt> {
-    request[accountTried] = accountKey(account)
+    const key = accountKey(account)
+    request[accountTried] = key
+    const guarded = await lockout.attempt(request, { username: account, account: key, address: countedAddress(request) })
     const counted: string[] = []
-    const giveBack = async () => { await Promise.all(counted.map(key => counters.giveBack(key))) }
+    const giveBack = async () => { await Promise.all([guarded.giveBack(), ...counted.map(each => counters.giveBack(each))]) }
     for (const { name, limit, count } of limiters) {
-      const { key, exceeded, ttlInSeconds } = await count(request)
+      if (guarded.isKnown && limit.refusedOnly) continue
+      const { key: counter, exceeded, ttlInSeconds } = await count(request)
       if (exceeded) onRefused(name, limit.mode === 'shadow')
-      if (exceeded && limit.mode === 'enforce') throw new GatewayError(whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded', { retryAfter: Math.max(1, ttlInSeconds) })
-      if (limit.refusedOnly) counted.push(key)
+      if (exceeded && limit.mode === 'enforce') {
+        await guarded.giveBack()
+        throw new GatewayError(whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded', { retryAfter: Math.max(1, ttlInSeconds) })
+      }
+      if (limit.refusedOnly) counted.push(counter)
     }
-    return { giveBack }
+    return { refused: guarded.refused, giveBack, remember: guarded.remember }
   }
 
   return { attempt }

@@ -1,5 +1,6 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
 import type { Cluster, Redis, Result } from 'ioredis'
+import { createSwitch } from './outage.ts'
 
 export interface Count {
   readonly current: number
@@ -84,28 +85,12 @@ export function createRedisCounters (redis: Redis | Cluster, prefix: string): Co
   }
 }
 
-const pauseAfterFailureMs = 1000
-
 /**
  * Counters that go on in memory while Redis is away, so that a limit never falls away with it.
- * After a failure Redis is left alone for a second: a hanging one must not cost each request its time-out.
+ * @param onAway told when that begins and when it is over
  */
-export function withFallback (shared: Counters, local: Counters, onFallback: () => void, now: () => number = () => performance.now()): Counters {
-  let pausedUntil = 0
-  let isAway = false
-  const attempt = async <T>(first: () => Promise<T>, second: () => Promise<T>): Promise<T> => {
-    if (now() < pausedUntil) return await second()
-    try {
-      const counted = await first()
-      isAway = false
-      return counted
-    } catch {
-      pausedUntil = now() + pauseAfterFailureMs
-      if (!isAway) onFallback()
-      isAway = true
-      return await second()
-    }
-  }
+export function withFallback (shared: Counters, local: Counters, onAway: (away: boolean) => void, now?: () => number): Counters {
+  const attempt = createSwitch(onAway, now)
   return {
     hit: (key, windowMs) => attempt(() => shared.hit(key, windowMs), () => local.hit(key, windowMs)),
     giveBack: key => attempt(() => shared.giveBack(key), () => local.giveBack(key)),

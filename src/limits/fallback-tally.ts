@@ -1,7 +1,6 @@
 /** Counting that goes on in this process while the shared counters are away, so that no limit falls away with them. */
+import { createSwitch } from './outage.ts'
 import type { Entry, Rule, Tally } from './rules.ts'
-
-const pauseAfterFailureMs = 1000
 
 interface Options {
   readonly shared: Tally
@@ -13,10 +12,9 @@ interface Options {
   readonly now?: () => number
 }
 
-/** After a failure the shared counters are left alone for a second: hanging ones must not cost each request their time-out. */
-export function withLocal ({ shared, local, replicas = () => 1, onAway, now = () => performance.now() }: Options): Tally {
-  let pausedUntil = -Infinity
-  let isAway = false
+/** What Redis had counted is not known then: in a window passes what it allowed, what the processes allow without it, and from a Redis that came back empty what it allows anew; never more. */
+export function withLocal ({ shared, local, replicas = () => 1, onAway, now }: Options): Tally {
+  const choose = createSwitch(onAway, now)
   const parts = new WeakMap<Rule, { readonly count: number, readonly part: Rule }>()
   // Each process lets pass its part then.
   const part = (rule: Rule): Rule => {
@@ -29,23 +27,6 @@ export function withLocal ({ shared, local, replicas = () => 1, onAway, now = ()
     parts.set(rule, { count, part: made })
     return made
   }
-  const turn = (away: boolean) => {
-    if (away !== isAway) onAway(away)
-    isAway = away
-  }
   const here = async (entries: readonly Entry[], wants: boolean) => await local.take(entries.map(({ rule, key, owed }) => ({ rule: part(rule), key, owed })), wants)
-  return {
-    take: async (entries, wants) => {
-      if (now() < pausedUntil) return await here(entries, wants)
-      try {
-        const verdicts = await shared.take(entries, wants)
-        turn(false)
-        return verdicts
-      } catch {
-        pausedUntil = now() + pauseAfterFailureMs
-        turn(true)
-        return await here(entries, wants)
-      }
-    }
-  }
+  return { take: (entries, wants) => choose(() => shared.take(entries, wants), () => here(entries, wants)) }
 }

@@ -14,10 +14,6 @@ export interface Replicas {
   readonly close: () => Promise<void>
 }
 
-const everyMs = 5000
-/** One that misses two turns still counts. */
-const forgetMs = 3 * everyMs
-
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,7 +22,9 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return redis.call('ZCARD', KEYS[1])`
 
-export function createReplicas (redis: Redis | Cluster, prefix: string): Replicas {
+export function createReplicas (redis: Redis | Cluster, prefix: string, everyMs = 5000): Replicas {
+  // One that misses two turns still counts.
+  const forgetMs = 3 * everyMs
   redis.defineCommand('countReplicas', { numberOfKeys: 1, lua: script })
   const key = `${prefix}replicas`
   const id = randomUUID()

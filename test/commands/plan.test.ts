@@ -16,3 +16,10 @@ t.test('plan says what would change live, what after a restart, and what is a ri
   t.match(await run(['plan']), { code: 2, err: /Name the folder of the new config/ })
   t.match(await run(['plan', '/nowhere', '-c', old]), { code: 1, err: /cannot be read/ })
 })
+
+t.test('a lockout that is gone, or holds much less, is a risk', async t => {
+  const having = (lockout: string) => textFolder(t.after, { 'limits.yaml': `lockout: ${lockout}` })
+  const old = having('{}')
+  const { risks } = JSON.parse((await run(['plan', having('{ account: { mode: shadow }, address: { after: 200 } }'), '-c', old, '--json'])).out) as { risks: string[] }
+  t.same(risks, ['lockout.account no longer holds: passwords may be guessed', 'lockout.address is at least ten times looser'])
+})

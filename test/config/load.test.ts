@@ -20,7 +20,8 @@ t.test('files that say nothing give the documented defaults, in milliseconds and
   t.equal(gateway.redis, undefined)
   t.match(routes.endpoints, { login: { path: '/api/auth/admin/login' }, logout: { path: '/api/account/logout' }, profile: { path: '/api/account/profile', from: 'session' } })
   t.same(limits.sizes, { body: 1024 ** 2, login: 4096, url: 8192, headerCount: 100, shape: 2 * 1024 ** 2 })
-  t.same(limits.limits['sign-in-account'], { by: 'account', max: 5, window: 600_000, kind: 'fixed', mode: 'enforce', routes: ['login'], methods: [], roles: [], refusedOnly: true })
+  const lock = { mode: 'enforce', within: 600_000, delay: 60_000, longest: 900_000, forget: 86_400_000 }
+  t.same(limits.lockout, { account: { ...lock, after: 5 }, address: { ...lock, after: 20 }, knownBrowser: { mode: 'on', cookie: 'console_known', lifetime: 90 * 86_400_000, after: 5 } })
 })
 
 t.test('defaults are filled in where only a part of a section, a route or a source is written', async t => {

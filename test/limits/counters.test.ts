@@ -82,7 +82,7 @@ t.test('while Redis is away limits go on in this process, and come back to Redis
   let time = 0
   let outages = 0
   const shared = asked(createRedisCounters(redis, 'cg:'))
-  const counters = withFallback(shared, createMemoryCounters(), () => { outages++ }, () => time)
+  const counters = withFallback(shared, createMemoryCounters(), away => { if (away) outages++ }, () => time)
   t.after(() => counters.close())
 
   t.same([await current(counters), await current(counters)], [1, 2])

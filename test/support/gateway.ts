@@ -20,7 +20,10 @@ export interface Files {
 export const password = 'correct horse battery'
 let hash: string | undefined
 
-/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits, unless `files` says otherwise. */
+/** Guessing may go on. */
+export const noLockout = { account: { mode: 'off' }, address: { mode: 'off' } }
+
+/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder (files: Files = {}): Promise<string> {
   hash ??= await hashPassword(password)
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
@@ -34,7 +37,7 @@ export async function configFolder (files: Files = {}): Promise<string> {
     login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
   }, files.gateway ?? {}))
   write('routes.yaml', files.routes ?? {})
-  write('limits.yaml', files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
+  write('limits.yaml', { lockout: noLockout, ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } }) })
   write('users.yaml', files.users ?? {
     users: {
       alice: { password: hash, id: '1', name: 'Alice Admin', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } },

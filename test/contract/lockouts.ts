@@ -1,0 +1,117 @@
+/** What lockouts promise; run once for each adapter. */
+import type { Test } from 'tap'
+import type { LockoutRule, Lockouts } from '../../src/limits/lockout.ts'
+
+const minute = 60_000
+let keys = 0
+const freshKey = () => `account:contract-${process.pid}-${++keys}`
+
+export const lockRule = (given: Partial<LockoutRule> = {}): LockoutRule => ({ after: 3, withinMs: 10 * minute, delayMs: minute, longestMs: 15 * minute, forgetMs: 24 * 60 * minute, strict: true, ...given })
+
+/** @param pass lets so much time pass on the lockouts' own clock */
+export function lockoutsContract (t: Test, lockouts: Lockouts, pass: (ms: number) => void): void {
+  const fail = async (key: string, times: number, rule = lockRule()) => {
+    const waits: number[] = []
+    for (let index = 0; index < times; index++) waits.push((await lockouts.attempt(key, rule)).waitMs)
+    return waits
+  }
+
+  t.test('so many failures lock; each further lock is twice as long, up to the longest, and each ends by itself', async t => {
+    const key = freshKey()
+    t.same(await fail(key, 4), [0, 0, 0, minute])
+    for (const minutes of [2, 4, 8, 15, 15]) {
+      const [waitMs = 0] = await fail(key, 1)
+      pass(waitMs)
+      t.same(await fail(key, 2), [0, minutes * minute])
+    }
+  })
+
+  t.test('looking counts nothing', async t => {
+    const key = freshKey()
+    for (let index = 0; index < 10; index++) t.equal(await lockouts.look(key, lockRule()), 0)
+    await fail(key, 3)
+    t.equal(await lockouts.look(key, lockRule()), minute)
+    pass(minute)
+    t.equal(await lockouts.look(key, lockRule()), 0)
+  })
+
+  t.test('what is tried while it is locked makes the lock no longer', async t => {
+    const key = freshKey()
+    await fail(key, 3)
+    pass(minute / 2)
+    t.same(await fail(key, 50), Array(50).fill(minute / 2))
+    pass(minute / 2)
+    t.same(await fail(key, 1), [0])
+  })
+
+  t.test('failures are forgotten, and later that there was a lock', async t => {
+    const key = freshKey()
+    await fail(key, 2)
+    pass(10 * minute)
+    t.same(await fail(key, 4), [0, 0, 0, minute], 'the two of before do not count')
+    pass(11 * minute)
+    t.same(await fail(key, 4), [0, 0, 0, 2 * minute], 'but the lock does')
+    pass(25 * 60 * minute)
+    t.same(await fail(key, 4), [0, 0, 0, minute])
+  })
+
+  t.test('where many share what is locked, it takes as many failures each time', async t => {
+    const key = freshKey()
+    t.same(await fail(key, 4, lockRule({ strict: false })), [0, 0, 0, minute])
+    pass(minute)
+    t.same(await fail(key, 4, lockRule({ strict: false })), [0, 0, 0, 2 * minute])
+  })
+
+  t.test('an attempt that was no failure is taken back, with the lock that it made', async t => {
+    const key = freshKey()
+    await fail(key, 2)
+    const last = await lockouts.attempt(key, lockRule())
+    t.match(last, { waitMs: 0, lockMs: minute })
+    t.ok((await lockouts.list()).some(ban => ban.key === key))
+    await lockouts.giveBack(key, lockRule(), last)
+    t.notOk((await lockouts.list()).some(ban => ban.key === key))
+    t.same(await fail(key, 2), [0, minute], 'the failures of before still count')
+  })
+
+  t.test('of attempts at the same time no more go on than may, and one that was right undoes only itself', async t => {
+    const key = freshKey()
+    const all = await Promise.all(Array.from({ length: 20 }, () => lockouts.attempt(key, lockRule())))
+    const went = all.filter(({ waitMs }) => waitMs === 0)
+    t.equal(went.length, 3)
+    await lockouts.giveBack(key, lockRule(), went[0] as typeof all[number])
+    t.same(await fail(key, 2), [0, minute])
+  })
+
+  t.test('a give-back that comes late does not open a later lock', async t => {
+    const key = freshKey()
+    const slow = await lockouts.attempt(key, lockRule())
+    t.same(await fail(key, 3), [0, 0, minute])
+    pass(minute)
+    t.same(await fail(key, 2), [0, 2 * minute])
+    await lockouts.giveBack(key, lockRule(), slow)
+    t.same(await fail(key, 1), [2 * minute])
+  })
+
+  t.test('nothing is saved up by giving back', async t => {
+    const key = freshKey()
+    for (let index = 0; index < 5; index++) {
+      const attempt = await lockouts.attempt(key, lockRule())
+      for (let more = 0; more < 3; more++) await lockouts.giveBack(key, lockRule(), attempt)
+    }
+    t.same(await fail(key, 4), [0, 0, 0, minute])
+  })
+
+  t.test('who is locked is listed until the lock ends; lifting ends it at once, and forgets', async t => {
+    const [one, other, free] = [freshKey(), freshKey(), freshKey()]
+    await fail(one, 3)
+    await fail(other, 3)
+    await fail(free, 2)
+    const listed = async () => (await lockouts.list()).map(({ key }) => key).filter(key => [one, other, free].includes(key))
+    t.same((await listed()).toSorted(), [one, other].toSorted())
+    await lockouts.lift([one, free])
+    t.same(await listed(), [other])
+    t.same(await fail(one, 4), [0, 0, 0, minute], 'as if nothing had been')
+    pass(20 * minute)
+    t.same(await listed(), [])
+  })
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { withLocalLockouts } from '../../src/limits/fallback-lockouts.ts'
+import { countAttempt, createMemoryLockouts, type LockoutState, takeBackAttempt } from '../../src/limits/lockout.ts'
+import { createRedisLockouts } from '../../src/limits/redis-lockouts.ts'
+import { createRedisDialler } from '../../src/redis.ts'
+import { lockoutsContract, lockRule } from '../contract/lockouts.ts'
+import { redisConfig } from '../support/config.ts'
+import { testRedis } from '../support/redis.ts'
+
+const minute = 60_000
+const start = 1_700_000_000_000
+
+async function connected (cleanUp: (undo: () => unknown) => void) {
+  const server = await testRedis(cleanUp)
+  let up = () => {}
+  const isUp = new Promise<void>(resolve => { up = resolve })
+  const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }), '.').client({ onUp: () => up(), onDown: () => {} })
+  cleanUp(() => redis.disconnect())
+  await isUp
+  return { server, redis }
+}
+
+t.test('in memory', async t => {
+  let time = start
+  lockoutsContract(t, createMemoryLockouts(() => time), ms => { time += ms })
+})
+
+t.test('in Redis', async t => {
+  const { redis } = await connected(t.after)
+  let time = start
+  lockoutsContract(t, createRedisLockouts(redis, 'cg:', () => time), ms => { time += ms })
+})
+
+t.test('by Redis’ own clock, shared by all who share the Redis, and every key has an end', async t => {
+  const { redis } = await connected(t.after)
+  const [a, b] = [createRedisLockouts(redis, 'cg:'), createRedisLockouts(redis, 'cg:')]
+  t.same([(await a.attempt('account:x', lockRule())).waitMs, (await b.attempt('account:x', lockRule())).waitMs, (await a.attempt('account:x', lockRule())).waitMs], [0, 0, 0])
+  const { waitMs } = await b.attempt('account:x', lockRule())
+  t.ok(waitMs > 0 && waitMs <= minute, `${waitMs}`)
+  t.match(await b.list(), [{ key: 'account:x' }])
+  t.ok(await redis.pttl('cg:lockout:account:x') > 0)
+  await redis.set('cg:lockout:account:x', 'no state of ours')
+  t.equal((await a.attempt('account:x', lockRule())).waitMs, 0)
+})
+
+t.test('whatever is tried and whenever: guesses that are looked at are few, and whoever waits is let try', async () => {
+  fc.assert(fc.property(fc.record({ after: fc.integer({ min: 1, max: 6 }), strict: fc.boolean() }), fc.array(fc.oneof(fc.nat(1000), fc.nat(2 * minute), fc.nat(20 * minute)), { maxLength: 200 }), (given, pauses) => {
+    const rule = lockRule(given)
+    let state: LockoutState | undefined
+    let now = start
+    const looked: number[] = []
+    for (const pause of pauses) {
+      now += pause
+      const { waitMs, next } = countAttempt(rule, state, now)
+      if (waitMs > rule.longestMs) return false
+      if (waitMs > 0 && countAttempt(rule, state, now + waitMs).waitMs > 0) return false
+      if (next !== undefined) {
+        state = next
+        looked.push(now)
+      }
+      // In any stretch of ten minutes: those before the first lock, and after each lock as many at most.
+      if (looked.filter(at => at > now - rule.withinMs).length > (given.strict ? 2 * given.after + 4 : 5 * given.after)) return false
+    }
+    return true
+  }), { numRuns: 2000 })
+})
+
+t.test('right passwords never lock: whatever is given back leaves no more than the failures', async () => {
+  fc.assert(fc.property(fc.array(fc.boolean(), { maxLength: 100 }), rights => {
+    const rule = lockRule({ after: 4 })
+    let state: LockoutState | undefined
+    let failures = 0
+    for (const right of rights) {
+      const { waitMs, next, locks } = countAttempt(rule, state, start)
+      if ((waitMs > 0) !== (failures >= 4)) return false
+      if (next === undefined) continue
+      state = right ? takeBackAttempt(rule, next, { locks }, start) : next
+      if (!right) failures++
+    }
+    return true
+  }), { numRuns: 2000 })
+})
+
+t.test('while Redis is away each process allows its part of the failures, and what Redis knew is known again after it', async t => {
+  let time = start
+  const shared = createMemoryLockouts(() => time)
+  let away = false
+  const told: boolean[] = []
+  const failing = async () => { throw new Error('away') }
+  const lockouts = withLocalLockouts({ shared: { ...shared, attempt: (key, rule) => away ? failing() as never : shared.attempt(key, rule), giveBack: (key, rule, attempt) => away ? failing() : shared.giveBack(key, rule, attempt) }, local: createMemoryLockouts(() => time), replicas: () => 3, onAway: now => told.push(now), now: () => time })
+  const rule = lockRule({ after: 6 })
+  const waits = async (times: number) => {
+    const found: number[] = []
+    for (let index = 0; index < times; index++) found.push((await lockouts.attempt('account:x', rule)).waitMs)
+    return found
+  }
+  t.same(await waits(5), [0, 0, 0, 0, 0])
+  away = true
+  t.same(await waits(3), [0, 0, minute], 'a third of six')
+  away = false
+  time += 2 * minute
+  t.same(await waits(2), [0, minute], 'the five of before')
+  t.same(told, [true, false])
+})
+
+t.test('a flood of made-up names does not push out who is locked', async t => {
+  const lockouts = createMemoryLockouts(() => start)
+  for (let index = 0; index < 3; index++) await lockouts.attempt('account:locked', lockRule())
+  for (let index = 0; index < 100_001; index++) await lockouts.attempt(`account:${index}`, lockRule())
+  t.ok((await lockouts.attempt('account:locked', lockRule())).waitMs > 0)
+})
