@@ -119,7 +119,7 @@ t.test('three replicas lock an account together, know a browser together, and li
 
 t.test('replicas count each other', async t => {
   const redis = await testRedis(t.after)
-  const connect = () => new Redis(redis.url)
+  const connect = () => new Redis(redis.url).on('error', () => {})
   const clients = [connect(), connect(), connect()]
   t.teardown(() => { for (const client of clients) client.disconnect() })
   const replicas = clients.map(client => createReplicas(client, 'cg:', 50))
