@@ -36,6 +36,8 @@ RUN install -d -o 1000 -g 1000 -m 0700 /var/lib/console-gateway
 COPY --from=dependencies /app/package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# What is compiled here starts sooner; at run time nothing can be written there.
+RUN node dist/launch.js help >/dev/null
 USER 1000:1000
 EXPOSE 8080 9090
 # The operators' port, wherever OPS_LISTEN put it.

@@ -1,7 +1,7 @@
 /** What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and which adapter each is. */
 import { randomBytes } from 'node:crypto'
+import { createRequire } from 'node:module'
 import pino, { type DestinationStream, type Logger } from 'pino'
-import pretty from 'pino-pretty'
 import { usesRedis } from './config/check.ts'
 import type { Config } from './config/load.ts'
 import type { GatewayConfig } from './config/gateway.ts'
@@ -67,6 +67,9 @@ export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' |
 
 export type Log = Logger
 
+// For terminals only, so that nobody else waits for it.
+const require = createRequire(import.meta.url)
+
 /**
  * @param destination where lines go; standard output without it
  * @param base what every line says
@@ -81,7 +84,7 @@ export function createLogger ({ level, format }: GatewayConfig['log'], destinati
     return output
   }
   const readable = destination === undefined && (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  return readable ? pino(options, pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
+  return readable ? pino(options, (require('pino-pretty') as typeof import('pino-pretty'))({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
 }
 
 /** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */

@@ -1,5 +1,6 @@
 /** Serving from several processes: starts them, keeps their number, has them take a config all or none, and puts together what they say. */
 import cluster, { type Worker } from 'node:cluster'
+import { getCompileCacheDir } from 'node:module'
 import { extname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -57,7 +58,7 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
 
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
   async function start (index: number, failures = 0): Promise<void> {
-    const worker = cluster.fork()
+    const worker = cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' })
     const one: One = { index, worker, ask: askWorker(worker), up: false }
     workers.set(index, one)
     const began = performance.now()

@@ -1,5 +1,6 @@
 /** `start`: runs the gateway until a signal ends it. */
 import { closeSync, openSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/faults.ts'
 import { type Config, loadConfig } from '../config/load.ts'
@@ -27,6 +28,8 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
     process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
     return undefined
   }
+  // A process that is killed keeps nothing of what it has compiled.
+  flushCompileCache()
   const { drain } = config.gateway
   // Somebody at a terminal does not wait for load balancers.
   closeWithGrace({ skip: ['SIGHUP'], delay: drain.notice + drain.grace + 3000, logger: { error: (problem: unknown) => { process.stderr.write(`${problem instanceof Error ? problem.stack ?? problem.message : String(problem)}\n`) } } }, async ({ signal, err }) => {

@@ -1,6 +1,6 @@
 /** What is wrong in config: one fault a mistake, with file, line, what was expected and the nearest known name. */
 import { isObject, type Node, type Path, visit } from './visit.ts'
-import { Check } from 'typebox/value'
+import { Check } from 'typebox/schema'
 
 export interface Fault {
   readonly file: string

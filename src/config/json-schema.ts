@@ -1,6 +1,6 @@
 /** The JSON Schema of a contract: whether it is one, and how an answer differs from it. */
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
+import { createRequire } from 'node:module'
+import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import { closedSchema, isRecord, memberNames, type JsonSchema } from './closed-schema.ts'
 
 /** How an answer differs: a member is not there, is of another type, is of the type but not as the schema wants it, or is one that the schema does not name. */
@@ -19,10 +19,20 @@ export interface CompiledSchema {
   readonly deviations: (value: unknown) => Deviation[]
 }
 
+const require = createRequire(import.meta.url)
+
+/** Loaded when the first contract is: who has none starts sooner. */
+function library () {
+  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  return { Ajv2020, addFormats: addFormats as unknown as (ajv: Ajv2020) => void }
+}
+
 /** One for each schema, which it keeps for good. The schema of schemas costs more than most schemas, so one alone has it. */
 function createAjv ({ allErrors, meta }: { readonly allErrors: boolean, readonly meta: boolean }): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors, ownProperties: true, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
-  addFormats.default(ajv)
+  const { Ajv2020: Ajv, addFormats } = library()
+  const ajv = new Ajv({ allErrors, ownProperties: true, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
+  addFormats(ajv)
   // Of OpenAPI; says nothing of what is valid.
   ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])
   return ajv

@@ -1,6 +1,9 @@
 /** Learns a first JSON Schema from answers: what is always there is required, what varies is a union, what all texts look like is their format. */
-import addFormats from 'ajv-formats'
+import { createRequire } from 'node:module'
 import type { JsonSchema } from '../config/closed-schema.ts'
+
+/** Loaded when something is learnt. */
+const library = () => (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats')).default as unknown as { readonly get: (name: string) => unknown }
 
 /** What was seen at one place, in all answers and all items of a list. */
 interface Seen {
@@ -13,7 +16,7 @@ interface Seen {
 
 const formats = ['date-time', 'date', 'uuid', 'email'] as const
 const fits = new Map(formats.map(name => {
-  const format = addFormats.default.get(name) as { readonly validate?: (text: string) => boolean } | RegExp | ((text: string) => boolean)
+  const format = library().get(name) as { readonly validate?: (text: string) => boolean } | RegExp | ((text: string) => boolean)
   return [name, format instanceof RegExp ? (text: string) => format.test(text) : typeof format === 'function' ? format : (text: string) => format.validate?.(text) === true] as const
 }))
 

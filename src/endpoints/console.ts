@@ -1,5 +1,4 @@
 /** The console's own files, so that page and gateway share an origin: history fallback, hashed assets cached for good. */
-import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 interface Options {
@@ -14,7 +13,8 @@ const hashed = /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff
 
 export function addConsole (app: FastifyInstance, { root, prefix, contentSecurityPolicy }: Options): void {
   app.addHook('onRoute', route => { if (route.url === `${prefix}/*` && route.config?.route === undefined) route.config = { ...route.config, route: 'console' } })
-  app.register(fastifyStatic, {
+  // Loaded where there is a console.
+  app.register(import('@fastify/static'), {
     root,
     prefix: `${prefix}/`,
     wildcard: true,
