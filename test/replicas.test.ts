@@ -100,7 +100,7 @@ t.test('Redis killed in between: what it had let pass, once more what all replic
 
 t.test('three replicas lock an account together, know a browser together, and lift a lock together', async t => {
   const redis = await testRedis(t.after)
-  const all = await three(t.after, redis.port, { gateway: { ...withRedis(redis.url), server: { trustedProxies: ['127.0.0.1'] } }, limits: { lockout: { account: { after: 6 } }, limits: {} } })
+  const all = await three(t.after, redis.port, { gateway: { ...withRedis(redis.url), server: { trustedProxies: ['127.0.0.1'] } }, limits: { lockout: { account: { after: 6, delay: '10h', longest: '10h' } }, limits: {} } })
   const [a, b, c] = all as [TestGateway, TestGateway, TestGateway]
   const login = (gateway: TestGateway, typed: string, address: number, cookie?: string) => gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: typed }, headers: { 'x-forwarded-for': `198.51.100.${address}` }, ...(cookie !== undefined && { cookie }) })
   const known = (await login(a, password, 1)).headers.getSetCookie().find(cookie => cookie.startsWith('console_known='))?.split(';', 1)[0] ?? ''
@@ -119,7 +119,7 @@ t.test('three replicas lock an account together, know a browser together, and li
 
 t.test('replicas count each other', async t => {
   const redis = await testRedis(t.after)
-  const connect = () => new Redis(redis.url).on('error', () => {})
+  const connect = () => new Redis(redis.url, { maxRetriesPerRequest: 0 }).on('error', () => {})
   const clients = [connect(), connect(), connect()]
   t.teardown(() => { for (const client of clients) client.disconnect() })
   const replicas = clients.map(client => createReplicas(client, 'cg:', 50))

@@ -13,7 +13,8 @@ const login = '/api/auth/admin/login'
 t.test('operators see who is locked out, and let them try again', async t => {
   const folder = await configFolder({
     gateway: { ops: { listen: `127.0.0.1:${await freePort()}` }, server: { trustedProxies: ['127.0.0.1'] } },
-    limits: { lockout: { account: { after: 2 }, address: { after: 4 }, knownBrowser: { after: 1 } }, limits: {} }
+    // Longer than any machine takes.
+    limits: { lockout: { account: { after: 2, delay: '10h', longest: '10h' }, address: { after: 4, delay: '10h', longest: '10h' }, knownBrowser: { after: 1 } }, limits: {} }
   })
   const gateway = await testGateway(t.after, folder)
   const attempt = async (username: string, address: string, typed = 'wrong', cookie?: string) => gateway.call(login, { json: { username, password: typed }, headers: { 'x-forwarded-for': address }, ...(cookie !== undefined && { cookie }) })

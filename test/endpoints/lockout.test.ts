@@ -98,6 +98,7 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
 })
 
 t.test('people share browsers: it is known to each of the last five accounts', async t => {
+  stopClock(t.after)
   const gateway = await guarded(t, { account: { after: 1 }, address: {} })
   const first = knownOf(await attempt(gateway, 'alice', { typed: password }))
   const both = knownOf(await attempt(gateway, 'bob', { typed: password, cookie: first }))
@@ -122,6 +123,7 @@ t.test('an address that guesses at many accounts has to wait; browsers that are 
 })
 
 t.test('right passwords never lock, however many sign in from one address at the same time', async t => {
+  stopClock(t.after)
   const hash = await hashPassword(password)
   const gateway = await guarded(t, { account: { after: 2 }, address: { after: 2 } })
   for (let round = 0; round < 6; round++) t.equal((await attempt(gateway, round % 2 === 0 ? 'alice' : 'bob', { typed: password })).status, 200)
@@ -132,6 +134,7 @@ t.test('right passwords never lock, however many sign in from one address at the
 })
 
 t.test('what could not be decided is no failure', async t => {
+  stopClock(t.after)
   const backend = await testUpstream(t.after, (_request, response) => { response.writeHead(500).end() })
   const gateway = await testGateway(t.after, {
     gateway: { login: { sources: [{ kind: 'upstream-login', upstream: 'b', path: '/login', success: { path: 'code', in: [200] }, user: { id: 'id' } }] } },
@@ -145,6 +148,7 @@ t.test('what could not be decided is no failure', async t => {
 })
 
 t.test('in shadow nobody is held up, and it is told who would have been', async t => {
+  stopClock(t.after)
   const gateway = await guarded(t, { account: { after: 2, mode: 'shadow' }, address: { mode: 'off' } })
   t.same(await statuses(gateway, 5, 'alice'), [401, 401, 401, 401, 401])
   t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), 'console_gateway_limit_shadowed_total{limit="lockout.account"} 3\n')
@@ -152,12 +156,14 @@ t.test('in shadow nobody is held up, and it is told who would have been', async 
 })
 
 t.test('nor is a known browser, where nothing is enforced', async t => {
+  stopClock(t.after)
   const gateway = await guarded(t, { account: { mode: 'shadow' }, address: { mode: 'off' }, knownBrowser: { after: 1 } })
   const known = knownOf(await attempt(gateway, 'alice', { typed: password }))
   t.same(await statuses(gateway, 4, 'alice', () => ({ cookie: known })), [401, 401, 401, 401])
 })
 
 t.test('while it is locked no password is looked at, and guesses at the same time are no way round', async t => {
+  stopClock(t.after)
   let asked = 0
   const backend = await testUpstream(t.after, (_request, response) => {
     asked++
@@ -189,6 +195,7 @@ t.test('a name that nobody has is locked as one that somebody has, with the same
 })
 
 t.test('secrets are rotated without making strangers; another secret does', async t => {
+  stopClock(t.after)
   const [old, young] = ['o'.repeat(40), 'y'.repeat(40)]
   const having = async (...secrets: string[]) => testGateway(t.after, await configFolder({
     gateway: { session: { secrets: secrets.map((_, index) => `\${SECRET_${index}}`) } },
@@ -204,6 +211,7 @@ t.test('secrets are rotated without making strangers; another secret does', asyn
 })
 
 t.test('who has an account of almost the same name is no known browser of the other', async t => {
+  stopClock(t.after)
   const hash = await hashPassword(password)
   const gateway = await testGateway(t.after, { users: { users: { jose: { password: hash, id: '1' }, José: { password: hash, id: '2' } } }, limits: { lockout: { account: { after: 1 } }, limits: {} } })
   const known = knownOf(await attempt(gateway, 'jose', { typed: password }))
@@ -212,6 +220,7 @@ t.test('who has an account of almost the same name is no known browser of the ot
 })
 
 t.test('a lock is told once in the log and counted; neither password nor cookie is', async t => {
+  stopClock(t.after)
   const gateway = await guarded(t)
   const known = knownOf(await attempt(gateway, 'bob', { typed: password }))
   await statuses(gateway, 8, 'al\nice\u001b[31m', () => ({ typed: 'never-logged', cookie: known }))
@@ -223,6 +232,7 @@ t.test('a lock is told once in the log and counted; neither password nor cookie 
 })
 
 t.test('where cookies are Secure, this one is too, and says so in its name', async t => {
+  stopClock(t.after)
   const gateway = await guarded(t, lockout, { session: { cookie: { secure: true } } })
   const set = (await attempt(gateway, 'alice', { typed: password })).headers.getSetCookie().find(cookie => cookie.includes('console_known'))
   t.match(set, /^__Host-console_known=.*; Path=\/; .*Secure/)

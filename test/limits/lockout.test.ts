@@ -11,11 +11,11 @@ import { testRedis } from '../support/redis.ts'
 const minute = 60_000
 const start = 1_700_000_000_000
 
-async function connected (cleanUp: (undo: () => unknown) => void) {
+async function connected (cleanUp: (undo: () => unknown) => void, commandTimeoutMs = 30_000) {
   const server = await testRedis(cleanUp)
   let up = () => {}
   const isUp = new Promise<void>(resolve => { up = resolve })
-  const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }), '.').client({ onUp: () => up(), onDown: () => {} })
+  const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: commandTimeoutMs }), '.').client({ onUp: () => up(), onDown: () => {} })
   cleanUp(() => redis.disconnect())
   await isUp
   return { server, redis }
@@ -34,14 +34,15 @@ t.test('in Redis', async t => {
 
 t.test('by Redis’ own clock, shared by all who share the Redis, and every key has an end', async t => {
   const { redis } = await connected(t.after)
+  const rule = lockRule({ delayMs: 600 * minute, longestMs: 600 * minute, withinMs: 600 * minute })
   const [a, b] = [createRedisLockouts(redis, 'cg:'), createRedisLockouts(redis, 'cg:')]
-  t.same([(await a.attempt('account:x', lockRule())).waitMs, (await b.attempt('account:x', lockRule())).waitMs, (await a.attempt('account:x', lockRule())).waitMs], [0, 0, 0])
-  const { waitMs } = await b.attempt('account:x', lockRule())
-  t.ok(waitMs > 0 && waitMs <= minute, `${waitMs}`)
+  t.same([(await a.attempt('account:x', rule)).waitMs, (await b.attempt('account:x', rule)).waitMs, (await a.attempt('account:x', rule)).waitMs], [0, 0, 0])
+  const { waitMs } = await b.attempt('account:x', rule)
+  t.ok(waitMs > 0 && waitMs <= 600 * minute, `${waitMs}`)
   t.match(await b.list(), [{ key: 'account:x' }])
   t.ok(await redis.pttl('cg:lockout:account:x') > 0)
   await redis.set('cg:lockout:account:x', 'no state of ours')
-  t.equal((await a.attempt('account:x', lockRule())).waitMs, 0)
+  t.equal((await a.attempt('account:x', rule)).waitMs, 0)
 })
 
 t.test('whatever is tried and whenever: guesses that are looked at are few, and whoever waits is let try', async () => {
@@ -102,6 +103,24 @@ t.test('while Redis is away each process allows its part of the failures, and wh
   time += 2 * minute
   t.same(await waits(2), [0, minute], 'the five of before')
   t.same(told, [true, false])
+})
+
+t.test('a Redis that hangs costs one attempt its time-out, not each, and guesses still end', async t => {
+  const { server, redis } = await connected(t.after, 300)
+  const shared = createRedisLockouts(redis, 'cg:')
+  let asked = 0
+  const lockouts = withLocalLockouts({
+    shared: { ...shared, attempt: async (key, rule) => { asked++; return await shared.attempt(key, rule) } },
+    local: createMemoryLockouts(() => start),
+    replicas: () => 1,
+    onAway: () => {},
+    now: () => 0
+  })
+  server.signal('SIGSTOP')
+  const waits: number[] = []
+  for (let index = 0; index < 50; index++) waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+  t.same(waits.map(waitMs => waitMs > 0), [...Array(3).fill(false), ...Array(47).fill(true)])
+  t.equal(asked, 1)
 })
 
 t.test('a flood of made-up names does not push out who is locked', async t => {
