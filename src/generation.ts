@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from './app.ts'
 import type { Config } from './config/load.ts'
+import { createRoster } from './roster.ts'
 import type { GenerationServices, Services } from './services.ts'
 
 export interface Generation {
@@ -20,31 +21,33 @@ export interface Generation {
 
 /** @throws when the config cannot be built; what was opened by then is closed again */
 export async function createGeneration (number: number, config: Config, services: Services): Promise<Generation> {
-  const running = new Set<ServerResponse>()
+  const running = createRoster<ServerResponse>()
   const idle = Promise.withResolvers<void>()
   let gone: Promise<number> | undefined
   let limit: NodeJS.Timeout | undefined
   let ended = 0
-  const begin = (answer: ServerResponse) => { running.add(answer) }
-  const end = (answer: ServerResponse) => {
-    running.delete(answer)
-    if (gone !== undefined && running.size === 0) idle.resolve()
+  const begin = (answer: ServerResponse) => {
+    const leave = running.enter(answer)
+    return () => {
+      leave()
+      if (gone !== undefined && running.size() === 0) idle.resolve()
+    }
   }
 
   const lease = services.upstreams.lease()
   const upstream: GenerationServices['upstream'] = (name, upstreamConfig) => lease.upstream(name, upstreamConfig, upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca])
-  const app = await buildApp(config, { ...services, upstream, running: { begin, end } }).catch(async (error: unknown) => {
+  const app = await buildApp(config, { ...services, upstream, running: { begin } }).catch(async (error: unknown) => {
     await lease.release()
     throw error
   })
 
   function endAll (): void {
-    ended += running.size
-    for (const response of running) response.destroy()
+    ended += running.size()
+    for (const response of running.present()) response.destroy()
   }
 
   async function drain (): Promise<number> {
-    if (running.size === 0) idle.resolve()
+    if (running.size() === 0) idle.resolve()
     await idle.promise
     clearTimeout(limit)
     await app.close()
@@ -56,7 +59,7 @@ export async function createGeneration (number: number, config: Config, services
     number,
     config,
     handle: (request, response) => app.routing(request, response),
-    requests: () => running.size,
+    requests: running.size,
     retire: async graceMs => {
       gone ??= drain()
       if (graceMs === 0) endAll()

@@ -103,7 +103,7 @@ export async function createRehearsal (config: Config): Promise<Rehearsal> {
     expressions,
     metrics,
     drift: createDrift({ log: { info: () => {}, warn: () => {} }, metrics }),
-    running: { begin: () => {}, end: () => {} },
+    running: { begin: () => () => {} },
     upstream: (name, upstreamConfig) => noting(upstreamConfig, told => {
       asked.push({ upstream: name, ...told })
       return JSON.stringify(answer ?? {})

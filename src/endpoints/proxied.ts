@@ -7,7 +7,7 @@ import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { callerOf } from '../hooks/caller.ts'
 import type { Access } from '../hooks/context.ts'
-import { CollectedBody, type Exchange, isEventStream } from '../proxy/answer.ts'
+import { abort, CollectedBody, type Exchange, isEventStream } from '../proxy/answer.ts'
 import { answeredError, isJson } from '../proxy/failures.ts'
 import { answerFields, joinedVary, requestFields } from '../proxy/headers.ts'
 import { createRewrite } from '../proxy/path.ts'
@@ -131,14 +131,14 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
       request.gathering.catch((error: unknown) => {
         if (exchange.isGone || reply.sent) return
         exchange.isGone = true
-        exchange.abort?.()
+        abort(exchange)
         reply.send(toGatewayError(error))
       })
     }
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
       exchange.isGone = true
-      exchange.abort?.()
+      abort(exchange)
     })
     return exchange
   }

@@ -8,8 +8,8 @@ import { liveSession } from './session.ts'
 
 /** Gets to know each request while it runs. */
 export interface Running {
-  readonly begin: (answer: ServerResponse) => void
-  readonly end: (answer: ServerResponse) => void
+  /** @returns what to call when it is over */
+  readonly begin: (answer: ServerResponse) => () => void
 }
 
 export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics, running: Running): void {
@@ -22,11 +22,11 @@ export function addAccessLog (app: FastifyInstance, { inFlight, meter }: Request
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
-    running.begin(reply.raw)
+    const end = running.begin(reply.raw)
     reply.raw.once('close', () => {
       inFlight.inc(-1)
       keep(request, reply, address)
-      running.end(reply.raw)
+      end()
     })
     done()
   })

@@ -19,8 +19,8 @@ export interface Exchange {
   isGone: boolean
   /** Milliseconds to the first byte of the answer. */
   firstByteMs?: number
-  /** Ends the exchange, as if the client had left or for another reason; set once it runs. */
-  abort?: (reason?: GatewayError) => void
+  /** The attempt that runs, or the last one. */
+  attempt?: Attempt
 }
 
 /** A whole body in memory; stands where the proxy plugin expects a stream. */
@@ -37,9 +37,10 @@ export interface Answered {
   readonly body: CollectedBody | Readable
 }
 
-interface Events {
+/** Told how an attempt goes. */
+export interface Watcher {
   readonly onAnswer: (answer: Answered) => void
-  /** The exchange failed before there was an answer. */
+  /** It failed before there was an answer. */
   readonly onFailed: (error: unknown) => void
   /** The upstream connection is free again. */
   readonly onSettled: () => void
@@ -53,104 +54,144 @@ const piecesMax = 256
 
 export const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
 
-/** The handler that undici calls back, for one attempt. */
-export function createAnswer (exchange: Exchange, stallMs: number, { onAnswer, onFailed, onSettled }: Events): Dispatcher.DispatchHandler {
-  let controller: Dispatcher.DispatchController
-  let status = 0
-  let headers: Answered['headers'] = {}
-  let whole: Buffer[] = []
-  let chunks: Buffer[] = []
-  let collected = 0
-  let stream: Readable | undefined
-  let state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
-  let timer = setTimeout(() => fail(new GatewayError('upstream.timeout')), exchange.timeoutMs)
+/** Ends an exchange, as if the client had left or for another reason. */
+export function abort ({ attempt }: Exchange, reason: GatewayError = gone()): void {
+  attempt?.fail(reason)
+}
 
-  const fail = (error: unknown) => {
-    clearTimeout(timer)
-    if (state === 'over') return
-    const hadAnswer = state === 'answered'
-    state = 'over'
-    if (controller !== undefined && !controller.aborted) controller.abort(error instanceof Error ? error : new Error(String(error)))
-    if (!hadAnswer) return onFailed(error)
-    onSettled()
-    stream?.destroy(error instanceof Error ? error : new Error(String(error)))
+/** What undici calls back, for one attempt. A class, since its parts live as long as it: closures for each of them cost more than all that they do. */
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #exchange: Exchange
+  readonly #stallMs: number
+  readonly #watcher: Watcher
+  #controller: Dispatcher.DispatchController | undefined
+  #timer: NodeJS.Timeout | undefined
+  #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
+  #status = 0
+  #headers: Answered['headers'] = {}
+  /** Most bodies are one piece. */
+  #first: Buffer | undefined
+  #more: Buffer[] | undefined
+  #whole: Buffer[] | undefined
+  #collected = 0
+  #stream: Readable | undefined
+
+  constructor (exchange: Exchange, stallMs: number, watcher: Watcher) {
+    this.#exchange = exchange
+    this.#stallMs = stallMs
+    this.#watcher = watcher
+    this.#timer = setTimeout(expire, exchange.timeoutMs, this)
+    exchange.attempt = this
   }
-  exchange.abort = (reason = gone()) => fail(reason)
 
-  const startStream = () => {
-    clearTimeout(timer)
-    state = 'answered'
+  fail (error: unknown): void {
+    clearTimeout(this.#timer)
+    if (this.#state === 'over') return
+    const hadAnswer = this.#state === 'answered'
+    this.#state = 'over'
+    const reason = error instanceof Error ? error : new Error(String(error))
+    if (this.#controller?.aborted === false) this.#controller.abort(reason)
+    if (!hadAnswer) return this.#watcher.onFailed(error)
+    this.#watcher.onSettled()
+    this.#stream?.destroy(reason)
+  }
+
+  onRequestStart (controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#state === 'over') controller.abort(gone())
+  }
+
+  onResponseStart (_controller: unknown, status: number, headers: Answered['headers']): void {
+    if (status < 200 || this.#state !== 'waiting') return
+    clearTimeout(this.#timer)
+    const exchange = this.#exchange
+    exchange.firstByteMs = performance.now() - exchange.startedAt
+    if (status > 599) return this.fail(new GatewayError('upstream.invalid', { cause: new Error(`status ${status}`) }))
+    const coding = headers['transfer-encoding']
+    // The field ends here, so nobody behind us could undo another coding.
+    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') return this.fail(new GatewayError('upstream.invalid', { cause: new Error('a transfer coding other than chunked') }))
+    this.#status = status
+    this.#headers = headers
+    this.#state = 'collecting'
+    if (exchange.isHead || status === 204 || status === 205 || status === 304) return
+    const length = headers['content-length']
+    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers)) this.startStream()
+  }
+
+  onResponseData (_controller: unknown, chunk: Buffer): void {
+    if (this.#state === 'answered') return this.#push(chunk)
+    if (this.#state !== 'collecting') return
+    this.#collected += chunk.length
+    if (this.#first === undefined) this.#first = chunk
+    else this.#add(chunk)
+    const { collectBytes, collectOnly } = this.#exchange
+    if (this.#collected > collectBytes) this.startStream()
+    else if (this.#first === chunk && !collectOnly && this.#headers['content-length'] === undefined) this.#timer = setTimeout(streamAfterAll, gatherMs, this)
+  }
+
+  onResponseEnd (): void {
+    clearTimeout(this.#timer)
+    if (this.#state === 'over') return
+    const wasCollecting = this.#state === 'collecting'
+    this.#state = 'over'
+    this.#watcher.onSettled()
+    if (!wasCollecting) this.#stream?.push(null)
+    else this.#watcher.onAnswer({ status: this.#status, headers: this.#headers, body: new CollectedBody(this.#bytes()) })
+  }
+
+  onResponseError (_controller: unknown, error: unknown): void {
+    this.fail(error)
+  }
+
+  #add (chunk: Buffer): void {
+    this.#more ??= []
+    this.#more.push(chunk)
+    if (this.#more.length < piecesMax) return
+    this.#whole ??= []
+    this.#whole.push(Buffer.concat(this.#more))
+    this.#more = []
+  }
+
+  #bytes (): Buffer {
+    const first = this.#first ?? noBytes
+    return this.#more === undefined ? first : Buffer.concat([first, ...this.#whole ?? [], ...this.#more])
+  }
+
+  /** Collects no more: what is there and what comes goes through a stream. */
+  startStream (): void {
+    clearTimeout(this.#timer)
+    this.#state = 'answered'
     const body = new Readable({
       highWaterMark: 64 * 1024,
-      read () {
-        clearTimeout(timer)
-        controller.resume()
+      read: () => {
+        clearTimeout(this.#timer)
+        this.#controller?.resume()
       },
-      destroy (error, done) {
-        if (state !== 'over') fail(error ?? gone())
+      destroy: (error, done) => {
+        if (this.#state !== 'over') this.fail(error ?? gone())
         done(error)
       }
     })
-    stream = body
-    const held = [...whole, ...chunks]
-    whole = chunks = []
-    for (const chunk of held) push(chunk)
-    onAnswer({ status, headers, body })
-  }
-  const push = (chunk: Buffer) => {
-    if (stream?.push(chunk) !== false) return
-    controller.pause()
-    // A reader that stands still must not keep a connection that others need.
-    clearTimeout(timer)
-    timer = setTimeout(() => fail(new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') })), stallMs)
+    this.#stream = body
+    if (this.#first !== undefined) this.#push(this.#bytes())
+    this.#first = this.#more = this.#whole = undefined
+    this.#watcher.onAnswer({ status: this.#status, headers: this.#headers, body })
   }
 
-  return {
-    onRequestStart (started) {
-      controller = started
-      if (state === 'over') started.abort(gone())
-    },
-    onResponseStart (_controller, code, fields) {
-      if (code < 200 || state !== 'waiting') return
-      clearTimeout(timer)
-      exchange.firstByteMs = performance.now() - exchange.startedAt
-      if (code > 599) return fail(new GatewayError('upstream.invalid', { cause: new Error(`status ${code}`) }))
-      const coding = fields['transfer-encoding']
-      // The field ends here, so nobody behind us could undo another coding.
-      if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') return fail(new GatewayError('upstream.invalid', { cause: new Error('a transfer coding other than chunked') }))
-      status = code
-      headers = fields
-      state = 'collecting'
-      if (exchange.isHead || code === 204 || code === 205 || code === 304) return
-      const length = fields['content-length']
-      if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(fields)) startStream()
-    },
-    onResponseData (_controller, chunk) {
-      if (state === 'answered') return push(chunk)
-      if (state !== 'collecting') return
-      chunks.push(chunk)
-      collected += chunk.length
-      if (chunks.length === piecesMax) {
-        whole.push(Buffer.concat(chunks))
-        chunks = []
-      }
-      if (collected > exchange.collectBytes) startStream()
-      else if (collected === chunk.length && !exchange.collectOnly && headers['content-length'] === undefined) timer = setTimeout(startStream, gatherMs)
-    },
-    onResponseEnd () {
-      clearTimeout(timer)
-      if (state === 'over') return
-      const wasCollecting = state === 'collecting'
-      state = 'over'
-      onSettled()
-      if (!wasCollecting) stream?.push(null)
-      else onAnswer({ status, headers, body: new CollectedBody(chunks[0]?.length === collected ? chunks[0] : Buffer.concat([...whole, ...chunks], collected)) })
-    },
-    onResponseError (_controller, error) {
-      fail(error)
-    }
+  #push (chunk: Buffer): void {
+    if (this.#stream?.push(chunk) !== false) return
+    this.#controller?.pause()
+    // A reader that stands still must not keep a connection that others need.
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(standStill, this.#stallMs, this)
   }
 }
+
+const noBytes = Buffer.alloc(0)
+
+const expire = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout'))
+const standStill = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') }))
+const streamAfterAll = (attempt: Attempt) => attempt.startStream()
 
 /** Without end, and each event is wanted at once. */
 export const isEventStream = (headers: Answered['headers']): boolean => /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))

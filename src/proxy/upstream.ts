@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { createAnswer, gone, type Answered, type Exchange } from './answer.ts'
+import { abort, Attempt, gone, type Answered, type Exchange, type Watcher } from './answer.ts'
 import { upstreamError } from './failures.ts'
 import { readSmallBody, countedBody } from './request-body.ts'
 
@@ -49,6 +49,67 @@ export type Upstream = Pick<UpstreamPool, 'config' | 'origin' | 'base' | 'ask' |
 /** A retry costs one, a request earns a tenth: at most 10 % more load on a back-end that is in trouble. */
 const retryBudget = 10
 
+type AskOptions = Omit<Dispatcher.DispatchOptions, 'body'> & { readonly body?: Dispatcher.DispatchOptions['body'] }
+type Done = (error: GatewayError | null, answer?: Answered) => void
+
+/** What an upstream has to do, and how many retries it may be asked for. */
+interface Load {
+  inFlight: number
+  budget: number
+}
+
+/** One request: its attempts, and the one answer that it gets. */
+class Call implements Watcher {
+  readonly #pool: Pool
+  readonly #asked: Dispatcher.DispatchOptions
+  readonly #exchange: Exchange
+  readonly #stallMs: number
+  readonly #done: Done
+  readonly #load: Load
+  #retriesLeft: number
+  #settled = false
+
+  constructor (pool: Pool, options: AskOptions, exchange: Exchange, stallMs: number, retries: number, done: Done, load: Load) {
+    this.#pool = pool
+    // `reset: false`: undici would close the connection after each HEAD.
+    this.#asked = { ...options, body: options.body ?? null, reset: false }
+    this.#exchange = exchange
+    this.#stallMs = stallMs
+    this.#retriesLeft = retries
+    this.#done = done
+    this.#load = load
+  }
+
+  start (): void {
+    const attempt = new Attempt(this.#exchange, this.#stallMs, this)
+    try {
+      this.#pool.dispatch(this.#asked, attempt)
+    } catch (error) {
+      attempt.fail(error)
+    }
+  }
+
+  onAnswer (answer: Answered): void {
+    this.#done(null, answer)
+  }
+
+  onFailed (error: unknown): void {
+    const failure = upstreamError(error)
+    if (this.#retriesLeft > 0 && this.#load.budget >= 1 && !this.#exchange.isGone && (failure.code === 'upstream.reset' || failure.code === 'upstream.refused')) {
+      this.#load.budget -= 1
+      this.#retriesLeft--
+      return this.start()
+    }
+    this.onSettled()
+    this.#done(failure)
+  }
+
+  onSettled (): void {
+    if (!this.#settled) this.#load.inFlight--
+    this.#settled = true
+  }
+}
+
 /**
  * One back-end. Outlives the routes that use it; whoever made it closes it.
  * @param authority the PEM text of `config.ca`
@@ -67,45 +128,19 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     allowH2: false,
     connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(authority !== undefined && { ca: authority }) }
   })
-  let inFlight = 0
-  let budget = retryBudget
+  const load: Load = { inFlight: 0, budget: retryBudget }
 
   /**
    * Sends a request and gives one answer to `done`: an error of ours, or the answer as soon as it may go on.
    * A safe request whose connection broke before an answer is sent once more; nothing else ever is.
    */
-  function ask (options: Omit<Dispatcher.DispatchOptions, 'body'> & { readonly body?: Dispatcher.DispatchOptions['body'] }, exchange: Exchange, done: (error: GatewayError | null, answer?: Answered) => void): void {
+  function ask (options: AskOptions, exchange: Exchange, done: Done): void {
     if (exchange.isGone) return done(gone())
-    if (inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
-    inFlight++
-    budget = Math.min(retryBudget, budget + 0.1)
+    if (load.inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
+    load.inFlight++
+    load.budget = Math.min(retryBudget, load.budget + 0.1)
     const isSafe = (options.method === 'GET' || options.method === 'HEAD') && options.body == null
-    // `reset: false`: undici would close the connection after each HEAD.
-    const asked = { ...options, body: options.body ?? null, reset: false }
-    const attempt = (retriesLeft: number) => pool.dispatch(asked, createAnswer(exchange, config.idleTimeout, {
-      onAnswer: answer => done(null, answer),
-      onFailed: error => {
-        const failure = upstreamError(error)
-        if (retriesLeft > 0 && budget >= 1 && !exchange.isGone && (failure.code === 'upstream.reset' || failure.code === 'upstream.refused')) {
-          budget -= 1
-          return attempt(retriesLeft - 1)
-        }
-        settle()
-        done(failure)
-      },
-      onSettled: () => settle()
-    }))
-    let settled = false
-    const settle = () => {
-      if (!settled) inFlight--
-      settled = true
-    }
-    try {
-      attempt(isSafe ? 1 : 0)
-    } catch (error) {
-      settle()
-      done(upstreamError(error))
-    }
+    new Call(pool, options, exchange, config.idleTimeout, isSafe ? 1 : 0, done, load).start()
   }
 
   /** What the proxy plugin calls in the place of undici's own `request`. */
@@ -133,9 +168,9 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: signal?.aborted === true }
     const leave = () => {
       exchange.isGone = true
-      exchange.abort?.()
+      abort(exchange)
     }
-    const timer = totalMs === undefined ? undefined : setTimeout(() => exchange.abort?.(new GatewayError('upstream.timeout')), totalMs)
+    const timer = totalMs === undefined ? undefined : setTimeout(() => abort(exchange, new GatewayError('upstream.timeout')), totalMs)
     signal?.addEventListener('abort', leave, { once: true })
     try {
       return await new Promise((answered, failed) => {
@@ -163,7 +198,7 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     ask,
     request,
     send,
-    inFlight: () => inFlight,
+    inFlight: () => load.inFlight,
     /** Ends what is running. */
     close: async () => { await pool.destroy() },
     /** Lets what is running finish. */
