@@ -16,6 +16,7 @@ import { addProxied } from './endpoints/proxied.ts'
 import { addSession } from './endpoints/session.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { createTrust } from './hooks/address.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
@@ -63,7 +64,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    trustProxy: server.trustedProxies.length > 0 ? [...server.trustedProxies] : false,
+    trustProxy: server.trustedProxies.length > 0 ? createTrust(server.trustedProxies) : false,
     childLoggerFactory: (base, bindings) => requestLog(base, String(bindings.requestId)),
     requestIdHeader: false,
     genReqId: requestId(server.trustedProxies.length > 0),

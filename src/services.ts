@@ -13,6 +13,7 @@ import type { CredentialSource } from './login/credential-source.ts'
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createPools, type Pools } from './proxy/pools.ts'
 import type { Upstream } from './proxy/upstream.ts'
+import { isoTime, standardOutput } from './log-output.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
@@ -75,14 +76,7 @@ const require = createRequire(import.meta.url)
  * @param base what every line says
  */
 export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream, base: Readonly<Record<string, unknown>> | null = null): Logger {
-  const options = { level, base, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } }
-  const standardOutput = () => {
-    // Lines of a moment in one write; at the end of the process the rest is written too.
-    const output = pino.destination({ dest: 1, sync: false, minLength: 8 * 1024, periodicFlush: 50, maxLength: 16 * 1024 * 1024 })
-    // A reader that went away or stands still, or a full disk, costs log lines, not the service.
-    output.on('error', () => {})
-    return output
-  }
+  const options = { level, base, timestamp: isoTime(), serializers: { err: errorFields } }
   const readable = destination === undefined && (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
   return readable ? pino(options, (require('pino-pretty') as typeof import('pino-pretty'))({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
 }

@@ -13,6 +13,7 @@ export interface Running {
 }
 
 export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics, running: Running): void {
+  app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('gathering', undefined)
   app.decorateRequest('actor', undefined)
@@ -40,17 +41,20 @@ export function addAccessLog (app: FastifyInstance, { inFlight, meter }: Request
     config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
     const session = liveSession(request)
     const user = session?.identity.username ?? request.actor
-    request.log.info({
+    const fields: Record<string, unknown> = {
+      requestId: request.id,
       route: config.route ?? unknownRoute,
       method: request.method,
       path: pathOf(request.raw.url ?? ''),
       status: isAnswered ? reply.statusCode : 499,
-      ms: round(ms),
-      ...(upstreamMs !== undefined && { upstreamMs: round(upstreamMs) }),
-      address,
-      ...(user !== undefined && { user }),
-      ...(session !== undefined && { session: session.id })
-    }, 'request')
+      ms: round(ms)
+    }
+    if (upstreamMs !== undefined) fields['upstreamMs'] = round(upstreamMs)
+    fields['address'] = address
+    if (user !== undefined) fields['user'] = user
+    if (session !== undefined) fields['session'] = session.id
+    // Past the request's own logger, which would copy them all.
+    app.log.info(fields, 'request')
   }
 }
 

@@ -1,31 +1,65 @@
 /** The address of a client, and what of it limits count. */
+import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
 
-/** As trusted proxies tell it, else the socket's; without the port that some load balancers append. Empty where the socket is gone. */
-export function clientAddress ({ ip }: Pick<FastifyRequest, 'ip'>): string {
-  const given = ip as string | undefined
+type Request = Pick<FastifyRequest, 'ip'> & { address?: string | undefined }
+
+/** As trusted proxies tell it, else the socket's; without the port that some load balancers append. Empty where the socket is gone. Found out once for each request: a socket loses its address when it closes. */
+export function clientAddress (request: Request): string {
+  request.address ??= addressOf(request.ip)
+  return request.address
+}
+
+function addressOf (given: string | undefined): string {
   if (given === undefined) return ''
+  if (isIP(given) !== 0) return given
   const [, six, four] = withPort.exec(given) ?? []
   return six ?? four ?? given
 }
 
 const maxKnown = 10_000
+/** The longest that an address can be, so that nobody makes us keep more. */
+const maxLength = 45
+
+/** Whether an address is a load balancer's that config names; Fastify asks for each on the way. Known ones are not looked at again. */
+export function createTrust (blocks: readonly string[]): (address: string) => boolean {
+  const trusted = new BlockList()
+  for (const block of blocks) {
+    const [address = '', bits] = block.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  const known = new Map<string, boolean>()
+  return given => {
+    let found = known.get(given)
+    if (found === undefined) {
+      // Without the zone that link-local addresses may have.
+      const [address = ''] = given.split('%', 1)
+      const version = isIP(address)
+      found = version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
+      if (given.length > maxLength) return found
+      if (known.size >= maxKnown) known.clear()
+      known.set(given, found)
+    }
+    return found
+  }
+}
 
 /** What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading bits, since a customer has a whole network of them. */
-export function createCountedAddress (ipv6Prefix: number): (request: Pick<FastifyRequest, 'ip'>) => string {
+export function createCountedAddress (ipv6Prefix: number): (request: Request) => string {
   const known = new Map<string, string>()
   return request => {
-    const { ip } = request
-    let found = known.get(ip)
+    const address = clientAddress(request)
+    let found = known.get(address)
     if (found === undefined) {
-      const address = clientAddress(request)
       // A socket that is gone has no address any more.
       found = address === '' ? 'gone' : normalizeIP(address, ipv6Prefix)
       if (known.size >= maxKnown) known.clear()
-      known.set(ip, found)
+      known.set(address, found)
     }
     return found
   }

@@ -29,6 +29,8 @@ declare module 'fastify' {
     errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {
+    /** The client's, once it was asked for. */
+    address: string | undefined
     /** What a proxied request and its upstream tell each other. */
     exchange: Exchange | undefined
     /** The parts of its answer, where it has any. */

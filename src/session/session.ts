@@ -32,11 +32,14 @@ interface Options {
 export type Sessions = ReturnType<typeof createSessions>
 
 const touchAtMostEveryMs: Duration = 60_000
+const maxHashes = 10_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
 export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now = Date.now, onTouchFailed = () => {} }: Options) {
   const { parse, judge } = createJudge(seal, now)
   const remembered = createRemembered<Known>({ store, boundMs, now, parse: (key, found) => parse(key, found) })
+  /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
+  const hashes = new Map<string, string>()
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
   const touchedAt = new Map<string, number>()
 
@@ -88,11 +91,17 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
 
   /** What `resolve` would say, where this process knows it without asking. */
   function peek (secretId: string): Live | undefined {
-    const key = keyOf(secretId)
+    const hashed = hashes.get(secretId)
+    const key = hashed ?? keyOf(secretId)
     const known = remembered.peek(key)
     if (known === undefined) return undefined
     const resolved = judge(known.value, known.epoch)
-    return 'live' in resolved ? resolved.live : undefined
+    if (!('live' in resolved)) return undefined
+    if (hashed === undefined) {
+      if (hashes.size >= maxHashes) hashes.clear()
+      hashes.set(secretId, key)
+    }
+    return resolved.live
   }
 
   /**
