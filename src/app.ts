@@ -78,6 +78,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
     pluginTimeout: 0
   })
 
+  services.watch?.(app)
   // Every request, in this order.
   addAccessLog(app, createRequestMetrics(services.metrics), services.running)
   app.addHook('onRequest', setFields)

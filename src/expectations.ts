@@ -1,41 +1,79 @@
-/** Tries what `routes.yaml` expects of itself. */
+/** Tries what `routes.yaml` expects of itself: the real app, without sockets; upstreams only note what they are asked. */
 import type { Expectation } from './config/expectations.ts'
 import type { Fault } from './config/faults.ts'
 import type { LoadedConfig } from './config/load.ts'
-import { createRehearsal, type Rehearsal, type Rehearsed } from './rehearsal.ts'
+import { type Counters, createMemoryCounters } from './limits/counters.ts'
+import { createLeases, type Leases } from './limits/leases.ts'
+import { createMemoryLockouts, type Lockouts } from './limits/lockout.ts'
+import { createMemoryTally } from './limits/memory-tally.ts'
+import { type Answered, type Asked, createOfflineApp } from './offline-app.ts'
 
 /** One fault for each expectation that does not hold. */
 export async function expectationFaults (config: LoadedConfig): Promise<Fault[]> {
-  const rehearsal = await createRehearsal(config)
+  const { gateway, routes } = config
+  // Each case starts with nothing counted.
+  let counted = createMemoryCounters()
+  const counters: Counters = { hit: (key, windowMs) => counted.hit(key, windowMs), giveBack: key => counted.giveBack(key), close: () => counted.close() }
+  let leased = createLeases({ tally: createMemoryTally() })
+  const leases: Leases = { peek: (rules, keys) => leased.peek(rules, keys), ask: (rules, keys) => leased.ask(rules, keys), look: (rules, keys) => leased.look(rules, keys), close: () => leased.close() }
+  let locked = createMemoryLockouts()
+  const lockouts: Lockouts = { attempt: (...given) => locked.attempt(...given), look: (...given) => locked.look(...given), giveBack: (...given) => locked.giveBack(...given), list: () => locked.list(), lift: keys => locked.lift(keys), close: () => locked.close() }
+  let asked: Asked | undefined
+  let answer: unknown
+  const app = await createOfflineApp(config, {
+    counters,
+    leases,
+    lockouts,
+    source: { name: 'expect', verify: async () => ({ vouched: false }) },
+    onAsked: given => {
+      // Parts count only where the route has no upstream of its own.
+      if (!given.isPart || asked?.isPart !== false) asked = given
+      return answer
+    }
+  })
+
+  async function forget (): Promise<void> {
+    counted.close()
+    locked.close()
+    await leased.close()
+  }
+
+  async function faultsOf (name: string, expected: Expectation, index: number): Promise<Fault[]> {
+    await forget()
+    counted = createMemoryCounters()
+    leased = createLeases({ tally: createMemoryTally() })
+    locked = createMemoryLockouts()
+    ;({ answer } = expected)
+    const [method = '', target = ''] = expected.request.split(' ')
+    const id = `${name}-${index}`
+    const cookie = expected.roles === undefined ? undefined : await app.signIn({ id, username: name, name, roles: expected.roles, profile: {} })
+    const headers = Object.fromEntries(Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value]))
+    let answered: Answered | undefined
+    for (let n = 0; n < expected.times; n++) {
+      asked = undefined
+      answered = await app.ask({
+        method,
+        target,
+        address: expected.address ?? `198.18.${index >> 8 & 255}.${index & 255}`,
+        headers: { host: gateway.server.hosts[0] ?? 'localhost', ...(cookie !== undefined && { cookie }), ...(expected.body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(expected.body !== undefined && { body: JSON.stringify(expected.body) })
+      })
+    }
+    return answered === undefined ? [] : differences(expected, answered, asked).map(([key, message]) => config.fault('routes', ['expect', name, key], message))
+  }
+
   try {
     const faults: Fault[] = []
-    for (const [index, [name, expected]] of Object.entries(config.routes.expect).entries()) {
-      const rehearsed = await rehearse(rehearsal, expected, name, index)
-      faults.push(...differences(expected, rehearsed).map(([key, message]) => config.fault('routes', ['expect', name, key], message)))
-    }
+    for (const [index, [name, expected]] of Object.entries(routes.expect).entries()) faults.push(...await faultsOf(name, expected, index))
     return faults
   } finally {
-    await rehearsal.close()
+    await app.close()
+    await forget()
   }
 }
 
-async function rehearse (rehearsal: Rehearsal, { request, roles, headers, body, address, times, answer }: Expectation, name: string, index: number): Promise<Rehearsed> {
-  const [method = '', url = ''] = request.split(' ')
-  const id = `${name}-${index}`
-  return await rehearsal.ask({
-    method,
-    url,
-    address: address ?? `198.18.${index >> 8 & 255}.${index & 255}`,
-    ...(roles !== undefined && { identity: { id, username: name, name, roles, profile: {} } }),
-    headers,
-    body,
-    times,
-    answer
-  })
-}
-
-function differences (expected: Expectation, { status, code, asked: all }: Rehearsed): Array<readonly [key: string, message: string]> {
-  const asked = all.find(({ isPart }) => !isPart) ?? all.at(-1)
+function differences (expected: Expectation, { status, body }: Answered, asked: Asked | undefined): Array<readonly [key: string, message: string]> {
+  const code = codeOf(body)
   const was = `got ${status}${code === undefined ? '' : ` ${code}`}`
   const went = asked === undefined ? `no upstream was asked (${was})` : `${asked.upstream} was asked for ${asked.path}`
   const found: Array<readonly [string, string]> = []
@@ -44,4 +82,13 @@ function differences (expected: Expectation, { status, code, asked: all }: Rehea
   if (expected.upstream !== undefined && expected.upstream !== asked?.upstream) found.push(['upstream', `expected ${expected.upstream}; ${went}`])
   if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path) found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
   return found
+}
+
+function codeOf (body: string): string | undefined {
+  try {
+    const { errorCode } = JSON.parse(body) as { errorCode?: unknown }
+    return typeof errorCode === 'string' ? errorCode : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,187 +1,133 @@
-/** The real app of a config without sockets: it decides as a running gateway does, and upstreams only note what they are asked. */
-import { randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
-import { buildApp } from './app.ts'
+/** A request rehearsed: the real app without sockets answers it, and every hook on its way tells what it decided. */
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Config } from './config/load.ts'
-import type { UpstreamConfig } from './config/routes.ts'
-import { createDrift } from './contract/drift.ts'
-import { sessionCookie } from './hooks/session.ts'
-import { rememberingSigner } from './hooks/signer.ts'
-import { type Counters, createMemoryCounters } from './limits/counters.ts'
-import { createLeases, type Leases } from './limits/leases.ts'
-import { createMemoryLockouts, type Lockouts } from './limits/lockout.ts'
-import { createMemoryTally } from './limits/memory-tally.ts'
-import { createMetrics } from './metrics.ts'
-import { CollectedBody } from './proxy/answer.ts'
-import { createExpressions } from './proxy/expressions.ts'
-import { exchangeKey, type Upstream } from './proxy/upstream.ts'
-import { createLogger, type GenerationServices } from './services.ts'
-import { createMemoryStore } from './session/memory-store.ts'
-import type { Credential, Identity } from './session/record.ts'
-import { createSeal } from './session/seal.ts'
-import { createSessions } from './session/session.ts'
+import { type GatewayError, toGatewayError } from './errors.ts'
+import type { Access } from './hooks/context.ts'
+import type { Counters } from './limits/counters.ts'
+import type { Leases } from './limits/leases.ts'
+import { createMemoryLockouts } from './limits/lockout.ts'
+import type { Rule, Verdict } from './limits/rules.ts'
+import type { CredentialSource } from './login/credential-source.ts'
+import { type Answered, type Asked, createOfflineApp, type OfflineApp, type OfflineRequest } from './offline-app.ts'
 
-export interface Wish {
-  readonly method: string
-  /** With the query. */
-  readonly url: string
-  readonly address: string
-  /** Who is signed in; nobody without it. */
-  readonly identity?: Identity
-  readonly credential?: Credential
-  readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. */
-  readonly body?: unknown
-  /** The same again, so often in all; what is told is of the last. */
-  readonly times?: number
-  /** What upstreams answer, as JSON. */
-  readonly answer?: unknown
-}
-
-/** What an upstream was asked for. */
-export interface Asked {
-  readonly upstream: string
-  readonly method: string
-  /** Below the upstream's own path. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly timeoutMs: number | undefined
-  /** Not the route's own upstream, but one of its parts. */
-  readonly isPart: boolean
+/** What is counted already, as far as it is known. */
+export interface Present {
+  readonly verdictOf: (rule: Rule) => Verdict | undefined
+  readonly inFlight: Readonly<Record<string, number>>
 }
 
 export interface Rehearsed {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  /** Of the envelope, where the answer is an error. */
-  readonly code: string | undefined
-  readonly message: string | undefined
-  /** By the name in config; undefined where nothing took the request. */
-  readonly route: string | undefined
+  readonly answer: Answered
+  /** The error that was answered; undefined for none, and where the request never reached the app. */
+  readonly error: GatewayError | undefined
+  /** The hooks that were asked, in order, by their functions' names. */
+  readonly trace: ReadonlyArray<{ readonly hook: string, readonly error: GatewayError | undefined }>
+  /** Where the router led; undefined for a request that never reached a hook. */
+  readonly at: { readonly url: string | undefined, readonly route: string | undefined, readonly upstream: string | undefined, readonly access: Access | undefined, readonly maxBody: number | undefined, readonly touch: boolean } | undefined
+  /** The limits that were asked, sign-in attempts apart. */
+  readonly rules: readonly Rule[]
+  /** Keys of the counters of sign-in attempts that were asked. */
+  readonly attempts: readonly string[]
   readonly asked: readonly Asked[]
 }
 
+export interface PublicPath {
+  readonly method: string
+  /** With what stands before every path. */
+  readonly url: string
+  readonly route: string
+}
+
 export interface Rehearsal {
-  /** Each time as if it were the first: nothing counted, nobody else signed in. */
-  readonly ask: (wish: Wish) => Promise<Rehearsed>
+  readonly signIn: OfflineApp['signIn']
+  /** One at a time. */
+  readonly run: (request: OfflineRequest, present?: Present) => Promise<Rehearsed>
+  /** All that the router knows. */
+  readonly paths: readonly PublicPath[]
   readonly close: () => Promise<void>
 }
 
-/** @throws what building the app throws */
-export async function createRehearsal (config: Config): Promise<Rehearsal> {
-  const { gateway } = config
-  const store = createMemoryStore()
-  const expressions = createExpressions()
-  const secrets = [randomBytes(32).toString('base64url')]
-  const signer = rememberingSigner(secrets)
-  const cookie = sessionCookie(gateway.session.cookie)
-  let counted = createMemoryCounters()
-  const counters: Counters = { hit: (key, windowMs) => counted.hit(key, windowMs), giveBack: key => counted.giveBack(key), close: () => counted.close() }
-  let leased = createLeases({ tally: createMemoryTally() })
-  const leases: Leases = { peek: (rules, keys) => leased.peek(rules, keys), ask: (rules, keys) => leased.ask(rules, keys), look: (rules, keys) => leased.look(rules, keys), close: () => leased.close() }
-  let locked = createMemoryLockouts()
-  const lockouts: Lockouts = { attempt: (...given) => locked.attempt(...given), look: (...given) => locked.look(...given), giveBack: (...given) => locked.giveBack(...given), list: () => locked.list(), lift: keys => locked.lift(keys), close: () => locked.close() }
-  const sessions = createSessions({ store, seal: createSeal(secrets), lifeTimes: gateway.session, perUser: gateway.session.perUser, boundMs: gateway.session.staleness })
-  const metrics = createMetrics()
-  let route: string | undefined
-  // The line of a request says which route took it.
-  const log = createLogger({ level: 'info', format: 'json' }, { write: line => {
-    const told = JSON.parse(line) as { msg?: string, route?: string }
-    if (told.msg === 'request') ({ route } = told)
-  } })
-  let asked: Asked[] = []
-  let answer: unknown
-  let cases = 0
-  const parts: GenerationServices = {
-    log,
-    sessions,
-    secrets,
-    counters,
-    leases,
-    lockouts,
-    inFlight: new Map(),
-    expressions,
-    metrics,
-    drift: createDrift({ log: { info: () => {}, warn: () => {} }, metrics }),
-    running: { begin: () => () => {} },
-    upstream: (name, upstreamConfig) => noting(upstreamConfig, told => {
-      asked.push({ upstream: name, ...told })
-      return JSON.stringify(answer ?? {})
-    }),
-    sources: [{ name: 'rehearsal', verify: async () => ({ vouched: false }) }]
-  }
-  const app = await buildApp(config, parts)
+const nothing: Present = { verdictOf: () => undefined, inFlight: {} }
 
-  async function forget (): Promise<void> {
-    counted.close()
-    await leased.close()
-    locked.close()
-  }
+/** @param source vouches for sign-ins */
+export async function createRehearsal (config: Config, source: CredentialSource): Promise<Rehearsal> {
+  let present = nothing
+  let seen: { request?: FastifyRequest, error?: GatewayError, rules: readonly Rule[], trace: Array<Rehearsed['trace'][number]>, asked: Asked[], attempts: string[] } = { rules: [], trace: [], asked: [], attempts: [] }
+  const paths: PublicPath[] = []
+  const inFlight = new Map<string, number>()
 
-  return {
-    ask: async ({ method, url, address, identity, credential, headers = {}, body, times = 1, answer: given }) => {
-      await forget()
-      counted = createMemoryCounters()
-      leased = createLeases({ tally: createMemoryTally() })
-      locked = createMemoryLockouts()
-      answer = given
-      const id = `rehearsal-${++cases}`
-      if (identity !== undefined) await sessions.open(id, { identity, ...(credential !== undefined && { credential }), source: 'rehearsal', remembered: false, address: '', agent: '' })
-      let last: Awaited<ReturnType<typeof app.inject>> | undefined
-      for (let n = 0; n < times; n++) {
-        asked = []
-        route = undefined
-        last = await app.inject({
-          method: method as 'GET',
-          url,
-          remoteAddress: address,
-          headers: { host: gateway.server.hosts[0] ?? 'localhost', ...(identity !== undefined && { cookie: `${cookie.name}=${encodeURIComponent(signer.sign(id))}` }), ...headers },
-          ...(body !== undefined && { payload: body as object })
-        })
-      }
-      if (last === undefined) throw new RangeError('nothing was asked')
-      return { status: last.statusCode, headers: last.headers, ...failureOf(last.body), route, asked }
+  const leases: Leases = {
+    peek: rules => {
+      seen.rules = rules
+      return rules.map(rule => present.verdictOf(rule) ?? { exceeded: false, remaining: rule.burst - 1, resetMs: rule.windowMs, retryMs: 0 })
     },
-    close: async () => {
-      await app.close()
-      await forget()
-      await store.close()
-      await expressions.close()
+    ask: async () => [],
+    look: async () => [],
+    close: async () => {}
+  }
+  const counters: Counters = {
+    hit: async (key, windowMs) => {
+      seen.attempts.push(key)
+      return { current: 1, ttl: windowMs }
+    },
+    giveBack: async () => {},
+    close: () => {}
+  }
+
+  /** Every hook that is added from now on tells its name and what it says; what it does stays as it is. */
+  function watch (app: FastifyInstance): void {
+    const { addHook } = app as unknown as { readonly addHook: (this: FastifyInstance, name: string, hook: unknown) => FastifyInstance }
+    app.addHook('onRequest', (request, _reply, done) => {
+      seen.request = request
+      done()
+    })
+    app.addHook('onError', (_request, _reply, error, done) => {
+      seen.error = toGatewayError(error)
+      done()
+    })
+    app.addHook('onRoute', ({ method, url, config: { route } = {} }) => {
+      if (route !== undefined) for (const each of [method].flat()) paths.push({ method: each, url, route })
+    })
+    app.addHook = function (this: FastifyInstance, name: string, hook: onRequestHookHandler) {
+      return addHook.call(this, name, name === 'onRequest' && hook.length === 3 ? told(hook) : hook)
+    } as never
+  }
+
+  function told (hook: onRequestHookHandler): onRequestHookHandler {
+    return function (request, reply, done) {
+      hook.call(this, request, reply, error => {
+        seen.trace.push({ hook: hook.name, error: error === undefined ? undefined : toGatewayError(error) })
+        if (error === undefined) done()
+        else done(error)
+      })
     }
   }
-}
 
-function failureOf (body: string): { code: string | undefined, message: string | undefined } {
-  try {
-    const { errorCode, errorMessage } = JSON.parse(body) as { errorCode?: unknown, errorMessage?: unknown }
-    return { code: typeof errorCode === 'string' ? errorCode : undefined, message: typeof errorMessage === 'string' ? errorMessage : undefined }
-  } catch {
-    return { code: undefined, message: undefined }
-  }
-}
-
-/** An upstream without sockets. */
-function noting (config: UpstreamConfig, onAsked: (asked: Omit<Asked, 'upstream'>) => string): Upstream {
-  const { origin, pathname } = new URL(config.url)
-  const base = pathname.replace(/\/$/, '')
-  const fields = (bytes: Buffer) => ({ 'content-type': 'application/json', 'content-length': String(bytes.length) })
+  const lockouts = createMemoryLockouts()
+  const app = await createOfflineApp(config, { counters, leases, lockouts, source, inFlight, watch, onAsked: asked => { seen.asked.push(asked) } })
   return {
-    config,
-    origin,
-    base,
-    ask: ({ method, path, headers }, { timeoutMs }, done) => {
-      const bytes = Buffer.from(onAsked({ method, path: path.slice(base.length), headers: { ...headers as object }, timeoutMs, isPart: false }))
-      done(null, { status: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
+    signIn: app.signIn,
+    paths,
+    close: async () => {
+      await app.close()
+      lockouts.close()
     },
-    request: ({ method, path, headers, body }, done) => {
-      if (body instanceof Readable) body.resume()
-      const { [exchangeKey]: exchange, ...own } = headers as Record<PropertyKey, unknown> & { [exchangeKey]?: { timeoutMs: number } }
-      const bytes = Buffer.from(onAsked({ method, path: path.slice(base.length), headers: own, timeoutMs: exchange?.timeoutMs, isPart: false }))
-      done(null, { statusCode: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
-    },
-    send: async ({ method, path, headers, timeoutMs }) => {
-      const body = Buffer.from(onAsked({ method, path, headers: { ...headers }, timeoutMs, isPart: true }))
-      return { status: 200, headers: fields(body), body }
+    run: async (request, given = nothing) => {
+      present = given
+      inFlight.clear()
+      for (const [name, count] of Object.entries(given.inFlight)) inFlight.set(name, count)
+      seen = { rules: [], trace: [], asked: [], attempts: [] }
+      const answer = await app.ask(request)
+      const { config: at, url } = seen.request?.routeOptions ?? {}
+      return {
+        answer,
+        error: seen.error,
+        trace: seen.trace,
+        at: at && { url, route: at.route, upstream: at.upstream, access: at.access, maxBody: at.maxBody, touch: at.touch ?? true },
+        rules: seen.rules,
+        attempts: seen.attempts,
+        asked: seen.asked
+      }
     }
   }
 }

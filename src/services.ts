@@ -1,6 +1,7 @@
 /** What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and which adapter each is. */
 import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
+import type { FastifyInstance } from 'fastify'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { usesRedis } from './config/check.ts'
 import type { Config } from './config/load.ts'
@@ -64,6 +65,8 @@ export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' |
   readonly running: Running
   /** In the place of those that config names. */
   readonly sources?: readonly CredentialSource[]
+  /** Sees the app before anything is added to it: for tools that look on. */
+  readonly watch?: (app: FastifyInstance) => void
 }
 
 export type Log = Logger

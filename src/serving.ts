@@ -54,7 +54,7 @@ export function createServing (config: Config, log: Log): Serving {
     metricsText: services.metrics.text,
     addDesk: ops => {
       addOpsSessions(ops, { sessions: services.sessions, log })
-      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases })
+      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases, inFlight: services.inFlight })
       addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
     },
     stop: async graceMs => {

@@ -31,6 +31,7 @@ t.test('what holds gives no fault: access, roles, aliases, rewrites, limits, sha
     alias: { request: 'GET /api/currentUser', roles: ['admin'], answer: { name: 'x' }, status: 200, upstream: 'backend', upstreamPath: '/accounts/me' },
     below: { request: 'GET /api/files/a/b', upstreamPath: '/store/a/b' },
     unknown: { request: 'GET /api/nothing', status: 404 },
+    'nothing-is-repaired': { request: 'GET /api/files/../files/a', status: 400, code: 'request.path' },
     method: { request: 'DELETE /api/orders', status: 405 },
     'fifth-guess': { request: 'POST /api/auth/admin/login', body: { username: 'x', password: 'y' }, times: 5, status: 401 },
     'sixth-guess': { request: 'POST /api/auth/admin/login', body: { username: 'x', password: 'y' }, times: 6, status: 429, code: 'login.locked' },

@@ -1,99 +1,107 @@
-/** `explain`: what the gateway decides about a request, and where config says so. */
+/** `explain`: what the gateway would do with a request, decision by decision, with the file and line of each. */
+import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
-import { styleText } from 'node:util'
-import { loadConfig, type LoadedConfig } from '../config/load.ts'
-import type { Count } from '../endpoints/ops-limits.ts'
-import { explain as explanationOf, type Explanation, type Question, type Step } from '../explanation.ts'
-import type { Identity } from '../session/record.ts'
-import { type Command, CommandError, type Given, UsageError } from './command.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import type { Counts } from '../endpoints/ops-limits.ts'
+import type { Decision, Explained, Place } from '../explanation/decision.ts'
+import { explain as explanationOf, type Explanation } from '../explanation/explanation.ts'
+import { identityOf } from '../login/users-file.ts'
+import { type Command, type Given, UsageError } from './command.ts'
 import { askOps } from './ops-client.ts'
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+import { paint } from './paint.ts'
 
 export const explain: Command = {
-  summary: 'say what would become of a request, decision by decision, and where config says so',
-  usage: ['METHOD PATH [--as USER] [--role R] [--from IP] [--header "name: value"] [--json]'],
+  summary: 'say what becomes of a request: each decision in order, with file and line',
+  usage: ['METHOD PATH [--as USER] [--role ROLE]… [--from IP] [--header "NAME: VALUE"]… [--json]'],
   details: `
-The request goes through the gateway's own code with this config, in this process;
-no back-end is asked. PATH may have a query. Who asks is nobody, a user of the
-users files (--as), or anyone with some roles (--role, may be given again). How the
-limits stand is asked of the running gateway, where there is one.
+The real app of this config answers the request, without sockets: no upstream and
+no Redis is asked. What is counted of the caller now is asked of the running
+gateway (ops.listen); where none answers, all is explained as if nothing were
+counted. PATH is taken as it stands, with server.mount and query.
+
+Without --as and --role nobody is signed in. A user of a users file has the roles
+that stand there; of any other, --role says them. What a browser would send that
+shows the console is assumed; --header says otherwise, and --data gives a body.
+
+Where something refuses, the rest is told as it is for one who may pass.
 
 Examples:
-  console-gateway explain GET /api/currentUser --as alice
-  console-gateway explain DELETE /api/orders/7 --role viewer --from 203.0.113.9
-  console-gateway explain POST /api/orders --role admin --header "origin: https://other.example"
-Exit codes: 0 it passes, 3 it is refused.`,
+  console-gateway explain GET /api/orders --as alice
+  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
+  console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
+  console-gateway explain GET /api/currentUser --role admin --json
+Exit codes: 0 it passes, 3 the gateway refuses it.`,
   options: {
-    as: { type: 'string', value: 'USER', description: 'who asks, by the name they sign in with' },
-    role: { type: 'string', multiple: true, value: 'R', description: 'somebody with this role asks; with --as, beside those of the users file' },
-    from: { type: 'string', value: 'IP', description: 'from which address (default: 127.0.0.1)' },
-    header: { type: 'string', multiple: true, value: 'FIELD', description: 'a header field of the request, such as "origin: https://…"' }
+    as: { type: 'string', value: 'USER', description: 'signed in as this user' },
+    role: { type: 'string', value: 'ROLE', multiple: true, description: 'signed in with this role; may be given more than once' },
+    from: { type: 'string', value: 'IP', description: 'the address of the client (default: 127.0.0.1)' },
+    header: { type: 'string', short: 'H', value: 'FIELD', multiple: true, description: 'a header field of the request, "name: value"' },
+    data: { type: 'string', value: 'BODY', description: 'the body of the request' }
   },
   run: async given => {
     const config = loadConfig(given.config, process.env)
-    const { question, note } = questionOf(config, given)
-    const decided = await explanationOf(config, question)
-    const { counts, unknown } = await countsOf(given.config, question, decided)
-    const over = [...counts.values()].find(({ exceeded, limit }) => exceeded && config.limits.limits[limit]?.mode === 'enforce')
-    const explanation = over === undefined || !decided.passes ? decided : { ...decided, passes: false, verdict: `refused now: 429 limit.exceeded, by ${over.limit}; free again in ${Math.ceil(over.retryMs / 1000)} s` }
-    if (given.json) process.stdout.write(`${JSON.stringify({ request: { method: question.method, path: question.url, from: question.address, ...(question.identity !== undefined && { as: question.identity.username, roles: question.identity.roles }) }, ...explanation, steps: explanation.steps.map(step => ({ ...step, ...countOf(step, counts) })), ...(unknown !== undefined && { countsUnknown: unknown }) }, null, 2)}\n`)
-    else process.stdout.write(inWords(question, explanation, counts, [note, unknown].filter(each => each !== undefined)))
-    return explanation.passes ? 0 : 3
+    const counts = async (of: object) => await askOps(given.config, '/limits/counts', of) as unknown as Counts
+    const explanation = await explanationOf(config, explained(config, given), counts)
+    process.stdout.write(given.json ? `${JSON.stringify(explanation, null, 2)}\n` : inWords(explanation))
+    return explanation.verdict.passes ? 0 : 3
   }
 }
 
-function questionOf (config: LoadedConfig, { rest: [method = '', url = '', ...more], values }: Given): { readonly question: Question, readonly note: string | undefined } {
-  const { as, role = [], from: address = '127.0.0.1', header = [] } = values as { as?: string, role?: string[], from?: string, header?: string[] }
-  if (more.length > 0 || !methods.includes(method.toUpperCase())) throw new UsageError(`Name a method (${methods.join(', ')}) and a path.`)
-  if (!url.startsWith('/')) throw new UsageError('The path begins with /.')
-  if (isIP(address) === 0) throw new UsageError('--from is an address.')
-  const headers = Object.fromEntries(header.map(field => {
-    const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(field) ?? []
-    if (name === '') throw new UsageError('--header is a field such as "origin: https://console.example.com".')
+/** @throws UsageError */
+function explained (config: LoadedConfig, { rest: [word, target, ...more], values }: Given): Explained {
+  const { as, from = '127.0.0.1', data } = values
+  if (word === undefined || target === undefined || more.length > 0) throw new UsageError('Name a method and a path.')
+  const method = word.toUpperCase()
+  if (!METHODS.includes(method) || method === 'CONNECT') throw new UsageError(`There is no method "${word}".`)
+  if (!/^[\x21-\xff]+$/.test(target)) throw new UsageError('A path in a request has no blanks: write %20.')
+  if (isIP(String(from)) === 0) throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
+  const headers = Object.fromEntries(listOf(values['header']).map(field => {
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
+    if (name === undefined || value === undefined) throw new UsageError(`--header is a field such as "origin: https://other.example", not "${field}".`)
     return [name.toLowerCase(), value]
   }))
-  const common = { method: method.toUpperCase(), url, address, headers }
-  if (as === undefined && role.length === 0) return { question: common, note: undefined }
-  const known = as === undefined ? undefined : Object.values(config.users).map(({ users }) => Object.hasOwn(users, as) ? users[as] : undefined).find(user => user !== undefined)
-  const identity: Identity = { id: known?.id ?? as ?? 'somebody', username: as ?? 'somebody', name: known?.name ?? as ?? 'somebody', roles: [...known?.roles ?? [], ...role], profile: known?.profile ?? {} }
-  const note = as !== undefined && known === undefined ? `No users file knows ${as}: taken as the id, with the roles of --role.` : undefined
-  return { question: { ...common, identity }, note }
+  const who = whoIs(config, typeof as === 'string' ? as : undefined, listOf(values['role']))
+  return { method, target, from: String(from), headers, ...(typeof data === 'string' && { body: data }), ...(who && { who }) }
 }
 
-interface Counts {
-  readonly counts: ReadonlyMap<string, Count>
-  /** Why they are not known. */
-  readonly unknown?: string
-}
+const listOf = (value: unknown): string[] => Array.isArray(value) ? value.map(String) : []
 
-async function countsOf (folder: string, { method, address, identity }: Question, { route, steps }: Explanation): Promise<Counts> {
-  if (!steps.some(({ limit }) => limit !== undefined)) return { counts: new Map() }
-  try {
-    const { counts } = await askOps(folder, '/limits/counts', { route, method, address, ...(identity !== undefined && { user: identity.id, roles: identity.roles }) }) as { counts: Count[] }
-    return { counts: new Map(counts.map(count => [count.limit, count])) }
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error
-    return { counts: new Map(), unknown: `How the limits stand is not known. ${error.message}` }
+function whoIs ({ gateway: { login }, users }: LoadedConfig, as: string | undefined, roles: readonly string[]): Explained['who'] {
+  if (as === undefined && roles.length === 0) return undefined
+  const name = as ?? 'someone'
+  for (const [file, { users: known }] of Object.entries(users)) {
+    const user = as !== undefined && Object.hasOwn(known, as) ? known[as] : undefined
+    if (user === undefined) continue
+    const identity = identityOf(name, user)
+    const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
+    return { identity: all, told: `${name} of ${file} (${inRoles(all.roles)})${user.disabled ? '; disabled there: no new sign-in succeeds' : ''}` }
   }
+  const back = login.sources.find(source => source.kind === 'upstream-login')
+  const credential = back && { ...(back.token !== undefined && { token: '(token-of-the-session)' }), ...(back.cookies.length > 0 && { cookies: back.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ') }) }
+  const unknown = as !== undefined && roles.length === 0 ? '; in no users file, so say with --role what the back-end gives' : ''
+  return { identity: { id: name, username: name, name, roles, profile: {} }, ...(credential && { credential }), told: `${name} (${inRoles(roles)})${unknown}` }
 }
 
-function countOf ({ limit }: Step, counts: Counts['counts']): { readonly now?: Omit<Count, 'limit'> } {
-  const count = counts.get(limit ?? '')
-  if (count === undefined) return {}
-  const { limit: _, ...now } = count
-  return { now }
+const inRoles = (roles: readonly string[]) => roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
+
+const marks = { passes: ['✓', 'green'], refuses: ['✗', 'red'], says: ['·', 'cyan'], unasked: ['-', 'dim'] } as const
+
+function inWords ({ request: { method, target, from, as }, verdict, decisions, counts }: Explanation): string {
+  const title = `${paint('bold', `${method} ${target}`)} from ${from}${as === undefined ? '' : `, as ${as}`}\n`
+  const lines = decisions.map(decision => lineOf(decision)).join('')
+  const note = counts === 'running' ? '' : `${paint('yellow', `What is counted now is not known: ${counts.unknown}`)}\n`
+  return `${title}\n${lines}\n${note}${verdictIn(verdict)}\n`
 }
 
-function inWords ({ method, url, identity, address }: Question, { steps, passes, verdict }: Explanation, counts: Counts['counts'], notes: readonly string[]): string {
-  const style = (how: Parameters<typeof styleText>[0], text: string) => styleText(how, text, { stream: process.stdout })
-  const rows = steps.map(step => {
-    const { now } = countOf(step, counts)
-    const standing = now === undefined ? '' : now.exceeded ? `; over, free again in ${Math.ceil(now.retryMs / 1000)} s` : `; ${now.remaining} left now`
-    return { ...step, says: step.says + standing, bad: step.refuses === true || now?.exceeded === true }
-  })
-  const width = Math.max(...rows.map(({ about }) => about.length))
-  const lines = rows.map(({ about, says, at, bad }) => `  ${style(bad ? 'red' : 'green', bad ? '✗' : '✓')} ${about.padEnd(width)}  ${says}${at === undefined ? '' : style('dim', `  ${at}`)}\n`)
-  const who = identity === undefined ? 'nobody signed in' : `${identity.username} (${identity.roles.join(', ') || 'no roles'})`
-  return `${method} ${url}, ${who}, from ${address}\n\n${lines.join('')}\n${style(passes ? 'green' : 'red', verdict)}\n${notes.map(note => `${note}\n`).join('')}`
+function lineOf ({ step, outcome, text, at, lines = [] }: Decision): string {
+  const [mark, colour] = marks[outcome]
+  const below = lines.map(line => `${' '.repeat(14)}${line.text}${placeIn(line.at)}\n`).join('')
+  return `${paint(colour, mark)} ${step.padEnd(12)}${outcome === 'unasked' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
+}
+
+const placeIn = (at: Place | undefined) => at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
+
+function verdictIn ({ passes, status, code, message, refusedBy, upstream, url }: Explanation['verdict']): string {
+  if (!passes) return paint('red', `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${message})`}`)
+  return paint('green', url === undefined ? `→ answered by the gateway: ${status ?? ''}` : `→ passes to ${upstream ?? ''}: ${url}`)
 }

@@ -4,8 +4,10 @@ import type { LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../hooks/address.ts'
 import { addDeskRules } from '../hooks/desk.ts'
+import { routeIn, whoIn } from '../hooks/limits.ts'
 import type { Leases } from '../limits/leases.ts'
 import { compilePlan } from '../limits/plan.ts'
+import type { Rule, Verdict } from '../limits/rules.ts'
 import { suggest } from '../limits/suggest.ts'
 import type { KeptUses } from '../limits/uses.ts'
 
@@ -14,20 +16,29 @@ interface Options {
   readonly limits: () => LimitsConfig
   readonly readUses: KeptUses['read']
   readonly leases: Pick<Leases, 'look'>
+  readonly inFlight: ReadonlyMap<string, number>
 }
 
-/** How a limit stands for somebody. */
-export interface Count {
-  readonly limit: string
-  readonly remaining: number
-  readonly exceeded: boolean
-  readonly resetMs: number
-  readonly retryMs: number
+/** Somebody who need not be there; not signed in without `user`. */
+export interface CountsOf {
+  readonly route: string
+  readonly method: string
+  readonly address: string
+  readonly user?: string
+  readonly roles?: readonly string[]
+}
+
+/** How limits stand for somebody. */
+export interface Counts {
+  /** Without those that count a session, which cannot be known so. */
+  readonly counts: ReadonlyArray<Verdict & { readonly limit: string, readonly rule: Rule }>
+  /** Requests at the same time, of the caller and of the route, in one process. */
+  readonly inFlight: Readonly<Record<string, number>>
 }
 
 const dayMs = 86_400_000
 
-export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases }: Options): void {
+export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases, inFlight }: Options): void {
   ops.register(async scope => {
     addDeskRules(scope)
     scope.get('/limits/suggest', async request => {
@@ -37,17 +48,20 @@ export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases }
       const now = Date.now()
       return suggest(limits(), await readUses(now - Number(sinceMs)), Number(sinceMs), now)
     })
-    // Of a caller who need not be there; what counts a session cannot be known so.
-    scope.post('/limits/counts', async request => {
+    scope.post('/limits/counts', async (request): Promise<Counts> => {
       const { route, method, address, user, roles } = (request.body ?? {}) as Record<string, unknown>
       if (typeof route !== 'string' || typeof method !== 'string' || typeof address !== 'string') throw new GatewayError('request.malformed', { message: 'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", "user": "ID", "roles": []}' })
       const inForce = limits()
       const caller = typeof user !== 'string' ? undefined : { id: '', identity: { id: user, roles: Array.isArray(roles) ? roles.map(String) : [] } }
       const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
-      const keys = keysOf(createCountedAddress(inForce.ipv6Prefix)({ ip: address }), caller)
+      const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
+      const keys = keysOf(counted, caller)
       const known = rules.flatMap((rule, index) => [inForce.limits[rule.name]?.by].flat().includes('session') ? [] : [{ rule, key: keys[index] as string }])
       const verdicts = await leases.look(known.map(({ rule }) => rule), known.map(({ key }) => key))
-      return { counts: verdicts.map(({ remaining, exceeded, resetMs, retryMs }, index): Count => ({ limit: known[index]?.rule.name ?? '', remaining, exceeded, resetMs, retryMs })) }
+      return {
+        counts: known.map(({ rule }, index) => ({ limit: rule.name, rule, ...verdicts[index] as Verdict })),
+        inFlight: Object.fromEntries([whoIn(counted, caller), routeIn(route)].map(name => [name, inFlight.get(name) ?? 0]))
+      }
     })
   })
 }

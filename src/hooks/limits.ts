@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Leases } from '../limits/leases.ts'
-import { compilePlan } from '../limits/plan.ts'
+import { type Caller, compilePlan } from '../limits/plan.ts'
 import type { Rule, Verdict } from '../limits/rules.ts'
 import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
@@ -30,7 +30,7 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     const session = liveSession(request)
     const { config: { route = unknownRoute } } = request.routeOptions
     const address = countedAddress(request)
-    const full = enter(session === undefined ? `address:${address}` : `user:${session.identity.id}`, route, reply)
+    const full = enter(whoIn(address, session), route, reply)
     if (full !== undefined) return done(full)
     const { rules, keysOf, policy } = plan(route, request.method, session)
     if (rules.length === 0) return done()
@@ -57,7 +57,7 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     // Who left while the session was looked up closes no more, and would be counted for ever.
     if (reply.raw.closed) return undefined
     const most = config.inFlightPerRoute[route]
-    const ofRoute = `route:${route}`
+    const ofRoute = routeIn(route)
     if ((inFlight.get(who) ?? 0) >= config.inFlightPerUser) {
       onRefused('inFlightPerUser', false)
       return new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
@@ -80,6 +80,10 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     return undefined
   }
 }
+
+/** Under which names requests in flight are counted. */
+export const whoIn = (address: string, caller: Pick<Caller, 'identity'> | undefined) => caller === undefined ? `address:${address}` : `user:${caller.identity.id}`
+export const routeIn = (route: string) => `route:${route}`
 
 /** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
 function told (rules: readonly Rule[], verdicts: readonly Verdict[]): string {

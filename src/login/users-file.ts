@@ -1,5 +1,6 @@
 /** Credential source: users of a YAML file, argon2id hashes. */
 import type { UsersConfig } from '../config/users.ts'
+import type { Identity } from '../session/record.ts'
 import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
 
@@ -12,7 +13,10 @@ export function createUsersFile ({ users }: UsersConfig): CredentialSource {
       const user = known.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)
       if (!matches || user === undefined || user.disabled) return { vouched: false }
-      return { vouched: true, identity: { id: user.id ?? username, username, name: user.name ?? username, roles: user.roles, profile: user.profile } }
+      return { vouched: true, identity: identityOf(username, user) }
     }
   }
 }
+
+/** Who signs in under a name of the file. */
+export const identityOf = (username: string, user: UsersConfig['users'][string]): Identity => ({ id: user.id ?? username, username, name: user.name ?? username, roles: user.roles, profile: user.profile })
