@@ -1,14 +1,8 @@
 /** The process: the command line and exit codes. */
 import { parseArgs } from 'node:util'
-import { type Command, CommandError, type Given, type Option, UsageError } from './commands/command.ts'
+import { type Command, CommandError, commonOptions as common, type Given, type Option, UsageError } from './commands/command.ts'
 import { commands } from './commands/index.ts'
 import { ConfigError } from './config/faults.ts'
-
-const common: Readonly<Record<string, Option>> = {
-  config: { type: 'string', short: 'c', value: 'DIR', description: 'the config folder (default: config)' },
-  json: { type: 'boolean', description: 'print for programs, where a command says so' },
-  help: { type: 'boolean', short: 'h', description: 'this text; behind a command’s name, what that command does' }
-}
 
 const exitCodes = 'Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.'
 

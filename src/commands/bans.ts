@@ -9,7 +9,11 @@ export const bans: Command = {
   details: `
 A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the
 failures. An account and an address are locked separately: name both where both
-are. Sessions are not touched.`,
+are. Sessions are not touched.
+
+Examples:
+  console-gateway bans list
+  console-gateway bans lift --account alice --address 203.0.113.7`,
   options: {
     account: { type: 'string', value: 'NAME', description: 'the user name, in any spelling' },
     address: { type: 'string', value: 'IP', description: 'an address; of an IPv6 address its whole network' }

@@ -3,6 +3,7 @@ import { ConfigError, describeFault, type Fault } from '../config/faults.ts'
 import { loadConfig } from '../config/load.ts'
 import { tryConfig } from '../trial.ts'
 import type { Command } from './command.ts'
+import { paint } from './paint.ts'
 
 export const check: Command = {
   summary: 'say everything that is wrong with the config, without starting',
@@ -10,6 +11,10 @@ export const check: Command = {
   details: `
 Every fault and every warning at once, each with file, line and what was expected.
 Examples of shapes and expectations (examples, expect) are tried as well.
+
+Examples:
+  console-gateway check -c /etc/console-gateway
+  console-gateway check --strict --json
 
 Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
   options: { strict: { type: 'boolean', description: 'warnings end with exit code 3' } },
@@ -28,7 +33,7 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
         tell([], warnings)
         return code
       }
-      for (const warning of warnings) process.stdout.write(`${describeFault(warning)}\n`)
+      for (const warning of warnings) process.stdout.write(`${coloured(warning, process.stdout)}\n`)
       process.stdout.write(`${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`)
       return code
     } catch (error) {
@@ -37,10 +42,13 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
         tell(error.faults.filter(({ severity }) => severity === 'fault'), error.faults.filter(({ severity }) => severity === 'warning'))
         return 1
       }
-      for (const fault of error.faults) process.stderr.write(`${describeFault(fault)}\n`)
+      for (const fault of error.faults) process.stderr.write(`${coloured(fault, process.stderr)}\n`)
       const faults = error.faults.filter(({ severity }) => severity === 'fault').length
       process.stderr.write(`${folder}: ${faults} fault${faults > 1 ? 's' : ''}\n`)
       return 1
     }
   }
 }
+
+/** By what it means: a warning keeps nothing from starting. */
+const coloured = (fault: Fault, stream: NodeJS.WriteStream) => paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)

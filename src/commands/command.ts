@@ -33,6 +33,13 @@ export interface Command {
   readonly run: (given: Given) => Promise<number>
 }
 
+/** What every command takes. */
+export const commonOptions: Readonly<Record<string, Option>> = {
+  config: { type: 'string', short: 'c', value: 'DIR', description: 'the config folder (default: config)' },
+  json: { type: 'boolean', description: 'print for programs, where a command says so' },
+  help: { type: 'boolean', short: 'h', description: 'this text; behind a command’s name, what that command does' }
+}
+
 /** Thrown by a command whose words make no sense: its usage is shown, and the exit code is 2. */
 export class UsageError extends Error {}
 

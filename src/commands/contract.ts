@@ -19,7 +19,13 @@ from the one that the config names, and fails where it refuses one. Both take th
 upstream's answers and shape them as the route does: from files (- is standard
 input), or asked for with --live, without a session: name what the upstream wants
 to see in --header. from-type reads types as a console has them, such as
-API.NoticeIconItem of a typings.d.ts.`,
+API.NoticeIconItem of a typings.d.ts.
+
+Examples:
+  console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
+  console-gateway contract check notices --input answer.json
+  console-gateway contract from-type typings.d.ts API.NoticeIconItem
+Exit codes: 1 where check refuses an answer.`,
   options: {
     input: { type: 'string', multiple: true, value: 'FILE', description: 'an answer of the upstream; several are merged' },
     shaped: { type: 'boolean', description: 'the files hold what the console gets, not what the upstream answers' },

@@ -5,9 +5,14 @@ import { openApi } from '../description/openapi.ts'
 import { typeDeclarations } from '../description/types.ts'
 import type { Command } from './command.ts'
 
-const writing = (summary: string, text: (config: Config) => string): Command => ({
+const writing = (summary: string, example: string, text: (config: Config) => string): Command => ({
   summary,
   usage: ['[--output FILE]'],
+  details: `
+From the config folder alone: no gateway has to run.
+
+Examples:
+  ${example}`,
   options: { output: { type: 'string', short: 'o', value: 'FILE', description: 'where it is written; standard output without it' } },
   run: async ({ config, values: { output } }) => {
     const written = text(loadConfig(config, process.env))
@@ -17,5 +22,5 @@ const writing = (summary: string, text: (config: Config) => string): Command => 
   }
 })
 
-export const types = writing('write TypeScript types of all that the console can call', typeDeclarations)
-export const openapi = writing('write an OpenAPI 3.1 document of all that the console can call', config => `${JSON.stringify(openApi(config), null, 2)}\n`)
+export const types = writing('write TypeScript types of all that the console can call', 'console-gateway types -o src/services/gateway.d.ts', typeDeclarations)
+export const openapi = writing('write an OpenAPI 3.1 document of all that the console can call', 'console-gateway openapi -o openapi.json', config => `${JSON.stringify(openApi(config), null, 2)}\n`)

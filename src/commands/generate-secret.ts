@@ -5,6 +5,13 @@ import type { Command } from './command.ts'
 
 export const generateSecret: Command = {
   summary: 'print a secret for session.secrets; with a FILE, write it there unless it exists',
+  usage: ['[FILE]'],
+  details: `
+32 random bytes, as text. Only its owner may read the FILE that is written.
+
+Examples:
+  export SESSION_SECRET=$(console-gateway generate-secret)
+  console-gateway generate-secret /run/secrets/session`,
   run: async ({ rest: [file] }) => {
     const secret = `${randomBytes(32).toString('base64url')}\n`
     if (file === undefined) {

@@ -7,6 +7,13 @@ import type { Command } from './command.ts'
 
 export const hashPasswordCommand: Command = {
   summary: 'read a password (prompt or standard input), print its argon2id hash',
+  details: `
+The hash stands in a users file. A password on the command line is refused: it
+would stay in the shell's history.
+
+Examples:
+  console-gateway hash-password
+  pass show console/alice | console-gateway hash-password`,
   run: async ({ rest }) => {
     if (rest.length > 0) {
       process.stderr.write('A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n')

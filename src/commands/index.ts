@@ -2,6 +2,7 @@
 import { bans } from './bans.ts'
 import { check } from './check.ts'
 import type { Command } from './command.ts'
+import { createCompletion } from './completion.ts'
 import { contract } from './contract.ts'
 import { openapi, types } from './describe.ts'
 import { explain } from './explain.ts'
@@ -16,7 +17,7 @@ import { shape } from './shape.ts'
 import { start } from './start.ts'
 import { status } from './status.ts'
 
-export const commands = {
+const others = {
   start,
   check,
   explain,
@@ -35,3 +36,5 @@ export const commands = {
   'generate-secret': generateSecret,
   reference
 } as const satisfies Record<string, Command>
+
+export const commands = { ...others, completion: createCompletion(others) }

@@ -1,6 +1,7 @@
 /** Asks the ops listener of a running gateway, for commands that need one. */
 import { opsListen } from '../config/load.ts'
 import { CommandError } from './command.ts'
+import { paint } from './paint.ts'
 
 /**
  * @param folder the config folder of the gateway, which names its ops listener; the rest of it may be faulty
@@ -24,5 +25,6 @@ export async function askOps (folder: string, path: string, body?: object): Prom
 /** Columns for people; the first row is the head. */
 export function table (rows: ReadonlyArray<readonly string[]>): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
-  return rows.map(row => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('')
+  const lines = rows.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+  return lines.map((line, index) => `${index === 0 ? paint('bold', line) : line}\n`).join('')
 }

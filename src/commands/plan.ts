@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.ts'
 import { differences } from '../config/differences.ts'
 import { inUnits, toMilliseconds } from '../config/primitives.ts'
 import { type Command, UsageError } from './command.ts'
+import { paint } from './paint.ts'
 import { risksOf } from './risks.ts'
 
 export const plan: Command = {
@@ -11,6 +12,9 @@ export const plan: Command = {
   details: `
 Compares the config folder (--config) with NEW_DIR; nothing is changed. Both are
 checked first. Changes to gateway.yaml need a restart; all others are live.
+
+Examples:
+  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway --balancer 30s
 Exit codes: 0 nothing risky, 3 there are risks.`,
   options: { balancer: { type: 'string', value: 'TIME', description: 'how long the load balancer before the gateway waits for an answer (default: 60s)' } },
   run: async ({ config: folder, rest: [target, ...more], values: { balancer = '60s' }, json }) => {
@@ -27,7 +31,7 @@ Exit codes: 0 nothing risky, 3 there are risks.`,
     if (changes.length === 0) process.stdout.write('Nothing would change.\n')
     const parts = [['Live, at the next reload', changes.filter(({ file }) => file !== 'gateway')], ['Only after a restart', changes.filter(({ file }) => file === 'gateway')]] as const
     for (const [title, lines] of parts) if (lines.length > 0) process.stdout.write(`${title}:\n${lines.map(({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${text}`).join('\n')}\n`)
-    if (risks.length > 0) process.stdout.write(`\nRisks:\n${risks.map(risk => `  ! ${risk}`).join('\n')}\n`)
+    if (risks.length > 0) process.stdout.write(`\nRisks:\n${risks.map(risk => `  ${paint('red', '!')} ${risk}`).join('\n')}\n`)
     if (changes.length > 0 && risks.length === 0) process.stdout.write(`\nNo risks seen (load balancer: ${inUnits('x-duration', balancerMs)}).\n`)
     return risks.length > 0 ? 3 : 0
   }

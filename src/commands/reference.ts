@@ -13,6 +13,13 @@ const files: ReadonlyArray<readonly [name: string, schema: Node]> = [['gateway',
 
 export const reference: Command = {
   summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
+  details: `
+For whoever works on the gateway: the JSON Schemas and the reference page follow
+from the schemas in src/config.
+
+Examples:
+  node src/launch.js reference
+Exit codes: 1 where --check finds them stale.`,
   options: { check: { type: 'boolean', description: 'only say whether something would change' } },
   run: async ({ values: { check } }) => {
     const outputs = new Map([

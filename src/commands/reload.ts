@@ -9,7 +9,10 @@ export const reload: Command = {
 routes.yaml, limits.yaml, users files and certificate files are taken, all or
 nothing; changes to gateway.yaml are named and need a restart. A gateway that
 watches its files (reload.watch) does so by itself; SIGHUP does the same.
-Exit codes: 1 where the files were refused.`,
+
+Examples:
+  console-gateway check && console-gateway reload
+Exit codes: 1 where the files were refused, or no gateway answers.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
     return tell(await askOps(config, '/reload', {}), json)
@@ -22,7 +25,12 @@ export const rollback: Command = {
   details: `
 Without N to the one before that which runs; \`console-gateway status\` lists
 them. The files stay as they are, so what they hold comes back with their next
-change, a reload or a restart: put them right too.`,
+change, a reload or a restart: put them right too.
+
+Examples:
+  console-gateway rollback
+  console-gateway rollback 4
+Exit codes: 1 where there is no such revision, or no gateway answers.`,
   run: async ({ config, rest: [to, ...more], json }) => {
     if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) throw new UsageError('N is the number of a revision.')
     return tell(await askOps(config, '/rollback', to === undefined ? {} : { to: Number(to) }), json)

@@ -6,6 +6,14 @@ import { askOps, table } from './ops-client.ts'
 export const sessions: Command = {
   summary: 'list the sessions of a user, close one, all of a user, or everyone’s',
   usage: ['list USER-ID [--json]', 'close USER-ID [SESSION-ID]', 'close --everyone'],
+  details: `
+Asks the ops listener of a running gateway (ops.listen of the config folder). With
+Redis it concerns the sessions of all replicas.
+
+Examples:
+  console-gateway sessions list u-1001
+  console-gateway sessions close u-1001 --json
+Exit codes: 1 where no gateway answers.`,
   options: { everyone: { type: 'boolean', description: 'all sessions of all users' } },
   run: async ({ config, rest: [what, user, id], values: { everyone = false }, json }) => {
     const isList = what === 'list' && user !== undefined && everyone === false

@@ -14,7 +14,11 @@ export const shape: Command = {
   details: `
 --input reads the upstream's JSON from FILE, or from standard input where FILE is -.
 --live asks the route's upstream for it, without a session: name what the upstream
-wants to see in --header. ROUTE is a route of routes.yaml, profile, or a shape.`,
+wants to see in --header. ROUTE is a route of routes.yaml, profile, or a shape.
+
+Examples:
+  console-gateway shape orders --input answer.json
+  curl -s http://orders.internal/orders | console-gateway shape orders --input -`,
   options: {
     input: { type: 'string', value: 'FILE', description: 'the upstream’s answer; - is standard input' },
     live: { type: 'boolean', description: 'ask the upstream' },

@@ -10,6 +10,15 @@ import type { Command } from './command.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
+  usage: ['[--config DIR]'],
+  details: `
+SIGTERM stops it once requests in flight are over (drain), SIGINT at once; SIGHUP
+reads the config again. Until it listens, and where the config has faults, it ends
+with 1 and says why.
+
+Examples:
+  console-gateway start -c /etc/console-gateway
+  LISTEN=127.0.0.1:3000 console-gateway`,
   run: async ({ config }) => await serve(config) === undefined ? 1 : 0
 }
 

@@ -6,6 +6,13 @@ import { askOps, table } from './ops-client.ts'
 export const status: Command = {
   summary: 'say what a running gateway runs: its config, the last ones, and what is wrong',
   usage: ['[--json]'],
+  details: `
+Asks the ops listener of a running gateway (ops.listen of the config folder).
+
+Examples:
+  console-gateway status
+  console-gateway status --json | jq .files.state
+Exit codes: 1 where no gateway answers.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
     const answer = await askOps(config, '/status') as unknown as Status

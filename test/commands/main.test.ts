@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Command } from '../../src/commands/command.ts'
 import { commands } from '../../src/commands/index.ts'
 import { run } from '../support/command.ts'
 
@@ -38,4 +39,12 @@ t.test('an option that there is not, or that lacks its value, is said to be so; 
 
 t.test('the reference is what the schemas say', async t => {
   t.same(await run(['reference', '--check']), { code: 0, out: '', err: '' })
+})
+
+t.test('every command’s help has an example and says what it is for', t => {
+  for (const [name, { summary, details }] of Object.entries(commands as Readonly<Record<string, Command>>)) {
+    t.ok(summary.length > 10, name)
+    t.match(details, /Examples?:\n {2}\S/, name)
+  }
+  t.end()
 })

@@ -1,0 +1,92 @@
+/** What may stand next on the command line, from the commands' own declarations. */
+import type { Command, Option } from './command.ts'
+
+export interface Candidate {
+  readonly value: string
+  readonly about: string
+}
+
+export interface Completion {
+  readonly candidates: readonly Candidate[]
+  /** Whether names of the file system may stand there: the shell knows them better. */
+  readonly names?: 'files' | 'folders'
+}
+
+interface Known {
+  readonly commands: Readonly<Record<string, Command>>
+  /** Options of every command. */
+  readonly common: Readonly<Record<string, Option>>
+  /** What a placeholder such as ROUTE may be, with this config folder. */
+  readonly valuesOf: (placeholder: string, folder: string) => readonly Candidate[]
+}
+
+const placeholders = /^[A-Z][A-Z-_.a-z]*$/
+
+/** @param words behind the program's name; the last one is being written, and may be empty */
+export function complete (words: readonly string[], { commands, common, valuesOf }: Known): Completion {
+  const current = words.at(-1) ?? ''
+  const given = read(words.slice(0, -1), { ...common, ...allOptions(commands) })
+  const [name, ...rest] = given.positionals
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
+  const options = { ...command?.options, ...common }
+  const placed = (placeholder: string | undefined): Completion => {
+    if (placeholder === undefined) return { candidates: [] }
+    if (/^(?:DIR|NEW_DIR)$/.test(placeholder)) return { candidates: [], names: 'folders' }
+    if (/^(?:FILE|TSCONFIG)/.test(placeholder)) return { candidates: [], names: 'files' }
+    return { candidates: valuesOf(placeholder, given.config) }
+  }
+  const found = given.awaits !== undefined
+    ? placed(given.awaits.value)
+    : current.startsWith('-')
+      ? { candidates: Object.entries(options).filter(([option, { multiple }]) => multiple === true || !given.used.has(option)).map(([option, { description }]) => ({ value: `--${option}`, about: description })) }
+      : name === undefined
+        ? { candidates: Object.entries(commands).map(([value, { summary }]) => ({ value, about: summary })) }
+        : join((command?.usage ?? []).flatMap(way => next(way, rest)).map(word => placeholders.test(word) ? placed(word) : { candidates: [{ value: word, about: '' }] }))
+  return { ...found, candidates: found.candidates.filter(({ value }, index, all) => value.startsWith(current) && all.findIndex(other => other.value === value) === index) }
+}
+
+const allOptions = (commands: Known['commands']) => Object.assign({}, ...Object.values(commands).map(({ options }) => options ?? {})) as Record<string, Option>
+
+/** The words before the one that is being written. `awaits`: the option whose value it is. */
+function read (words: readonly string[], options: Readonly<Record<string, Option>>) {
+  const positionals: string[] = []
+  const used = new Set<string>()
+  let config = 'config'
+  let awaits: Option | undefined
+  let last = ''
+  for (const word of words) {
+    if (awaits !== undefined) {
+      if (last === 'config') config = word
+      awaits = undefined
+      continue
+    }
+    const [, long, value] = /^--([^=]+)(?:=(.*))?$/.exec(word) ?? []
+    const option = long ?? (word.startsWith('-') ? Object.keys(options).find(each => `-${options[each]?.short ?? ''}` === word) : undefined)
+    if (option === undefined) {
+      if (!word.startsWith('-')) positionals.push(word)
+      continue
+    }
+    used.add(option)
+    last = option
+    if (option === 'config' && value !== undefined) config = value
+    if (options[option]?.type === 'string' && value === undefined) awaits = options[option]
+  }
+  return { positionals, used, config, awaits }
+}
+
+/** The word that a way to call a command has behind these; none where it is another way. Options come last in it. */
+function next (way: string, rest: readonly string[]): string[] {
+  const words: string[] = []
+  for (const word of way.split(' ')) {
+    if (/^\[?-/.test(word)) break
+    words.push(word.replace(/^\[|\]$/g, ''))
+  }
+  const fits = rest.every((typed, index) => words[index] !== undefined && (placeholders.test(words[index]) || words[index] === typed))
+  const word = words[rest.length]
+  return fits && word !== undefined ? [word] : []
+}
+
+const join = (all: readonly Completion[]): Completion => {
+  const names = all.find(each => each.names !== undefined)?.names
+  return { candidates: all.flatMap(({ candidates }) => candidates), ...(names && { names }) }
+}
