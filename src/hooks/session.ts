@@ -67,6 +67,16 @@ export async function addSessions (scope: FastifyInstance, { sessions, cookie, s
     rolling: false,
     saveUninitialized: false
   })
+  scope.addHook('onSend', sessionFirst(cookie))
+}
+
+/** Of several cookies the session's stands first: simple clients read one. */
+function sessionFirst ({ name }: SessionCookie) {
+  return function orderCookies (_request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: (error?: Error) => void): void {
+    const cookies = reply.getHeader('set-cookie')
+    if (Array.isArray(cookies)) reply.removeHeader('set-cookie').header('set-cookie', cookies.toSorted((a, b) => Number(b.startsWith(`${name}=`)) - Number(a.startsWith(`${name}=`))))
+    done()
+  }
 }
 
 /** One browser has one session; two cookies of the name mean that somebody planted one. */

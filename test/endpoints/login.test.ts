@@ -168,3 +168,9 @@ t.test('messages are in Chinese, or in words of one’s own, where config says s
   t.match((await gateway.call(path, { json: { username: 'x', password: 'y' } })).json, { message: '用户名或密码错误。' })
   t.match((await gateway.call('/api/account/profile')).json, { message: '请到登录页' })
 })
+
+t.test('of the cookies that a sign-in sets, the session’s stands first', async t => {
+  const gateway = await testGateway(t.after, { gateway: { envelope: { tokenCookies: ['token'] } }, limits: { lockout: { account: { mode: 'enforce' } } } })
+  const answer = await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password }, headers: { cookie: 'token=old' } })
+  t.same(answer.headers.getSetCookie().map(field => field.split('=')[0]), ['console_sid', 'token', 'console_known'])
+})
