@@ -97,9 +97,10 @@ const withFields = (connections: number, requestOf: (index: number) => Request):
 
 async function signIn (url: string, index: number): Promise<string> {
   const response = await fetch(url, { method: 'POST', headers: { ...fields, 'x-forwarded-for': addressOf(index), 'content-type': 'application/json' }, body: JSON.stringify({ username: `user.${index}`, password: 'a password' }) })
-  const cookie = response.headers.getSetCookie().find(each => each.toLowerCase().includes('httponly'))
-  if (response.status !== 200 || cookie === undefined) throw new Error(`no session from ${url}: ${response.status} ${await response.text()}`)
-  return cookie.slice(0, cookie.indexOf(';'))
+  // All that a browser would send from then on: without those that were cleared.
+  const cookies = response.headers.getSetCookie().map(each => each.slice(0, each.indexOf(';'))).filter(each => !each.endsWith('='))
+  if (response.status !== 200 || cookies.length === 0) throw new Error(`no session from ${url}: ${response.status} ${await response.text()}`)
+  return cookies.join('; ')
 }
 
 async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOptions: readonly string[]): Promise<Started> {
