@@ -14,7 +14,7 @@ import { createRewrite } from '../proxy/path.ts'
 import { isBodyPending } from '../proxy/request-body.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
 import { type GatheringOptions, startGathering } from './gathering.ts'
-import { describeShaped, dropBodyFields, sendAnswer, sendOnceGathered, type Shaping } from './shaped.ts'
+import { describeShaped, sendAnswer, sendOnceGathered, type Shaping } from './shaped.ts'
 
 export interface ProxiedRoute {
   readonly name: string
@@ -59,7 +59,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
   const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, shaped: shaping !== undefined })
-  const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' && shaping?.parts === undefined })
+  const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' && shaping?.parts === undefined, shaped: shaping !== undefined })
 
   const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {
     rewriteRequestHeaders: request => ({ ...upstreamFields(request as FastifyRequest), [exchangeKey]: (request as FastifyRequest).exchange }) as never,
@@ -167,8 +167,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     }
     if (statusCode >= 300 && statusCode < 400 && shaping !== undefined) {
       discard(stream)
-      dropBodyFields(reply)
-      return void reply.send()
+      return void reply.removeHeader('content-type').send()
     }
     if (request.method === 'HEAD') {
       if (shaping !== undefined) describeShaped(reply)

@@ -5,6 +5,7 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import { liveSession } from '../hooks/session.ts'
 import { CollectedBody, isEventStream } from '../proxy/answer.ts'
 import { readJson, writeJson } from '../proxy/body.ts'
+import { bodyFields } from '../proxy/headers.ts'
 import { type Gathered, merge, type Parts, withMissing } from '../proxy/parts.ts'
 import type { Session } from '../session/record.ts'
 
@@ -26,17 +27,8 @@ interface Answer {
   readonly stream: unknown
 }
 
-/** True of the upstream's body, not of ours. */
-const bodyFields = ['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-range', 'content-md5', 'digest', 'content-digest', 'repr-digest']
-
-/** For a redirect, whose body nobody sees. */
-export function dropBodyFields (reply: FastifyReply): void {
-  for (const name of [...bodyFields, 'content-type']) reply.removeHeader(name)
-}
-
 /** For HEAD, which has the fields of an answer whose length nobody knows before it is shaped. */
 export function describeShaped (reply: FastifyReply): void {
-  for (const name of bodyFields) reply.removeHeader(name)
   reply.header('content-type', 'application/json; charset=utf-8')
 }
 
@@ -45,7 +37,11 @@ export function sendAnswer (request: FastifyRequest, reply: FastifyReply, { stat
   // Nobody asked for a part: it would be shaped as if it were all.
   if (statusCode === 206) throw new GatewayError('upstream.invalid', { cause: new Error('a part of an answer, which was not asked for') })
   if (isEventStream(headers)) throw new GatewayError('shape.not-json', { cause: new Error('the answer is no JSON: it is a stream of events') })
-  const passAsItIs = (body: unknown) => void reply.removeHeader('accept-ranges').send(body)
+  const passAsItIs = (body: unknown) => {
+    // Left out for the sake of what would have been made of it.
+    for (const name of bodyFields) if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
+    reply.send(body)
+  }
   let value: unknown
   try {
     if (!(stream instanceof CollectedBody)) throw new GatewayError('shape.too-large')

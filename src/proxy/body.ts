@@ -1,4 +1,5 @@
 /** An upstream's JSON as bytes and as a value: codings undone, charset read, no digit lost; and the value written again. */
+import { isAscii } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
@@ -38,8 +39,10 @@ function textOfBody (bytes: Buffer, contentType: string | string[] | undefined):
   const named = contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(String(contentType))?.[1]?.toLowerCase()
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 'utf-8' : bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
   const charset = marked ?? named ?? 'utf-8'
+  const isPlain = charset === 'utf-8' || charset === 'utf8'
+  if (isPlain && isAscii(bytes)) return bytes.toString('latin1')
   try {
-    return (charset === 'utf-8' || charset === 'utf8' ? utf8 : new TextDecoder(charset, { fatal: true })).decode(bytes)
+    return (isPlain ? utf8 : new TextDecoder(charset, { fatal: true })).decode(bytes)
   } catch (error) {
     throw notJson(error instanceof RangeError ? `its charset ${JSON.stringify(charset.slice(0, 40))} is not known` : `its text is no ${charset.slice(0, 40)}`)
   }

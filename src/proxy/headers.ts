@@ -110,25 +110,31 @@ function toldOf (identity: Identity): Told {
 const droppedFromAnswers = new Set([...connectionBound, 'server', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime', 'via', 'www-authenticate', 'alt-svc', 'clear-site-data', 'strict-transport-security', 'set-cookie', 'set-cookie2', 'location', 'content-location', 'x-request-id', 'refresh', 'service-worker-allowed', 'x-accel-redirect', 'x-sendfile', 'x-content-type-options', 'referrer-policy', 'content-security-policy', 'content-security-policy-report-only', 'vary'])
 const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
 
+/** True of the upstream's body, not of one that is made of it. */
+export const bodyFields: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-range', 'content-md5', 'digest', 'content-digest', 'repr-digest'])
+
 const cachingFields = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-const answerNameCrosses = memoized((name: string) => !droppedFromAnswers.has(name) && !droppedFamilies.test(name))
+const answerNameCrosses = (name: string) => !droppedFromAnswers.has(name) && !droppedFamilies.test(name)
 
 export interface AnswerFieldOptions {
   /** Names of cookies that this upstream may set. */
   readonly setCookies: readonly string[]
   /** Whether the upstream may say how long its answer may be kept; personal data may not be. */
   readonly mayCache: boolean
+  /** Whether another body is made of the upstream's. */
+  readonly shaped?: boolean
 }
 
 /** The fields of an upstream's answer that the client may see; `Location` and `Vary` are the caller's to judge. */
-export function answerFields ({ setCookies, mayCache }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
+export function answerFields ({ setCookies, mayCache, shaped = false }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
+  const crosses = memoized((name: string) => answerNameCrosses(name) && (mayCache || !cachingFields.has(name)) && !(shaped && bodyFields.has(name)))
   return headers => {
     const fields: Fields = {}
     const listed = listedIn(headers['connection'])
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && answerNameCrosses(name) && listed?.includes(name) !== true && (mayCache || !cachingFields.has(name))) fields[name] = value
+      if (value !== undefined && crosses(name) && listed?.includes(name) !== true) fields[name] = value
     }
     const given = headers['set-cookie']
     if (setCookies.length > 0 && given !== undefined) {
@@ -149,8 +155,8 @@ export function joinedVary (own: string | string[] | undefined, upstreams: strin
   return names.length === 0 ? undefined : names.filter((name, index) => names.findIndex(other => other.toLowerCase() === name.toLowerCase()) === index).join(', ')
 }
 
-/** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). */
-const listedIn = (connection: string | string[] | undefined) => connection === undefined ? undefined : String(connection).toLowerCase().split(',').map(name => name.trim())
+/** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most say `keep-alive`, which never crosses anyway. */
+const listedIn = (connection: string | string[] | undefined) => connection === undefined || connection === 'keep-alive' ? undefined : String(connection).toLowerCase().split(',').map(name => name.trim())
 
 // Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
 const cookieName = (pair: string) => pair.slice(0, Math.max(0, pair.indexOf('='))).replace(/^[ \t]+|[ \t]+$/g, '')
