@@ -52,4 +52,5 @@ function checkCallers ({ gateway: { server }, limits: { limits } }: Checked, rep
   const isLocal = host === 'localhost' || host.startsWith('127.') || host === '[::1]'
   const byAddress = Object.values(limits).some(({ by, mode }) => mode !== 'off' && [by].flat().includes('address'))
   if (!isLocal && byAddress && server.trustedProxies.length === 0) report('gateway', ['server', 'trustedProxies'], 'empty: if a load balancer stands in front, all its callers count as one address; name it', 'warning')
+  if (!isLocal && server.keepAlive <= balancerMs) report('gateway', ['server', 'keepAlive'], `is not longer than the ${inUnits('x-duration', balancerMs)} for which load balancers usually keep a connection: now and then one uses a connection that has just been closed, and its user gets a 502`, 'warning')
 }

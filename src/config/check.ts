@@ -4,6 +4,7 @@ import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
 import { checkOperation } from './check-operation.ts'
+import { checkReach } from './check-reach.ts'
 import { checkParts } from './check-parts.ts'
 import { checkExpectations } from './expectations.ts'
 import { checkMaintenance } from './maintenance.ts'
@@ -28,7 +29,7 @@ interface Checked {
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkMaintenance, checkExpectations, checkOperation]) {
+  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkReach, checkMaintenance, checkExpectations, checkOperation]) {
     try {
       rule(config, report)
     } catch (error) {

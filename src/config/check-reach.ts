@@ -1,0 +1,87 @@
+/** What stands in config and can never act: limits behind tighter ones, methods behind a nearer path, credentials that nobody has. */
+import type { Report } from './check.ts'
+import type { GatewayConfig } from './gateway.ts'
+import type { LimitConfig, LimitsConfig } from './limits.ts'
+import { inUnits } from './primitives.ts'
+import type { RoutesConfig } from './routes.ts'
+
+interface Checked {
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+}
+
+export function checkReach (config: Checked, report: Report): void {
+  for (const rule of [checkTighter, checkMethods, checkInFlight, checkNearerPaths, checkCredentials]) rule(config, report)
+}
+
+const whomOf = ({ by }: LimitConfig) => [by].flat()
+const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || whomOf(limit).includes('account')
+
+/** A limit whose callers are stopped by another one before they get there. Two that differ in nothing but their numbers are told elsewhere. */
+function checkTighter ({ limits: { limits } }: Checked, report: Report): void {
+  const counting = Object.entries(limits).filter(([, limit]) => limit.mode !== 'off' && !isOfSignIn(limit))
+  for (const [name, limit] of counting) {
+    const tighter = counting.find(([other, its]) => other !== name && its.mode === 'enforce' && !haveSameScope(its, limit) && countsAll(its, limit) && mostIn(its, limit.window) <= (limit.burst ?? limit.max))
+    if (tighter !== undefined) report('limits', ['limits', name, 'max'], `can never be reached: ${tighter[0]} lets the same callers have at most ${mostIn(tighter[1], limit.window)} in ${inUnits('x-duration', limit.window)}; lower it, or leave it out`, 'warning')
+  }
+}
+
+const haveSameScope = (a: LimitConfig, b: LimitConfig) => countsAll(a, b) && countsAll(b, a)
+
+/** Whether whatever `one` counts under one key, `all` counts under one key too. */
+function countsAll (all: LimitConfig, one: LimitConfig): boolean {
+  const holds = (wide: readonly string[], narrow: readonly string[]) => wide.length === 0 || (narrow.length > 0 && narrow.every(each => wide.includes(each)))
+  const isOfAddress = (limit: LimitConfig) => whomOf(limit).every(whom => whom === 'address')
+  // Who is signed in is always a user, too.
+  const keys = new Set<string>([...whomOf(one), 'user'])
+  const whom = isOfAddress(all) || isOfAddress(one) ? isOfAddress(all) && isOfAddress(one) : whomOf(all).every(each => keys.has(each))
+  return whom && holds(all.routes, one.routes) && holds(all.methods, one.methods) && holds(all.roles, one.roles)
+}
+
+/** How many a limit lets pass in any stretch of time that is as long. */
+function mostIn ({ kind, burst, max, window }: LimitConfig, stretchMs: number): number {
+  if (burst !== undefined) return burst + Math.floor(stretchMs / window * max)
+  const windows = Math.ceil(stretchMs / window)
+  // A fixed one may begin anew in the middle of the stretch.
+  return max * (kind === 'fixed' ? windows + 1 : windows)
+}
+
+function checkMethods ({ routes: { routes }, limits: { limits } }: Checked, report: Report): void {
+  const own: Readonly<Record<string, readonly string[]>> = { login: ['POST'], logout: ['GET', 'POST'], profile: ['GET', 'HEAD'], session: ['GET', 'POST'] }
+  const methodsOf = (route: string) => own[route] ?? routes[route]?.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method])
+  for (const [name, limit] of Object.entries(limits)) {
+    const taken = limit.routes.map(methodsOf)
+    if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
+    if (!limit.methods.some(method => taken.some(methods => methods?.includes(method)))) report('limits', ['limits', name, 'methods'], `holds for nothing: ${limit.routes.join(', ')} ${limit.routes.length > 1 ? 'take' : 'takes'} ${[...new Set(taken.flatMap(methods => methods ?? []))].join(', ')}`, 'warning')
+  }
+}
+
+function checkInFlight ({ routes: { routes, upstreams }, limits: { inFlightPerRoute } }: Checked, report: Report): void {
+  for (const [route, most] of Object.entries(inFlightPerRoute)) {
+    const name = routes[route]?.upstream
+    const upstream = name === undefined ? undefined : upstreams[name]
+    if (upstream !== undefined && most > upstream.connections + upstream.queue) report('limits', ['inFlightPerRoute', route], `can never be reached: the upstream ${name ?? ''} takes ${upstream.connections} at once and lets ${upstream.queue} wait (connections, queue)`, 'warning')
+  }
+}
+
+/** Of `/api/*` and `/api/a` the nearer path decides alone, with methods that it does not take too. */
+function checkNearerPaths ({ routes: { routes } }: Checked, report: Report): void {
+  const all = Object.entries(routes)
+  const stem = (path: string) => path.slice(0, -1)
+  for (const [name, { path }] of all) {
+    const here = new Set(all.filter(([, other]) => other.path === path).flatMap(([, { methods }]) => methods as string[]))
+    const [around] = all.filter(([, other]) => other.path.endsWith('/*') && other.path !== path && path.startsWith(stem(other.path))).toSorted(([, a], [, b]) => b.path.length - a.path.length)
+    const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
+    if (around !== undefined && lost.length > 0) report('routes', ['routes', name, 'methods'], `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ${around[1].path}: the nearer path decides alone; name the methods here too`, 'warning')
+  }
+}
+
+function checkCredentials ({ gateway: { login }, routes: { upstreams } }: Checked, report: Report): void {
+  const back = login.sources.flatMap(source => source.kind === 'upstream-login' ? [source] : [])
+  const has = { token: back.some(({ token }) => token !== undefined), cookie: back.some(({ cookies }) => cookies.length > 0) }
+  for (const [name, { credential }] of Object.entries(upstreams)) {
+    const wanted = credential === 'none' ? undefined : credential === 'cookies' ? 'cookie' : 'token'
+    if (wanted !== undefined && !has[wanted]) report('routes', ['upstreams', name, 'credential'], `no source of login.sources gives a ${wanted}: none is ever sent`, 'warning')
+  }
+}
