@@ -26,11 +26,12 @@ function toBoolean (value: Json): Json {
   return yes.has(word) ? true : no.has(word) ? false : value
 }
 
+const firstMoment = Date.UTC(-1, 12)
+const endOfMoments = Date.UTC(10_000, 0)
+
 /** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. */
 function isoDate (milliseconds: number): string | undefined {
-  if (!Number.isFinite(milliseconds) || Math.abs(milliseconds) > 8.64e15) return undefined
-  const written = new Date(milliseconds).toISOString()
-  return /^\d/.test(written) ? written : undefined
+  return milliseconds >= firstMoment && milliseconds < endOfMoments ? new Date(milliseconds).toISOString() : undefined
 }
 
 const sinceEpoch = (factor: number): Conversion => value => {
