@@ -11,14 +11,14 @@ export function standardOutput (): DestinationStream & { flushSync: () => void }
 }
 
 /** What pino's own does, but the date is only written anew when the second has changed. */
-export function isoTime (): () => string {
-  let second = 0
+export function isoTime (now: () => number = Date.now): () => string {
+  let second = NaN
   let date = ''
   return () => {
-    const now = Date.now()
-    const milli = now % 1000
-    if (now - milli !== second) {
-      second = now - milli
+    const time = now()
+    const milli = time % 1000
+    if (time - milli !== second) {
+      second = time - milli
       date = new Date(second).toISOString().slice(0, -4)
     }
     return `,"time":"${date}${milli < 10 ? '00' : milli < 100 ? '0' : ''}${milli}Z"`
