@@ -109,7 +109,7 @@ async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOp
   if (name === 'one-worker' || name === 'two-workers') return await startGateway(port, place, nodeOptions, { workers: name === 'one-worker' ? 1 : 2, free: true })
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
-  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, 'peers', `${name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production' } })
+  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production' } })
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
   return { child, port, startMs: performance.now() - began, ...((name === 'sum' || name === 'express') && { signInAt: '/login' }) }
 }
@@ -175,7 +175,7 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
+  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }
