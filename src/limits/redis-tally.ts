@@ -88,6 +88,16 @@ return answer`
 
 const perKey = 4
 
+/** What is asked in one turn of the event loop goes out in one write: under load these are questions about several users. */
+function gather (redis: Redis | Cluster): void {
+  if (redis.isCluster) return
+  const { stream } = redis as Redis
+  // There is none before the first connection.
+  if (stream === undefined || stream.writableCorked > 0) return
+  stream.cork()
+  setImmediate(() => stream.uncork())
+}
+
 /**
  * In a Cluster a script may only touch keys of one slot: whoever is counted is the hash tag, so that all limits of one
  * user are together, and a request that counts a user and an address has one call for each, at once.
@@ -99,6 +109,7 @@ export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: 
   const take = async (entries: readonly Entry[], wants: boolean): Promise<Verdict[]> => {
     const keys = entries.map(({ key }) => `${prefix}limit:${key}`)
     const rules = entries.flatMap(({ rule: { kind, max, windowMs, burst, enforced }, owed }) => [kind, max, windowMs, burst, owed, enforced ? 1 : 0])
+    gather(redis)
     const answer: unknown = await redis.takeLimits(keys.length, ...keys, wants ? 1 : 0, ...rules, now === undefined ? '' : now())
     if (!Array.isArray(answer) || answer.length !== keys.length * perKey || !answer.every(Number.isFinite)) throw new Error('Redis gave an answer that makes no sense')
     const numbers = answer as number[]
