@@ -80,7 +80,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
 
   services.watch?.(app)
   // Every request, in this order.
-  addAccessLog(app, createRequestMetrics(services.metrics), services.running)
+  addAccessLog(app, services.log, createRequestMetrics(services.metrics), services.running)
   app.addHook('onRequest', setFields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit', 'ratelimit-policy', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })

@@ -1,6 +1,9 @@
-/** The time in log lines. */
+/** Log lines: their time, those that are written without an object, and that none is lost on the way to standard output. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { isoTime } from '../src/log-output.ts'
+import { isoTime, lineWriter } from '../src/log-output.ts'
+import { createLogger } from '../src/services.ts'
 
 t.test('a line’s time is the date as ISO 8601 has it, across seconds, days and years, and when the clock is set back', async t => {
   let time = 0
@@ -11,3 +14,29 @@ t.test('a line’s time is the date as ISO 8601 has it, across seconds, days and
     t.equal(written(), `,"time":"${new Date(moment).toISOString()}"`)
   }
 })
+
+t.test('a line of ready fields is the one that pino writes of an object, and no other level', async t => {
+  const lines: string[] = []
+  const destination = { write: (line: string) => { lines.push(line) } }
+  for (const base of [null, { worker: 2 }]) {
+    const log = createLogger({ level: 'info', format: 'json' }, destination, base)
+    log.info({ requestId: 'a "b"', status: 200 }, 'request')
+    lineWriter(log, 'request')('"requestId":"a \\"b\\"","status":200')
+    const [byPino = '', byUs = ''] = lines.splice(0)
+    const timeless = (line: string) => line.replace(/"time":"[^"]*"/, '"time":""')
+    t.equal(timeless(byUs), timeless(byPino))
+    t.same(Object.keys(JSON.parse(byUs) as object), ['level', 'time', ...Object.keys(base ?? {}), 'requestId', 'status', 'msg'])
+  }
+  lineWriter(createLogger({ level: 'warn', format: 'json' }, destination), 'request')('"status":200')
+  t.same(lines, [])
+})
+
+for (const end of ['nothing left to do', 'process.exit()']) {
+  t.test(`every line reaches standard output, in order and whole: ${end}`, async t => {
+    const { stdout, status } = spawnSync(process.execPath, [fileURLToPath(import.meta.resolve('./support/log-lines.ts')), end], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+    const lines = stdout.trimEnd().split('\n').map(line => JSON.parse(line) as { number: number, text: string })
+    t.equal(status, 0)
+    t.same(lines.map(({ number }) => number), Array.from({ length: 2000 }, (_, number) => number))
+    t.ok(lines.every(({ number, text }) => text === 'ä€😀'.repeat(number % 500 === 499 ? 30_000 : number % 40)))
+  })
+}

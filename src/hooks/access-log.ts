@@ -1,6 +1,8 @@
 /** What is kept of a request that is over: one line (route, status, durations, who) and its counts. Never a query's secrets, a cookie or a body. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { lineWriter } from '../log-output.ts'
+import type { Log } from '../services.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -12,7 +14,8 @@ export interface Running {
   readonly begin: (answer: ServerResponse) => () => void
 }
 
-export function addAccessLog (app: FastifyInstance, { inFlight, meter }: RequestMetrics, running: Running): void {
+export function addAccessLog (app: FastifyInstance, log: Log, { inFlight, meter }: RequestMetrics, running: Running): void {
+  const writeLine = lineWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('gathering', undefined)
@@ -41,20 +44,13 @@ export function addAccessLog (app: FastifyInstance, { inFlight, meter }: Request
     config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
     const session = liveSession(request)
     const user = session?.identity.username ?? request.actor
-    const fields: Record<string, unknown> = {
-      requestId: request.id,
-      route: config.route ?? unknownRoute,
-      method: request.method,
-      path: pathOf(request.raw.url ?? ''),
-      status: isAnswered ? reply.statusCode : 499,
-      ms: round(ms)
-    }
-    if (upstreamMs !== undefined) fields['upstreamMs'] = round(upstreamMs)
-    fields['address'] = address
-    if (user !== undefined) fields['user'] = user
-    if (session !== undefined) fields['session'] = session.id
-    // Past the request's own logger, which would copy them all.
-    app.log.info(fields, 'request')
+    config.logged ??= JSON.stringify(config.route ?? unknownRoute)
+    let fields = `"requestId":${JSON.stringify(request.id)},"route":${config.logged},"method":${JSON.stringify(request.method)},"path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${round(ms)}`
+    if (upstreamMs !== undefined) fields += `,"upstreamMs":${round(upstreamMs)}`
+    fields += `,"address":${JSON.stringify(address)}`
+    if (user !== undefined) fields += `,"user":${JSON.stringify(user)}`
+    if (session !== undefined) fields += `,"session":${JSON.stringify(session.id)}`
+    writeLine(fields)
   }
 }
 

@@ -19,6 +19,8 @@ declare module 'fastify' {
     upstream?: string
     /** Where its requests are counted; set by the first of them. */
     meter?: Meter
+    /** The name as log lines have it; set by the first request. */
+    logged?: string
     access?: Access
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */
