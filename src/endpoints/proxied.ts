@@ -14,6 +14,7 @@ import { createRewrite } from '../proxy/path.ts'
 import { isBodyPending } from '../proxy/request-body.ts'
 import { exchangeKey, FailedBody, type Upstream } from '../proxy/upstream.ts'
 import { type GatheringOptions, startGathering } from './gathering.ts'
+import { sendBody } from './send-body.ts'
 import { describeShaped, sendAnswer, sendOnceGathered, type Shaping } from './shaped.ts'
 
 export interface ProxiedRoute {
@@ -177,7 +178,8 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     if (bytes !== undefined && isJson(headers) && statusCode < 300 && statusCode !== 206) route.observe?.(bytes, headers)
     // Events may be long in coming; that the stream is open is news of its own.
     if (stream instanceof Readable && isEventStream(headers)) stream.once('resume', () => reply.raw.flushHeaders())
-    reply.send(bytes ?? stream)
+    if (bytes === undefined) reply.send(stream)
+    else sendBody(reply, bytes)
   }
 
   /** CORS has said its own already. What is shaped was asked for in one coding. */

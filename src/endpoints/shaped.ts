@@ -8,6 +8,7 @@ import { readJson, writeJson } from '../proxy/body.ts'
 import { bodyFields } from '../proxy/headers.ts'
 import { type Gathered, merge, type Parts, withMissing } from '../proxy/parts.ts'
 import type { Session } from '../session/record.ts'
+import { sendBody } from './send-body.ts'
 
 export interface Shaping {
   /** May throw a GatewayError: what the back-end says in its body of how it went. */
@@ -85,7 +86,7 @@ function sendJson (request: FastifyRequest, reply: FastifyReply, value: unknown)
     reply.header('etag', tag)
     if (names(request.headers['if-none-match'], tag)) return void reply.code(304).removeHeader('content-type').send()
   }
-  void reply.send(text)
+  sendBody(reply, text)
 }
 
 /** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
