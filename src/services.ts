@@ -105,7 +105,7 @@ export function createServices (config: Config, log: Logger): Services {
   const onAway = (away: boolean) => { if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does') }
   const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
   const replicas = () => shared?.replicas.count() ?? 1
-  const leases = createLeases({ replicas, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
+  const leases = createLeases({ replicas, isAlone: () => shared?.replicas.isAlone() ?? true, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
   const uses = keepUses({ leases, counters, keepMs: gateway.ops.useRecord, processes: replicas, share: shared?.shareUses })
   const lockouts = shared === undefined ? createMemoryLockouts() : withLocalLockouts({ shared: shared.lockouts, local: createMemoryLockouts(), replicas, onAway })
   const upstreams = createPools()

@@ -52,7 +52,7 @@ const lockout = Type.Object({
 export const limitsSchema = Type.Object({
   sizes,
   expressions: expressionsSchema,
-  replicas: Type.Unsafe<'counted' | number>(Type.Union([Type.String({ enum: ['counted'] }), Type.Integer({ minimum: 1, maximum: 1000 })], { default: 'counted', expected: 'counted, or a whole number from 1 on', description: 'How many gateways share the counters in Redis. While Redis is away each allows its part of a limit; while it is there, all together exceed a limit by a hundredth at most, which each uses before it tells the others. `counted`: each process says every five seconds that it is there.' })),
+  replicas: Type.Unsafe<'counted' | number>(Type.Union([Type.String({ enum: ['counted'] }), Type.Integer({ minimum: 1, maximum: 1000 })], { default: 'counted', expected: 'counted, or a whole number from 1 on', description: 'How many gateways share the counters in Redis. While Redis is away each allows its part of a limit; while it is there, all together exceed a limit by a hundredth at most, which each uses before it tells the others. `counted`: each process says every second that it is there.' })),
   ipv6Prefix: whole({ minimum: 32, maximum: 128, default: 64, description: 'So many leading bits of an IPv6 address count as one address; a customer usually has a /64, sometimes a /56.' }),
   headers: oneOf(['always', 'refused', 'never'], { default: 'always', description: 'Which answers tell the limits, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).' }),
   inFlightPerRoute: named(whole({ minimum: 1, maximum: 100_000, description: 'How many.' }), { description: 'Requests of a route at the same time in one process, by its name; more are 503.', examples: [{ reports: 4 }] }),

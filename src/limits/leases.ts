@@ -26,19 +26,24 @@ interface Options {
   readonly tally: Tally
   /** How many processes share the counters, for rules that do not say it. */
   readonly replicas?: () => number
+  /** Whether it is sure that no other does. */
+  readonly isAlone?: () => boolean
   readonly now?: () => number
 }
 
 /** Of what is left of a limit, this part may be used before the others are told: with all replicas together a hundredth. */
 const share = 0.01
+/** Whoever is alone exceeds nothing, whatever it keeps. */
+const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
 
 /**
  * Exact in one process, since what was let pass counts here at once. Several processes together exceed a limit by a
- * hundredth of it at most: each keeps at most its part of that, and the nearer the limit the less.
+ * hundredth of it at most: each keeps at most its part of that, and the nearer the limit the less. In the two
+ * seconds in which a second process starts beside one that was alone it may be a tenth.
  */
-export function createLeases ({ tally, replicas = () => 1, now = Date.now }: Options): Leases {
+export function createLeases ({ tally, replicas = () => 1, isAlone = () => false, now = Date.now }: Options): Leases {
   const leases = new Map<string, Lease>()
   /** Keys that are over a limit, until one more would be allowed. What one rule said does not hold for the one in its place after a reload. */
   const over = new Map<string, { readonly rule: Rule, readonly until: number }>()
@@ -130,7 +135,8 @@ export function createLeases ({ tally, replicas = () => 1, now = Date.now }: Opt
   }
 
   function note ({ rule, key }: Entry, { remaining, resetMs }: Verdict, time: number): void {
-    const left = Math.floor(remaining * share / (rule.replicas ?? replicas()))
+    const count = rule.replicas ?? replicas()
+    const left = Math.floor(remaining * (isAlone() ? shareAlone : share / count))
     const known = leases.get(key)
     if (left === 0) return void (known !== undefined && known.owed === 0 && leases.delete(key))
     if (known === undefined && leases.size >= maxKeys) return

@@ -11,6 +11,8 @@ declare module 'ioredis' {
 export interface Replicas {
   /** At least this one; the last known number while Redis is away. */
   readonly count: () => number
+  /** Whether nobody else has been there for ten seconds. Who comes is noticed within one. */
+  readonly isAlone: () => boolean
   readonly close: () => Promise<void>
 }
 
@@ -22,21 +24,33 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return redis.call('ZCARD', KEYS[1])`
 
-export function createReplicas (redis: Redis | Cluster, prefix: string, everyMs = 5000): Replicas {
-  // One that misses two turns still counts.
-  const forgetMs = 3 * everyMs
+/** Processes that start together must not each take itself for the only one. */
+const trustedAfter = 10
+
+export function createReplicas (redis: Redis | Cluster, prefix: string, everyMs = 1000): Replicas {
+  // One that is held up for a while still counts.
+  const forgetMs = 15 * everyMs
   redis.defineCommand('countReplicas', { numberOfKeys: 1, lua: script })
   const key = `${prefix}replicas`
   const id = randomUUID()
   let known = 1
+  let turnsAlone = 0
   const say = () => {
-    if (redis.status !== 'ready') return
-    redis.countReplicas(key, id, forgetMs).then(count => { if (typeof count === 'number') known = Math.max(1, count) }, () => {})
+    if (redis.status !== 'ready') {
+      turnsAlone = 0
+      return
+    }
+    redis.countReplicas(key, id, forgetMs).then(count => {
+      if (typeof count !== 'number') return
+      known = Math.max(1, count)
+      turnsAlone = known === 1 ? turnsAlone + 1 : 0
+    }, () => { turnsAlone = 0 })
   }
   redis.on('ready', say)
   const timer = setInterval(say, everyMs).unref()
   return {
     count: () => known,
+    isAlone: () => turnsAlone > trustedAfter,
     close: async () => {
       clearInterval(timer)
       redis.off('ready', say)

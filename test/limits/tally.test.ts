@@ -166,6 +166,25 @@ t.test('one process is exact also while many ask at once: what is left is only k
   await leases.close()
 })
 
+t.test('who is surely alone takes tenths, is exact too, and takes hundredths again as soon as somebody comes', async t => {
+  let alone = true
+  const tally = watched(createMemoryTally(() => 1_000_000))
+  const leases = createLeases({ tally, isAlone: () => alone, now: () => 1_000_000 })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1000, windowMs: minute })
+  const passes = async (count: number) => {
+    let passed = 0
+    for (let index = 0; index < count; index++) if ((leases.peek([limit], ['k']) ?? await leases.ask([limit], ['k']))[0]?.exceeded === false) passed++
+    return passed
+  }
+  t.equal(await passes(100), 100)
+  t.equal(tally.seen.times, 1, 'one question for the first, and 99 more')
+  alone = false
+  t.equal(await passes(900), 900)
+  t.ok(tally.seen.times > 100, `${tally.seen.times} questions`)
+  t.equal(await passes(100), 0)
+})
+
 t.test('what was said of a limit does not hold for the one in its place after a reload', async t => {
   const leases = createLeases({ tally: createMemoryTally() })
   t.teardown(() => leases.close())
