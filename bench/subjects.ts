@@ -135,8 +135,8 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     ops: { listen: `127.0.0.1:${opsPort}` },
     drain: { notice: '0ms', grace: '1s' },
     log: { format: 'json' },
-    // A machine that is busy with other things must not make errors.
-    redis: { url: place.redis, commandTimeout: '5s' },
+    // Each subject counts for itself. A machine that is busy with other things must not make errors.
+    redis: { url: place.redis, prefix: `${port}:`, commandTimeout: '5s' },
     session: { secrets: ['${SESSION_SECRET}'] },
     login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' }, token: 'token' }] }
   })
