@@ -136,7 +136,7 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
         reply.send(toGatewayError(error))
       })
     }
-    reply.raw.once('close', () => {
+    request.whenOver.push(() => {
       if (reply.raw.writableFinished) return
       exchange.isGone = true
       abort(exchange)

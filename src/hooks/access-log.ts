@@ -22,15 +22,18 @@ export function addAccessLog (app: FastifyInstance, log: Log, { inFlight, meter 
   app.decorateRequest('actor', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
+  app.decorateRequest('whenOver', null as never)
   app.addHook('onRequest', function logWhenOver (request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
-    const end = running.begin(reply.raw)
-    reply.raw.once('close', () => {
+    const last = [running.begin(reply.raw)]
+    request.whenOver = last
+    // One listener for all: each costs more than what most of them do.
+    reply.raw.on('close', () => {
       inFlight.inc(-1)
       keep(request, reply, address)
-      end()
+      for (const end of last) end()
     })
     done()
   })

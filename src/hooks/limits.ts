@@ -30,7 +30,7 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     const session = liveSession(request)
     const { config: { route = unknownRoute } } = request.routeOptions
     const address = countedAddress(request)
-    const full = enter(whoIn(address, session), route, reply)
+    const full = enter(whoIn(address, session), route, request, reply)
     if (full !== undefined) return done(full)
     const { rules, keysOf, policy } = plan(route, request.method, session)
     if (rules.length === 0) return done()
@@ -53,7 +53,7 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     else leases.ask(rules, keys).then(judge).catch(done)
   }
 
-  function enter (who: string, route: string, reply: FastifyReply): GatewayError | undefined {
+  function enter (who: string, route: string, request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
     // Who left while the session was looked up closes no more, and would be counted for ever.
     if (reply.raw.closed) return undefined
     const most = config.inFlightPerRoute[route]
@@ -73,7 +73,7 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     }
     change(who, 1)
     if (most !== undefined) change(ofRoute, 1)
-    reply.raw.once('close', () => {
+    request.whenOver.push(() => {
       change(who, -1)
       if (most !== undefined) change(ofRoute, -1)
     })
