@@ -27,6 +27,8 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
     insecureHTTPParser: false,
+    // A request without a body has no stream to be read and ended.
+    optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false
   }, handle)

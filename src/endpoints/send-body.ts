@@ -12,13 +12,15 @@ const oneWriteBytes = 16 * 1024
  */
 export function sendBody (reply: FastifyReply, body: Buffer | string): void {
   const { raw } = reply
+  const length = Buffer.byteLength(body)
   const fields = reply.getHeaders() as OutgoingHttpHeaders
-  fields['content-length'] = Buffer.byteLength(body)
+  fields['content-length'] = length
   fields['content-type'] ??= 'application/octet-stream'
   // May throw, as a field of the upstream's may hold what no field can: until then an error can be told.
   raw.writeHead(raw.statusCode, fields)
   reply.hijack()
-  // Latin-1 is one byte for each unit of a string, as header fields are: what bytes become comes out as it went in.
-  if (typeof body !== 'string' && body.length <= oneWriteBytes) raw.end(body.toString('latin1'), 'latin1')
+  // Latin-1 is one byte for each unit of a string, as header fields are: bytes come out as they went in, and so does text in ASCII.
+  if (typeof body === 'string') raw.end(body, length === body.length ? 'latin1' : 'utf8')
+  else if (length <= oneWriteBytes) raw.end(body.toString('latin1'), 'latin1')
   else raw.end(body)
 }

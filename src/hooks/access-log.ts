@@ -48,16 +48,22 @@ export function addAccessLog (app: FastifyInstance, log: Log, { inFlight, meter 
     const session = liveSession(request)
     const user = session?.identity.username ?? request.actor
     config.logged ??= JSON.stringify(config.route ?? unknownRoute)
-    let fields = `"requestId":${JSON.stringify(request.id)},"route":${config.logged},"method":${JSON.stringify(request.method)},"path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${round(ms)}`
-    if (upstreamMs !== undefined) fields += `,"upstreamMs":${round(upstreamMs)}`
+    // What nobody outside chose, or was held to letters and digits, needs no escapes.
+    let fields = `"requestId":"${request.id}","route":${config.logged},"method":"${request.method}","path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${hundredths(ms)}`
+    if (upstreamMs !== undefined) fields += `,"upstreamMs":${hundredths(upstreamMs)}`
     fields += `,"address":${JSON.stringify(address)}`
     if (user !== undefined) fields += `,"user":${JSON.stringify(user)}`
-    if (session !== undefined) fields += `,"session":${JSON.stringify(session.id)}`
+    if (session !== undefined) fields += `,"session":"${session.id}"`
     writeLine(fields)
   }
 }
 
-const round = (ms: number) => Math.round(ms * 100) / 100
+/** As whole numbers are written, which costs a tenth of a broken one. */
+function hundredths (ms: number): string {
+  const all = Math.round(ms * 100)
+  const rest = all % 100
+  return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`
+}
 
 /** Without the query, where tokens travel. */
 function pathOf (target: string): string {
