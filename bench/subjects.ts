@@ -175,7 +175,7 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
+  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }

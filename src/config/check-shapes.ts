@@ -1,5 +1,5 @@
 /** Rules for shapes and their examples: an operation that could never do what it says is a fault here, not a surprise at run time. */
-import jsonata from 'jsonata'
+import { createRequire } from 'node:module'
 import { type Report } from './check.ts'
 import { nearest } from './faults.ts'
 import { partsOf } from './parts.ts'
@@ -8,6 +8,9 @@ import type { ShapeStep } from './shapes.ts'
 import type { Path } from './visit.ts'
 
 type Shapes = RoutesConfig['shapes']
+
+// Large, and only for those who write expressions.
+const require = createRequire(import.meta.url)
 
 export function checkShapes ({ routes: config }: { readonly routes: RoutesConfig }, report: Report): void {
   const { routes, endpoints, shapes, examples } = config
@@ -117,7 +120,7 @@ const usesOf = (steps: readonly ShapeStep[]): string[] => steps.flatMap(step => 
 
 function syntaxFault (expression: string): string | undefined {
   try {
-    jsonata(expression)
+    (require('jsonata') as typeof import('jsonata'))(expression)
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : String((error as { message?: unknown }).message)

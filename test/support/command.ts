@@ -17,9 +17,12 @@ interface RunOptions {
 /** What every command runs with: nothing of the environment of the tests but what finds programs. None compiles what another has compiled already. */
 const environment = (env: RunOptions['env'] = {}) => ({ PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: 'node_modules/.cache/compiled', ...env })
 
+/** `PROGRAM=dist/launch.js` runs all tests of commands on what was built. */
+const program = process.env['PROGRAM'] ?? 'src/launch.js'
+
 /** Runs a command to its end. */
 export async function run (words: readonly string[], { input = '', env }: RunOptions = {}): Promise<Ran> {
-  const child = spawn(process.execPath, ['src/launch.js', ...words], { stdio: 'pipe', env: environment(env) })
+  const child = spawn(process.execPath, [program, ...words], { stdio: 'pipe', env: environment(env) })
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number | null]>])
@@ -35,8 +38,8 @@ export interface Running {
 }
 
 /** Starts a program that serves, or asks; both its outputs count as one. */
-export function running (cleanUp: (undo: () => unknown) => void, program: string, words: readonly string[], env: RunOptions['env'] = {}): Running {
-  const child = spawn(program, words, { stdio: 'pipe', env: environment(env) })
+export function running (cleanUp: (undo: () => unknown) => void, executable: string, words: readonly string[], env: RunOptions['env'] = {}): Running {
+  const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
   cleanUp(() => { child.kill('SIGKILL') })
   let written = ''
   let over = false
@@ -66,4 +69,4 @@ export function running (cleanUp: (undo: () => unknown) => void, program: string
   }
 }
 
-export const start = (cleanUp: (undo: () => unknown) => void, folder: string, env?: RunOptions['env']): Running => running(cleanUp, process.execPath, ['src/launch.js', 'start', '--config', folder], env)
+export const start = (cleanUp: (undo: () => unknown) => void, folder: string, env?: RunOptions['env']): Running => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)
