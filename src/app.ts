@@ -6,21 +6,21 @@ import cors from '@fastify/cors'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Config } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
-import { GatewayError } from './errors.ts'
 import { addComposed } from './endpoints/composed.ts'
-import { addConsole, opensPage, sendPage } from './endpoints/console.ts'
+import { addConsole } from './endpoints/console.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/proxied.ts'
 import { addSession } from './endpoints/session.ts'
+import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { createTrust } from './hooks/address.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
-import { createLimits, type LimitsHook } from './hooks/limits.ts'
+import { createLimits } from './hooks/limits.ts'
 import { createKnownBrowser } from './hooks/known-browser.ts'
 import { createLockout } from './hooks/lockout.ts'
 import { createSignInLimits } from './hooks/sign-in-limits.ts'
@@ -99,6 +99,8 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const { maintenance } = config.routes
   const refuseClosed = maintenance === undefined ? undefined : createMaintenance({ config: maintenance, routes: Object.keys(config.routes.routes) })
 
+  addUnknown(app, { checkLimits, mount, hasConsole: gateway.console !== undefined })
+
   // What needs to know who asks.
   const carriage = { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets }
   const addChecks = (scope: FastifyInstance) => {
@@ -138,13 +140,6 @@ export async function buildApp (config: Config, services: GenerationServices): P
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })
-  refuseOtherMethods(app, checkLimits, othersTurn)
-  const isPage = (request: FastifyRequest) => gateway.console !== undefined && opensPage(request, mount)
-  app.setNotFoundHandler({ preHandler: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => isPage(request) ? done() : checkLimits(request, reply, done) }, (request, reply) => {
-    if (isPage(request)) return sendPage(reply)
-    const message = (request.raw.url ?? '').startsWith(`${mount}/api/api/`) ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.' : undefined
-    throw new GatewayError('route.unknown', message === undefined ? {} : { message })
-  })
   await app.ready()
   return app
 }
@@ -169,24 +164,4 @@ function standardFields (secure: boolean) {
     reply.headers(fields).header('x-request-id', request.id)
     done()
   }
-}
-
-/** A known path with another method is 405 with `Allow` (RFC 9110 §15.5.6), as routes of their own: no second matching. */
-function refuseOtherMethods (app: FastifyInstance, checkLimits: LimitsHook, othersTurn: () => Promise<void>): void {
-  const methods = new Map<string, Set<string>>()
-  app.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.access === undefined) return
-    const here = methods.get(url) ?? new Set()
-    methods.set(url, here)
-    for (const each of [method].flat()) here.add(each)
-  })
-  app.register(async scope => {
-    scope.addHook('onRequest', checkLimits)
-    for (const [url, here] of [...methods]) {
-      const others = (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).filter(method => !here.has(method))
-      const allow = [...here].join(', ')
-      scope.route({ method: others, url, handler: () => { throw new GatewayError('route.method', { headers: { allow } }) } })
-      await othersTurn()
-    }
-  })
 }

@@ -36,8 +36,9 @@ export function routeDecisions ({ gateway, routes }: LoadedConfig, { at, error, 
   const [path = ''] = target.split('?', 1)
   if (at.route === undefined) {
     if (method === 'OPTIONS' && error === undefined) return [preflight(answer.status < 400, place)]
-    const here = paths.filter(({ url }) => url === at.url)
-    if (here.length > 0) return [{ step: 'route', outcome: 'refuses', text: `${at.url} is there, but not with ${method}: it takes ${[...new Set(here.map(each => each.method))].join(', ')}`, at: placeOfRoute(here[0]?.route, place) }]
+    const nearer = error?.code === 'route.method' ? paths.filter(({ url }) => fits(url, path)).toSorted((a, b) => b.url.length - a.url.length)[0]?.url : undefined
+    const here = paths.filter(({ url }) => url === nearer)
+    if (here.length > 0) return [{ step: 'route', outcome: 'refuses', text: `${nearer} is there, but not with ${method}: it takes ${[...new Set(here.map(each => each.method))].join(', ')}`, at: placeOfRoute(here[0]?.route, place) }]
     if (error === undefined) return [{ step: 'route', outcome: 'says', text: 'no route has it: the console’s own page is sent', at: place('gateway', ['console']) }]
     const doubled = path.startsWith(`${mount}/api/api/`) ? ' The path begins with /api twice: leave it out of the console’s base URL.' : ''
     return [{ step: 'route', outcome: 'refuses', text: `no route has this path.${doubled === '' ? nearest(path, new Set(paths.map(({ url }) => url))) : doubled}${path.startsWith(`${mount}/`) ? '' : ` Every public path begins with ${mount}.`}` }]
@@ -49,6 +50,13 @@ export function routeDecisions ({ gateway, routes }: LoadedConfig, { at, error, 
     { step: 'route', outcome: 'passes', text: `${at.route}${own.endsWith('*') ? ` (${at.url})` : ''}`, at: placeOfRoute(at.route, place) },
     ...(alias === undefined ? [] : [{ step: 'alias', outcome: 'says', text: `${alias[0]} stands for ${alias[1]}`, at: place('routes', ['aliases', alias[0]]) } as const])
   ]
+}
+
+/** Whether a path is one of those that a route's path stands for. */
+function fits (url: string, path: string): boolean {
+  if (url.endsWith('/*')) return path.startsWith(url.slice(0, -1))
+  const [segments, given] = [url.split('/'), path.split('/')]
+  return segments.length === given.length && segments.every((segment, index) => segment === given[index] || segment.startsWith(':'))
 }
 
 const placeOfRoute = (route: string | undefined, place: Placing) => place('routes', pathOfRoute(route ?? ''))
