@@ -11,7 +11,7 @@ import { addConsole } from './endpoints/console.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
-import { addProxied } from './endpoints/proxied.ts'
+import { addProxied } from './endpoints/proxied-routes.ts'
 import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
@@ -49,10 +49,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const gathering = { hosts, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
   const othersTurn = takeTurns()
   const addRoutes = async (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
-    for (const route of proxied.filter(({ access }) => isIn(access))) {
-      await addProxied(scope, route, { identity: gateway.identity, mount, ...gathering })
-      await othersTurn()
-    }
+    await addProxied(scope, proxied.filter(({ access }) => isIn(access)), { identity: gateway.identity, mount, ...gathering }, othersTurn)
     for (const route of composed) if (isIn(route.access)) addComposed(scope, route, gathering)
   }
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }

@@ -1,7 +1,6 @@
-/** Every route that goes to an upstream: compiled once when the app is built, run per request. */
+/** A route that goes to an upstream: compiled once when the app is built, run per request. */
 import { Readable } from 'node:stream'
-import httpProxy from '@fastify/http-proxy'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
@@ -43,7 +42,7 @@ export interface ProxiedRoute {
   readonly redirects: 'refuse' | 'pass'
 }
 
-interface Options extends GatheringOptions {
+export interface ProxiedOptions extends GatheringOptions {
   readonly identity: GatewayConfig['identity']
   /** What stands before every public path. */
   readonly mount: string
@@ -54,8 +53,10 @@ const collectBytes = 64 * 1024
 
 interface Answer { readonly statusCode: number, readonly headers: Record<string, string | string[] | undefined>, readonly stream: unknown }
 
-/** Adds a route to a scope whose hooks have let the request pass by then. Waited for, it is built at once; otherwise with the scope. */
-export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options: Options): PromiseLike<unknown> {
+/** What a route does with its requests, to be put into the plugin's routes. */
+export type Compiled = Pick<RouteOptions, 'method' | 'config' | 'preHandler' | 'handler'>
+
+export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): Compiled {
   const { identity, mount, hosts } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
@@ -80,23 +81,15 @@ export function addProxied (scope: FastifyInstance, route: ProxiedRoute, options
     onError: (reply, { error }) => { reply.send(toGatewayError(error)) }
   }
 
-  return scope.register(httpProxy, {
-    upstream: upstream.origin,
-    routes: [...route.paths],
-    httpMethods: route.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]),
-    undici: { request: upstream.request } as never,
-    disableRequestLogging: true,
-    retryMethods: [],
-    cacheURLs: 1000,
-    internalRewriteLocationHeader: false,
+  return {
+    method: route.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]),
     config: { route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
-    replyOptions,
     preHandler: sendDirectly,
     handler: (request, reply) => {
       begin(request, reply)
       return reply.from(rewrite.toUpstream(request.raw.url ?? ''), replyOptions)
     }
-  })
+  }
 
   /**
    * The short way of a request without a body: the plugin's own copies the fields twice and parses three addresses,
