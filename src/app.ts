@@ -96,8 +96,6 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const { maintenance } = config.routes
   const refuseClosed = maintenance === undefined ? undefined : createMaintenance({ config: maintenance, routes: Object.keys(config.routes.routes) })
 
-  addUnknown(app, { checkLimits, mount, hasConsole: gateway.console !== undefined })
-
   // What needs to know who asks.
   const carriage = { sessions: services.sessions, cookie: cookieKind, secrets: services.secrets }
   const addChecks = (scope: FastifyInstance) => {
@@ -137,6 +135,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   }, { prefix: mount })
 
   if (gateway.console !== undefined) addConsole(app, { root: resolve(config.folder, gateway.console.root), prefix: mount, contentSecurityPolicy: gateway.console.contentSecurityPolicy })
+  addUnknown(app, { checkLimits, mount, hasConsole: gateway.console !== undefined })
   await app.ready()
   return app
 }

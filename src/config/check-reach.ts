@@ -67,11 +67,18 @@ function checkInFlight ({ routes: { routes, upstreams }, limits: { inFlightPerRo
 
 /** Of `/api/*` and `/api/a` the nearer path decides alone, with methods that it does not take too. */
 function checkNearerPaths ({ routes: { routes } }: Checked, report: Report): void {
-  const all = Object.entries(routes)
-  const stem = (path: string) => path.slice(0, -1)
-  for (const [name, { path }] of all) {
-    const here = new Set(all.filter(([, other]) => other.path === path).flatMap(([, { methods }]) => methods as string[]))
-    const [around] = all.filter(([, other]) => other.path.endsWith('/*') && other.path !== path && path.startsWith(stem(other.path))).toSorted(([, a], [, b]) => b.path.length - a.path.length)
+  const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
+  const nearest = (path: string) => {
+    const end = path.endsWith('/*') ? path.length - 3 : path.length
+    for (let slash = path.lastIndexOf('/', end); slash >= 0; slash = slash === 0 ? -1 : path.lastIndexOf('/', slash - 1)) {
+      const [around] = byPath.get(`${path.slice(0, slash)}/*`) ?? []
+      if (around !== undefined) return around
+    }
+    return undefined
+  }
+  for (const [name, { path }] of Object.entries(routes)) {
+    const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
+    const around = nearest(path)
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
     if (around !== undefined && lost.length > 0) report('routes', ['routes', name, 'methods'], `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ${around[1].path}: the nearer path decides alone; name the methods here too`, 'warning')
   }

@@ -13,21 +13,26 @@ const groupSize = 16
  */
 export async function addProxied (scope: FastifyInstance, routes: readonly ProxiedRoute[], options: ProxiedOptions, othersTurn: () => Promise<void>): Promise<void> {
   for (const [upstream, ofUpstream] of Map.groupBy(routes, route => route.upstream)) {
-    for (let first = 0; first < ofUpstream.length; first += groupSize) {
-      const group = ofUpstream.slice(first, first + groupSize)
-      const compiled = new Map(group.flatMap(route => {
-        const own = compileProxied(route, options)
-        return route.paths.map(path => [path, own] as const)
-      }))
+    let compiled = new Map<string, Compiled>()
+    const register = async () => {
       await scope.register(addGroup, { upstream, compiled })
+      compiled = new Map()
       await othersTurn()
     }
+    for (const route of ofUpstream) {
+      // A path may have several routes, of other methods each.
+      if (compiled.size >= groupSize || route.paths.some(path => compiled.has(path))) await register()
+      const own = compileProxied(route, options)
+      for (const path of route.paths) compiled.set(path, own)
+    }
+    await register()
   }
 }
 
 /** The plugin has one set of options for all its paths: what each route does by itself is put in on the way. */
 async function addGroup (scope: FastifyInstance, { upstream, compiled }: { readonly upstream: Upstream, readonly compiled: ReadonlyMap<string, Compiled> }): Promise<void> {
-  const add = scope.route as (this: FastifyInstance, options: RouteOptions) => FastifyInstance
+  // By whichever scope below it is called.
+  const { route: add } = scope as { readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance }
   scope.route = function (this: FastifyInstance, given: RouteOptions) {
     return add.call(this, { ...given, ...compiled.get(given.url) })
   } as typeof scope.route
