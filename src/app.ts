@@ -44,10 +44,10 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const envelope = createEnvelope(gateway.envelope)
   const cookieKind = sessionCookie(gateway.session.cookie)
   const sources = services.sources ?? createSources(config, services)
-  const { login, logout, profile, session, proxied, composed } = collectRoutes(config, services)
+  const othersTurn = takeTurns()
+  const { login, logout, profile, session, proxied, composed } = await collectRoutes(config, services, othersTurn)
   const partsMissing = services.metrics.counter('console_gateway_parts_missing_total', 'Answers without a part that is not required, by route and part.', ['route', 'part'])
   const gathering = { hosts, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
-  const othersTurn = takeTurns()
   const addRoutes = async (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
     await addProxied(scope, proxied.filter(({ access }) => isIn(access)), { identity: gateway.identity, mount, ...gathering }, othersTurn)
     for (const route of composed) if (isIn(route.access)) addComposed(scope, route, gathering)

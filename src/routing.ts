@@ -27,7 +27,8 @@ interface Routes {
   readonly composed: readonly ComposedRoute[]
 }
 
-export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: GenerationServices): Routes {
+/** @param othersTurn is waited for between one route and the next */
+export async function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: GenerationServices, othersTurn: () => Promise<void>): Promise<Routes> {
   const envelope = createEnvelope(gateway.envelope)
   const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize }
   const evaluate = (expression: string, input: unknown) => services.expressions.evaluate(expression, input, bounds)
@@ -57,6 +58,7 @@ export function collectRoutes ({ gateway, contracts, routes: { endpoints, aliase
   const proxied: ProxiedRoute[] = []
   const composed: ComposedRoute[] = []
   for (const [name, route] of Object.entries(routes)) {
+    await othersTurn()
     const own = route.dialect === undefined ? undefined : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
     const shape = shapeOf(route.shape, own ?? envelope)
     const contract = contractOf(name, route.contract, isWrapped(shapes[route.shape ?? ''] ?? [], shapes))
