@@ -2,6 +2,7 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 
 const pageBytes = 64 * 1024
+const sparePages = 8
 /** Less than that is copied, and its page used again. */
 const smallBytes = 8 * 1024
 /** UTF-8 needs at most so many for each unit of a string. */
@@ -15,15 +16,22 @@ export function standardOutput (): DestinationStream & { flushSync: () => void }
   // A reader that went away or stands still, or a full disk, costs log lines, not the service.
   output.on('error', () => {})
   // As bytes at once: a string is in pieces until it is written, and by then they are far apart in memory.
-  let page = Buffer.allocUnsafeSlow(pageBytes)
+  let page: Buffer = Buffer.allocUnsafeSlow(pageBytes)
   let filled = 0
+  const handed: Buffer[] = []
+  const free: Buffer[] = []
+  output.on('drain', () => {
+    // All of them are written. New ones would be garbage that only a full collection takes away.
+    free.push(...handed.splice(0).slice(0, sparePages - free.length))
+  })
   const turn = () => {
     if (filled === 0) return
     const written = page.subarray(0, filled)
     if (filled < smallBytes) output.write(Buffer.from(written) as never)
     else {
       output.write(written as never)
-      page = Buffer.allocUnsafeSlow(pageBytes)
+      handed.push(page)
+      page = free.pop() ?? Buffer.allocUnsafeSlow(pageBytes)
     }
     filled = 0
   }
