@@ -2,7 +2,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config/load.ts'
 import type { Readiness } from './endpoints/ops.ts'
@@ -10,6 +9,7 @@ import { addOpsLimits } from './endpoints/ops-limits.ts'
 import { addOpsBans } from './endpoints/ops-bans.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
+import { tuneMemory } from './memory.ts'
 import type { Metrics } from './metrics.ts'
 import { createOuterServer } from './outer-server.ts'
 import { createServices, type Log } from './services.ts'
@@ -36,14 +36,8 @@ export interface Serving {
   readonly close: () => Promise<void>
 }
 
-/**
- * V8 makes whatever outlived a few collections old from the start. Requests do while memory is still small, and from
- * then on each is kept, with all that it points to, until the next full collection: twice the memory, a tenth more CPU time.
- */
-const keepsRequestsYoung = '--no-allocation-site-pretenuring'
-
 export function createServing (config: Config, log: Log): Serving {
-  setFlagsFromString(keepsRequestsYoung)
+  tuneMemory()
   const { server: settings, ops: { strictRedis } } = config.gateway
   const services = createServices(config, log)
   let current: Generation | undefined

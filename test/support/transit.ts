@@ -1,0 +1,22 @@
+/** A process through which buffers go as bodies do: it tells how often they made V8 collect. */
+import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Collection, tuneMemory } from '../../src/memory.ts'
+
+if (process.env['UNTUNED'] === undefined) tuneMemory()
+const told = { major: 0, minor: 0 }
+const count = (entries: readonly object[]) => {
+  for (const { detail: { kind } } of entries as Collection[]) {
+    if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) told.major++
+    if (kind === constants.NODE_PERFORMANCE_GC_MINOR) told.minor++
+  }
+}
+const observer = new PerformanceObserver(list => count(list.getEntries()))
+observer.observe({ entryTypes: ['gc'] })
+for (let index = 0; index < 12_800; index++) {
+  Buffer.allocUnsafeSlow(64 * 1024)
+  await turn()
+}
+count(observer.takeRecords())
+process.send?.(told)
+process.disconnect?.()
