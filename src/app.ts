@@ -24,6 +24,7 @@ import { createLimits } from './hooks/limits.ts'
 import { createKnownBrowser } from './hooks/known-browser.ts'
 import { createLockout } from './hooks/lockout.ts'
 import { createSignInLimits } from './hooks/sign-in-limits.ts'
+import { addStandardFields, setStandardFields, standardFields } from './hooks/standard-fields.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
@@ -55,7 +56,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const expireTokenCookies = (reply: FastifyReply) => { for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' }) }
 
   const log: FastifyBaseLogger = services.log
-  const setFields = standardFields(gateway.session.cookie.secure)
+  const fields = standardFields(gateway.session.cookie.secure)
   const errors = countedErrors(services.metrics)
   const answerError = errorHandler({ envelope, errorStatus: gateway.envelope.errorStatus, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined, onError: code => errors.with(code).inc() })
   const app = Fastify({
@@ -69,7 +70,10 @@ export async function buildApp (config: Config, services: GenerationServices): P
     bodyLimit: sizes.body,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     // A path that the router cannot even decode: no hook runs.
-    frameworkErrors: (error, request, reply) => setFields(request as FastifyRequest, reply as FastifyReply, () => answerError(error, request as FastifyRequest, reply as FastifyReply)),
+    frameworkErrors: (error, request, reply) => {
+      setStandardFields(request, reply, fields)
+      answerError(error, request as FastifyRequest, reply as FastifyReply)
+    },
     routerOptions: { maxParamLength: sizes.url },
     // Building gives way to requests, so it may take its time.
     pluginTimeout: 0
@@ -78,7 +82,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   services.watch?.(app)
   // Every request, in this order.
   addAccessLog(app, services.log, createRequestMetrics(services.metrics), services.running)
-  app.addHook('onRequest', setFields)
+  addStandardFields(app, fields)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit', 'ratelimit-policy', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
   app.setErrorHandler(answerError)
@@ -145,19 +149,5 @@ function requestId (behindTrusted: boolean): (request: { headers: Record<string,
   return ({ headers }) => {
     const given = behindTrusted ? headers['x-request-id'] : undefined
     return typeof given === 'string' && /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID()
-  }
-}
-
-function standardFields (secure: boolean) {
-  const fields = {
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'same-origin',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    ...(secure && { 'strict-transport-security': 'max-age=31536000' })
-  }
-  return function setStandardFields (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    reply.headers(fields).header('x-request-id', request.id)
-    done()
   }
 }

@@ -2,6 +2,7 @@
 import type { Envelope } from '../envelope.ts'
 import type { Carried } from './session.ts'
 import type { Meter } from './metrics.ts'
+import type { Fields } from './standard-fields.ts'
 import type { Exchange } from '../proxy/answer.ts'
 import type { Gathered } from '../proxy/parts.ts'
 import type { EndReason } from '../session/record.ts'
@@ -45,6 +46,10 @@ declare module 'fastify' {
     ended: EndReason | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
+  }
+  interface FastifyReply {
+    /** What every answer says, unless it says otherwise. */
+    readonly standardFields: Fields
   }
   interface Session {
     carried?: Carried
