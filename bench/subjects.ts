@@ -8,7 +8,7 @@ import { residentMegabytes } from './accounting.ts'
 import type { Request } from './load.ts'
 import { freePort, has, type Place, startMeasured, stop, untilReady } from './place.ts'
 
-const names = ['gateway', 'plugin', 'sum', 'express', 'by-hand', 'nginx', 'haproxy', 'direct', 'one-worker', 'two-workers'] as const
+const names = ['gateway', 'plugin', 'sum', 'express', 'by-hand', 'nginx', 'haproxy', 'direct', 'one-worker', 'two-workers', 'one-plugin', 'two-plugins'] as const
 export type SubjectName = typeof names[number]
 
 export const titles: Readonly<Record<SubjectName, string>> = {
@@ -21,7 +21,9 @@ export const titles: Readonly<Record<SubjectName, string>> = {
   haproxy: 'HAProxy, proxy only',
   direct: 'upstream, direct',
   'one-worker': 'one process, on any core',
-  'two-workers': 'two workers, on any core'
+  'two-workers': 'two workers, on any core',
+  'one-plugin': 'bare plugin, one process, on any core',
+  'two-plugins': 'bare plugin, two processes, on any core'
 }
 
 export interface Subject {
@@ -109,7 +111,8 @@ async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOp
   if (name === 'one-worker' || name === 'two-workers') return await startGateway(port, place, nodeOptions, { workers: name === 'one-worker' ? 1 : 2, free: true })
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
-  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production' } })
+  const processes = name === 'one-plugin' ? 1 : name === 'two-plugins' ? 2 : undefined
+  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${processes === undefined ? name : 'plugins'}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production', PROCESSES: String(processes) }, free: processes !== undefined })
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
   return { child, port, startMs: performance.now() - began, ...((name === 'sum' || name === 'express') && { signInAt: '/login' }) }
 }
