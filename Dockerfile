@@ -46,7 +46,7 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --start-interval=1s -
 # Node itself is process 1: it gets SIGTERM and drains, which takes up to drain.notice + drain.grace (15 s by default).
 # Half the memory that Node takes by itself under load (docs/operations.md, Memory).
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=1048576 MALLOC_MMAP_THRESHOLD_=1048576
-ENTRYPOINT ["node", "--max-semi-space-size=8", "dist/launch.js"]
+ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=8", "dist/launch.js"]
 CMD ["start", "-c", "/app/config"]
 # Last, since they change with every build.
 ARG VERSION=dev
