@@ -45,7 +45,7 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --start-interval=1s -
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${(process.env.OPS_LISTEN || '').split(':').pop() || 9090}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is process 1: it gets SIGTERM and drains, which takes up to drain.notice + drain.grace (15 s by default).
 # Half the memory that Node takes by itself under load (docs/operations.md, Memory).
-ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=1048576 MALLOC_MMAP_THRESHOLD_=1048576
+ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=262144 MALLOC_MMAP_THRESHOLD_=262144
 ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=8", "dist/launch.js"]
 CMD ["start", "-c", "/app/config"]
 # Last, since they change with every build.

@@ -178,7 +178,7 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, ['--min-semi-space-size=8', '--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576', MALLOC_MMAP_THRESHOLD_: '1048576', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
+  const child = startMeasured(process.execPath, ['--min-semi-space-size=8', '--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '262144', MALLOC_MMAP_THRESHOLD_: '262144', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }
