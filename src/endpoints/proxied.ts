@@ -105,18 +105,9 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
       if (exchange.isGone) return answer?.body.destroy()
       try {
         if (answer === undefined) throw error
-        const { status, headers, body } = answer
-        const fields = toAnswerFields(headers)
-        reply.code(status)
+        reply.code(answer.status)
         if (isBodyPending(request.raw)) reply.header('connection', 'close')
-        // What most answers are. To put the fields into the reply one by one costs as much as to send them.
-        if (status === 200 && shaping === undefined && body instanceof CollectedBody && request.method !== 'HEAD') {
-          if (headers['vary'] !== undefined) addVary(reply, headers['vary'])
-          if (isJson(headers)) route.observe?.(body.bytes, headers)
-          return sendBody(reply, body.bytes, fields)
-        }
-        reply.headers(fields)
-        pass(request, reply, { statusCode: status, headers, stream: body })
+        pass(request, reply, { statusCode: answer.status, headers: answer.headers, stream: answer.body }, toAnswerFields(answer.headers))
       } catch (failure) {
         answer?.body.destroy()
         reply.send(toGatewayError(failure))
@@ -151,9 +142,13 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
     return toFields(request.raw.headers, callerOf(request, hosts), request.body !== undefined && request.body !== null, isRead)
   }
 
-  function pass (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer): void {
+  /** @param fields of the answer, where the plugin has not put them into the reply */
+  function pass (request: FastifyRequest, reply: FastifyReply, { statusCode, headers, stream }: Answer, fields?: ReturnType<typeof toAnswerFields>): void {
     if (stream instanceof FailedBody) throw stream.error
     const bytes = stream instanceof CollectedBody ? stream.bytes : undefined
+    // Most answers are sent with them as they are: to put them into the reply one by one costs as much as to send them.
+    const isPlain = statusCode === 200 && shaping === undefined && bytes !== undefined && request.method !== 'HEAD'
+    if (fields !== undefined && !isPlain) reply.headers(fields)
     if (headers['vary'] !== undefined) addVary(reply, headers['vary'])
     if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) redirect(reply, headers)
     if (statusCode >= 400 && (shaping !== undefined || !isJson(headers))) {
@@ -181,7 +176,7 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
     // Events may be long in coming; that the stream is open is news of its own.
     if (stream instanceof Readable && isEventStream(headers)) stream.once('resume', () => reply.raw.flushHeaders())
     if (bytes === undefined) reply.send(stream)
-    else sendBody(reply, bytes)
+    else sendBody(reply, bytes, fields)
   }
 
   /** CORS has said its own already. What is shaped was asked for in one coding. */
