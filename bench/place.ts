@@ -16,7 +16,6 @@ const otherCore = (index: number) => index % measuredCore
 
 const pinned = (core: number, program: string, given: readonly string[]): [string, string[]] => pins ? ['taskset', ['-c', String(core), program, ...given]] : [program, [...given]]
 
-process.setMaxListeners(100)
 const children = new Set<ChildProcess>()
 // Whatever ends us, nothing of ours goes on.
 process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })

@@ -120,9 +120,12 @@ async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOp
 /** For its config; gone when the bench ends, however it ends. */
 function ownFolder (name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
+
+const folders: string[] = []
+process.once('exit', () => { for (const folder of folders) rmSync(folder, { recursive: true, force: true }) })
 
 /** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
 const busy = { max: 600, window: '1s' }

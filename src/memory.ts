@@ -9,15 +9,15 @@ import { setFlagsFromString } from 'node:v8'
 const keepsRequestsYoung = '--no-allocation-site-pretenuring'
 
 /**
- * A young collection finds little alive, and by default wakes four threads to look for it: by itself it is done in two
+ * A young collection finds little alive, and by default wakes other threads to look for it: by itself it is done in two
  * thirds of the time.
  */
 const collectsAlone = '--no-parallel-scavenge'
 
 /**
  * The buffers of bodies in transit stand outside the heap and are freed with what points to them: by default after 128 MB
- * of them, so that a full collection every 30 MB comes first. After 8 MB a quick one, of young objects, frees them: half
- * the CPU time of a long transfer. Node 26 has no such flag.
+ * of them, so that a full collection every 30 MB comes first. After 8 MB a quick one, of young objects, frees them: a third
+ * less CPU time for a long transfer. Node 26 has no such flag.
  */
 const freesBuffersSoon = '--scavenger-max-new-space-capacity-mb=2'
 
