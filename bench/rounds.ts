@@ -40,7 +40,7 @@ export interface Figure {
   readonly max: number
 }
 
-export const longestWarmUpMs = 6000
+export const longestWarmUpMs = 3500
 
 /** The samples of each contestant, by label, one a round. */
 export async function measure (place: Place, contestants: readonly Contestant[], pace: Pace): Promise<Map<string, Sample[]>> {

@@ -111,8 +111,8 @@ async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOp
   if (name === 'one-worker' || name === 'two-workers') return await startGateway(port, place, nodeOptions, { workers: name === 'one-worker' ? 1 : 2, free: true })
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
-  const processes = name === 'one-plugin' ? 1 : name === 'two-plugins' ? 2 : undefined
-  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${processes === undefined ? name : 'plugins'}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production', PROCESSES: String(processes) }, free: processes !== undefined })
+  const free = name === 'one-plugin' || name === 'two-plugins'
+  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${free ? 'plugins' : name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production', PROCESSES: name === 'two-plugins' ? '2' : '1' }, free })
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
   return { child, port, startMs: performance.now() - began, ...((name === 'sum' || name === 'express') && { signInAt: '/login' }) }
 }
