@@ -1,9 +1,9 @@
 /** Rules for limits: one that can never act, or that counts nobody, is told before it is relied on. */
-import { type Report, reserved } from './check.ts'
+import type { Report } from './check.ts'
 import { nearest } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
 import type { LimitConfig, LimitsConfig } from './limits.ts'
-import type { RoutesConfig } from './routes.ts'
+import { endpointNames, type RoutesConfig } from './routes.ts'
 
 interface Checked {
   readonly gateway: GatewayConfig
@@ -12,7 +12,7 @@ interface Checked {
 }
 
 export function checkLimits ({ gateway, routes, limits }: Checked, report: Report): void {
-  const known = [...reserved, ...Object.keys(routes.routes)]
+  const known = [...endpointNames, ...Object.keys(routes.routes)]
   const entries = Object.entries(limits.limits)
   for (const [name, limit] of entries) {
     const { window, burst } = limit

@@ -14,7 +14,7 @@ import type { GatewayConfig } from './gateway.ts'
 import type { LimitsConfig } from './limits.ts'
 import { partsOf } from './parts.ts'
 import { pathPattern } from './primitives.ts'
-import type { RoutesConfig } from './routes.ts'
+import { endpointNames, type RoutesConfig } from './routes.ts'
 import type { UsersConfig } from './users.ts'
 import type { Path } from './visit.ts'
 
@@ -104,9 +104,6 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
   for (const name of known) if (!used.has(name)) report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
 }
 
-/** Names of endpoints, which no route can have. */
-export const reserved = ['login', 'logout', 'profile', 'session']
-
 function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked, report: Report): void {
   const own = new Set([session.cookie.name, lockout.knownBrowser.cookie])
   const taken = new Map<string, string>()
@@ -125,7 +122,7 @@ function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, route
     if (hasDots(path)) report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
   }
   for (const [name, route] of Object.entries(routes)) {
-    if (reserved.includes(name)) report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
+    if (endpointNames.includes(name)) report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
     if (hasDots(route.path)) report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
     for (const method of route.methods) take(method, route.path, `routes.${name}`, ['routes', name, 'path'])
     if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'ends in /*, but the public path has no * that it could keep')

@@ -10,6 +10,9 @@ import { examplesSchema, shapesSchema } from './shapes.ts'
 
 const closed = <T extends TProperties>(properties: T, meta: { description: string, default?: unknown, title?: string, minProperties?: number, maxProperties?: number }) => Type.Object(properties, { additionalProperties: false, ...meta })
 
+/** Names of the gateway's own endpoints, which no route can have. */
+export const endpointNames = ['login', 'logout', 'profile', 'session']
+
 const upstream = closed({
   url: url({ description: 'The back-end’s address; a path in it stands before every upstream path.', examples: ['http://orders.internal:8080'] }),
   connectTimeout: duration({ default: '2s', description: 'How long a connection may take.' }),

@@ -1,8 +1,8 @@
 /** What is kept of a request that is over: one line (route, status, durations, who) and its counts. Never a query's secrets, a cookie or a body. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import { lineWriter } from '../log-output.ts'
-import type { Log } from '../services.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -14,7 +14,7 @@ export interface Running {
   readonly begin: (answer: ServerResponse) => () => void
 }
 
-export function addAccessLog (app: FastifyInstance, log: Log, { inFlight, meter }: RequestMetrics, running: Running): void {
+export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, meter }: RequestMetrics, running: Running): void {
   const writeLine = lineWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
