@@ -23,6 +23,8 @@ function hasLongNumber (text: string): boolean {
     if (!isDigit(text, at)) continue
     const [start, end] = runAround(text, at)
     if (end - start > safeDigits && isLossyAt(text, start)) return true
+    // Linear: without this a long run is walked again from each of its places.
+    at = end
   }
   mayOverflow.lastIndex = 0
   for (let found = mayOverflow.exec(text); found !== null; found = mayOverflow.exec(text)) {
@@ -63,5 +65,14 @@ function losesDigits (source: string): boolean {
   return digits.length > safeDigits && (digits.length > 100 || significant(value.toPrecision(digits.length)) !== digits)
 }
 
-/** Without what stands for the size only: sign, point, exponent, zeros at both ends. */
-const significant = (source: string) => source.replace(/[eE].*$/, '').replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')
+/** The digits without what stands for the size only: sign, point, exponent, zeros at both ends. */
+function significant (source: string): string {
+  const exponent = source.search(/[eE]/)
+  const digits = (exponent === -1 ? source : source.slice(0, exponent)).replaceAll(/[-.]/g, '')
+  let start = 0
+  let end = digits.length
+  while (digits[start] === '0') start++
+  // Not /0+$/, which is quadratic in a number of many zeros.
+  while (end > start && digits[end - 1] === '0') end--
+  return digits.slice(start, end)
+}

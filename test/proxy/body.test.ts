@@ -5,6 +5,7 @@ import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { readJson, writeJson } from '../../src/proxy/body.ts'
 import { jsonFault } from '../../src/proxy/json-fault.ts'
+import { growthOf } from '../support/growth.ts'
 
 const json = { 'content-type': 'application/json' }
 const read = (body: string | Buffer, headers: Record<string, string> = json, maxBytes = 2 ** 20) => readJson(Buffer.from(body as string), headers, maxBytes)
@@ -100,6 +101,25 @@ t.test('any JSON is read as JSON.parse reads it, and any number comes back', asy
     const again = (read(`[${numbers.join(' ,')}]`) as unknown[]).map(number => JSON.stringify(number))
     return again.every((written, index) => written === numbers[index] || Number(written) === Number(numbers[index]))
   }), { numRuns: 1000, seed: 20_261_121 })
+})
+
+t.test('a text of digits, dots or zeros costs CPU in proportion to its length', async t => {
+  const bodies: Record<string, (length: number) => string> = {
+    'digits in a text': length => `"${'7'.repeat(length)}"`,
+    'dots in a text': length => `"${'.'.repeat(length)}"`,
+    'a text of words of digits': length => `"${'12345678901234567 '.repeat(length / 18)}"`,
+    'exponents in a text': length => `"${'1e999'.repeat(length / 5)}"`,
+    'a number of zeros': length => `0.${'0'.repeat(length)}`,
+    'a number of zeros before a digit': length => `[1.${'0'.repeat(length)}1]`,
+    'long numbers': length => `[${Array(Math.ceil(length / 21)).fill('12345678901234567890').join(',')}]`
+  }
+  for (const [name, bodyOf] of Object.entries(bodies)) {
+    const growth = growthOf(length => {
+      const body = Buffer.from(bodyOf(length))
+      return () => read(body)
+    })
+    t.ok(growth.isLinear, `${name}: ${growth.figures}`)
+  }
 })
 
 t.test('the last of two members of a name counts, and __proto__ is a member like others', async t => {
