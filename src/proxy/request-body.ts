@@ -36,6 +36,8 @@ export function countedBody (body: Readable, maxBytes: number): Readable {
       done(new GatewayError('request.too-large'))
     }
   })
+  // A refused request has nobody who listens, and an error without a listener ends the process.
+  counter.on('error', () => {})
   body.once('error', cause => counter.destroy(new GatewayError('request.malformed', { cause })))
   body.once('close', () => { if (!body.readableEnded) counter.destroy(new GatewayError('request.malformed')) })
   body.pipe(counter)
