@@ -1,5 +1,5 @@
 /** Conversions of single values. What cannot be converted without loss stays as it is. */
-import { isRawNumber, type Json, textOf } from './json.ts'
+import { isRawNumber, type Json, textOf } from '../json/values.ts'
 
 type Conversion = (value: Json) => Json
 

@@ -1,5 +1,5 @@
 /** The current user as both families of console know it: each name is filled from whichever the back-end has. */
-import { isRawNumber } from './json.ts'
+import { isRawNumber } from '../json/values.ts'
 import type { Identity } from '../session/record.ts'
 
 type User = Record<string, unknown>

@@ -2,7 +2,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../errors.ts'
-import type { Json } from './json.ts'
+import type { Json } from '../json/values.ts'
 
 export interface Bounds {
   /** For one expression; those that wait for their turn are not counted. */

@@ -1,6 +1,6 @@
 /** Failures in our codes: what undici and Node call one on the way to a back-end, and what a back-end answers with an error status. No message of theirs, which may name an address, goes further than the log. */
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { readJson } from './body.ts'
+import { readJson } from '../json/body.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'upstream.refused',

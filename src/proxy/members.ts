@@ -1,7 +1,7 @@
 /** The operations on an object's members (pick, drop, rename, default, constant, map, convert), fused at build into one function that makes one pass over the object. */
 import type { ShapeStep } from '../config/shapes.ts'
 import { conversion, mapping } from './convert.ts'
-import { isRecord, type Json, type JsonRecord, put } from './json.ts'
+import { isRecord, type Json, type JsonRecord, put } from '../json/values.ts'
 
 /** What a member of the result is made of. */
 type Source =

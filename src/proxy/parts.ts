@@ -1,10 +1,10 @@
 /** An answer that is made of several upstreams' answers: all asked at the same time, merged into one value. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError, toGatewayError } from '../errors.ts'
-import { readJson } from './body.ts'
+import { readJson } from '../json/body.ts'
 import { answeredError } from './failures.ts'
 import type { Caller, requestFields } from './headers.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from './json.ts'
+import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface Part {

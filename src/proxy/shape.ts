@@ -1,7 +1,7 @@
 /** Response shaping: the operations of a shape, compiled into one function when the app is built. */
 import type { ShapeStep } from '../config/shapes.ts'
 import type { GatewayError } from '../errors.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from './json.ts'
+import { copyOf, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { compileStatus } from './status.ts'
 

@@ -1,7 +1,7 @@
 /** What a back-end that answers 200 whatever happened says of itself in its body. */
 import type { openDialects, ShapeStep } from '../config/shapes.ts'
 import { GatewayError } from '../errors.ts'
-import { type Json, textOf, valueAt } from './json.ts'
+import { type Json, textOf, valueAt } from '../json/values.ts'
 
 type Refusal = (body: Json) => GatewayError | undefined
 type Rule = Omit<NonNullable<ShapeStep['status']>, 'message'> & { readonly messages: readonly string[] }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/gateway.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
-import { valueAt } from '../../src/proxy/json.ts'
+import { valueAt } from '../../src/json/values.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../contract/credential-source.ts'

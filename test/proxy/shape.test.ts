@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ShapeStep } from '../../src/config/shapes.ts'
-import { valueAt } from '../../src/proxy/json.ts'
+import { valueAt } from '../../src/json/values.ts'
 import { compileShape, type ShapeContext } from '../../src/proxy/shape.ts'
 
 const wrap = (data: unknown, extra: Readonly<Record<string, unknown>> = {}) => ({ success: true, data, ...extra })

@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
 import { jsonFault } from './json-fault.ts'
-import type { Json } from './json.ts'
+import type { Json } from './values.ts'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 

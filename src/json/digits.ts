@@ -1,5 +1,5 @@
 /** JSON numbers of more digits than JavaScript holds (ids beyond 2^53, sums of many places): they are kept as they were written. */
-import type { Json } from './json.ts'
+import type { Json } from './values.ts'
 
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
 const parse = JSON.parse as (text: string, reviver?: Reviver) => Json

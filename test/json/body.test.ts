@@ -3,8 +3,8 @@ import { deflateRawSync, deflateSync, brotliCompressSync, constants, gzipSync, z
 import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
-import { readJson, writeJson } from '../../src/proxy/body.ts'
-import { jsonFault } from '../../src/proxy/json-fault.ts'
+import { readJson, writeJson } from '../../src/json/body.ts'
+import { jsonFault } from '../../src/json/json-fault.ts'
 import { growthOf } from '../support/growth.ts'
 
 const json = { 'content-type': 'application/json' }
