@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { run, running } from './support/command.ts'
 import { configFolder, password } from './support/gateway.ts'
 import { testRedis } from './support/redis.ts'
-import { until } from './support/redis-cli.ts'
+import { until } from './support/until.ts'
 import { json, testUpstream } from './support/upstream.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }

@@ -3,6 +3,7 @@ import t from 'tap'
 import { start } from './support/command.ts'
 import { configFolder, testGateway } from './support/gateway.ts'
 import { json, testUpstream } from './support/upstream.ts'
+import { until } from './support/until.ts'
 
 t.test('/healthz and /readyz are on the ops listener only', async t => {
   const gateway = await testGateway(t.after)
@@ -20,7 +21,7 @@ t.test('SIGTERM: not ready, requests in flight finish, new ones are taken during
     const child = start(t.after, await configFolder({ gateway: { drain: { notice, grace: '60s' } }, routes: { upstreams: { b: { url: backend.url } }, routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } } } }))
     const { url, ops } = JSON.parse((await child.says('listening on')).split('\n').find(line => line.includes('listening on')) ?? '') as { url: string, ops: string }
     const slow = fetch(`${url}/api/slow`)
-    while (backend.seen.length === before) await new Promise(resolve => setImmediate(resolve))
+    await until('the request arrived', () => backend.seen.length > before)
     child.signal('SIGTERM')
     await child.says('stopping')
     const seen = await Promise.all([`${ops}/readyz`, `${ops}/healthz`, `${url}/api/account/profile`].map(async path => (await fetch(path)).status)).catch(() => [])

@@ -8,6 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { testGateway } from './support/gateway.ts'
+import { until } from './support/until.ts'
 
 // The whole size: RELOADS=100 CONNECTIONS=200
 const reloads = Number(process.env['RELOADS'] ?? 20)
@@ -115,14 +116,14 @@ t.test(`${reloads} reloads at ${connections} connections, with long uploads, dow
 
   const clients = Array.from({ length: connections }, (_, index) => client(index))
   const longOnes = users.flatMap(({ cookie }) => [download(cookie), upload(cookie)])
-  while (state.answered < connections * 2) await wait(5)
+  await until('each connection was answered twice', () => state.answered >= connections * 2 || failures.length > 0)
   for (let version = 1; version <= reloads; version++) {
     writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes(version)))
     writeFileSync(join(gateway.folder, 'limits.yaml'), stringify(limits(100_000_000 + version)))
     const outcome = await gateway.reload('operator')
     if (outcome.outcome !== 'reloaded') failures.push(JSON.stringify(outcome))
     // Each config is used before the next comes.
-    while (!versions.has(`/v${version}/data`) && failures.length === 0) await wait(2)
+    await until('the config is used', () => versions.has(`/v${version}/data`) || failures.length > 0)
   }
   state.over = true
   upstream.finish()

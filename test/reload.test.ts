@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { hashPassword } from '../src/login/argon2.ts'
 import { configFolder, cookieOf, noLockout, password, type TestGateway, testGateway } from './support/gateway.ts'
 import { json, testUpstream } from './support/upstream.ts'
+import { until } from './support/until.ts'
 
 type Tree = Record<string, unknown>
 
@@ -170,7 +171,7 @@ t.test('what began before a reload finishes as it began; the old upstream’s co
   t.equal(await text(), 'data: two\n\n')
   t.equal(await text(), '')
   await old.idle()
-  while ((await status(gateway)).draining.length > 0) await new Promise(resolve => setImmediate(resolve))
+  await until('nothing drains', async () => (await status(gateway)).draining.length === 0)
 })
 
 t.test('what does not finish within reload.grace is ended, and counted in the log', async t => {

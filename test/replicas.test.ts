@@ -1,9 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { Redis } from 'ioredis'
 import { createReplicas } from '../src/limits/replicas.ts'
 import { configFolder, password, testGateway, type TestGateway } from './support/gateway.ts'
-import { redisCli, until } from './support/redis-cli.ts'
+import { redisCli } from './support/redis-cli.ts'
+import { until } from './support/until.ts'
 import { testRedis } from './support/redis.ts'
 import { testUpstream } from './support/upstream.ts'
 
@@ -15,7 +15,7 @@ const withRedis = (url: string, more: object = {}) => ({ redis: { url, connectTi
 
 /** Resolves once the gateway says ready. */
 async function ready (gateway: TestGateway): Promise<void> {
-  while ((await fetch(`${gateway.opsUrl}/readyz`)).status !== 200) await wait(10)
+  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
 }
 
 t.test('two replicas share sessions: sign in at one, use and sign out at the other', async t => {
@@ -159,7 +159,7 @@ t.test('Redis away at start: up, alive, not ready, and it heals by itself', asyn
   t.match(await notReady.json(), { redis: 'not reached yet' })
   t.match(await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'correct horse battery' } }), { status: 503, json: { errorCode: 'session.unavailable' } })
   t.equal((await gateway.call('/api/open')).status, 200)
-  while (!gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away'))) await wait(10)
+  await until('the log says that Redis is away', () => gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away')))
   await redis.start()
   await ready(gateway)
   t.ok(await gateway.signIn())
@@ -190,7 +190,7 @@ t.test('Redis killed and restarted under traffic: 200, 503 or, once it forgot, 4
   t.equal((await gateway.call('/api/account/logout')).status, 200, 'without a session there is nothing to ask')
   t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 200, 'still ready: the replicas next door have the same Redis')
   await redis.start()
-  while ((await ask('back')).status === 503) await wait(10)
+  await until('Redis answers again', async () => (await ask('back')).status !== 503)
   t.same([[...seen['before'] ?? []], [...seen['away'] ?? []], [...seen['back'] ?? []].filter(status => status !== 503)], [[200], [503], [401]], 'a Redis that kept nothing knows no session')
   t.ok(await gateway.signIn())
 })
@@ -205,15 +205,18 @@ t.test('a Redis that hangs: 503 within the command time-out, and the session is 
   redis.signal('SIGSTOP')
   t.match(await gateway.call(profile, { cookie }), { status: 503, json: { errorCode: 'session.unavailable' } })
   redis.signal('SIGCONT')
-  let answer = await gateway.call(profile, { cookie })
-  while (answer.status === 503) answer = await gateway.call(profile, { cookie })
-  t.equal(answer.status, 200)
+  let status = 503
+  await until('Redis answers again', async () => {
+    status = (await gateway.call(profile, { cookie })).status
+    return status !== 503
+  })
+  t.equal(status, 200)
 })
 
 t.test('a wrong Redis password: not ready, said once in plain words, and never in the log', async t => {
   const redis = await testRedis(t.after, ['--requirepass', 'right-password'])
   const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url, { password: '${REDIS_PASSWORD}' }) }), { ...environment, REDIS_PASSWORD: 'wrong-password' })
-  while (!gateway.log.some(({ reason }) => String(reason).includes('password is wrong'))) await wait(10)
+  await until('the log names the password', () => gateway.log.some(({ reason }) => String(reason).includes('password is wrong')))
   t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 503)
   t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
 })

@@ -7,7 +7,7 @@ import { stringify } from 'yaml'
 import { run, start } from './support/command.ts'
 import { configFolder, password } from './support/gateway.ts'
 import { freePort } from './support/ports.ts'
-import { until } from './support/redis-cli.ts'
+import { until } from './support/until.ts'
 import { testRedis } from './support/redis.ts'
 import { json as answered, testUpstream } from './support/upstream.ts'
 

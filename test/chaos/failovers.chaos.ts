@@ -1,6 +1,7 @@
 import t from 'tap'
 import { clusterFailover, inStep, lose, sentinelFailover } from '../support/failover.ts'
-import { redisCli, until } from '../support/redis-cli.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { patientMs, testSentinel } from '../support/sentinel.ts'
 import { replicas, startTrial } from '../support/trial.ts'
 

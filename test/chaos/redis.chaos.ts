@@ -6,7 +6,8 @@ import t from 'tap'
 import { hashPassword } from '../../src/login/argon2.ts'
 import { type FaultyProxy, faultyProxy, type Mode } from '../support/faulty-proxy.ts'
 import { configFolder, cookieOf, password, testGateway, type TestGateway } from '../support/gateway.ts'
-import { redisCli, until } from '../support/redis-cli.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
 
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 40)

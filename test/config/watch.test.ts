@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { isAsRead, watchFiles } from '../../src/config/watch.ts'
 import { createInputs } from '../../src/config/inputs.ts'
+import { until } from '../support/until.ts'
 
 function watched (cleanUp: (undo: () => unknown) => void, files: (folder: string) => readonly string[], { pollMs = 3_600_000, settleMs = 20 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-watch-'))
   const names = files(folder)
   const seen = { changes: 0 }
-  let wake = () => {}
-  const watch = watchFiles({ files: names, settleMs, pollMs, onChange: () => { seen.changes++; wake() } })
+  const watch = watchFiles({ files: names, settleMs, pollMs, onChange: () => { seen.changes++ } })
   // What watches keeps no process alive.
   const alive = setInterval(() => {}, 1000)
   cleanUp(() => {
@@ -18,7 +18,7 @@ function watched (cleanUp: (undo: () => unknown) => void, files: (folder: string
     watch.close()
     rmSync(folder, { recursive: true })
   })
-  const changed = async (times: number) => { while (seen.changes < times) await new Promise<void>(resolve => { wake = resolve }) }
+  const changed = (times: number) => until(`${times} changes are told`, () => seen.changes >= times)
   return { folder, watch, changed, changes: () => seen.changes }
 }
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { eventually } from '../wire/support.ts'
+import { until } from '../support/until.ts'
 
 type Answer = NonNullable<Parameters<typeof testUpstream>[1]>
 type Bytes = Buffer | string
@@ -271,7 +271,7 @@ t.test('a client that leaves while an answer is collected ends it at the back-en
   const gateway = await setUp(t.after, (_request, response) => { response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[') })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/shaped`, { signal: abort.signal }).catch(() => 'left')
-  t.ok(await eventually(() => gateway.backend.seen.length > 0, 60_000))
+  await until('the request arrived', () => gateway.backend.seen.length > 0)
   abort.abort()
   await gateway.backend.aborted()
   t.equal(await call, 'left')

@@ -2,6 +2,7 @@ import t from 'tap'
 import { cookieOf, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const path = '/api/account/logout'
 const profile = '/api/account/profile'
@@ -86,7 +87,7 @@ t.test('a request that is under way while its session is closed does not bring i
   const gateway = await testGateway(t.after, { routes: { upstreams: { slow: { url: backend.url } }, routes: { slow: { path: '/api/slow', upstream: 'slow' } } } })
   const cookie = await gateway.signIn()
   const slow = gateway.call('/api/slow', { cookie })
-  while (backend.seen.length === 0) await new Promise(resolve => setImmediate(resolve))
+  await until('the back-end was told', () => backend.seen.length > 0)
   t.equal((await gateway.call(path, { cookie })).status, 200)
   finish()
   t.equal((await slow).status, 200)
@@ -101,7 +102,7 @@ t.test('a session that a new sign-in replaces is ended at the back-end too', asy
   })
   const first = cookieOf(await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } }))
   await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' }, cookie: first })
-  while (backend.seen.length < 3) await new Promise(resolve => setImmediate(resolve))
+  await until('the back-end was told three times', () => backend.seen.length >= 3)
   t.same(backend.seen.map(({ url }) => url), ['/login', '/login', '/bye'])
 })
 
@@ -113,7 +114,7 @@ t.test('the back-end’s own sign-out is called with its token; when it fails, o
   })
   const cookie = cookieOf(await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } }))
   t.equal((await gateway.call(path, { cookie })).status, 200)
-  while (backend.seen.length < 2) await new Promise(resolve => setImmediate(resolve))
+  await until('the back-end was told twice', () => backend.seen.length >= 2)
   t.match(backend.seen[1], { method: 'POST', url: '/bye', headers: { authorization: 'Bearer T' } })
   t.equal((await gateway.call(profile, { cookie })).status, 401)
   await backend.close()

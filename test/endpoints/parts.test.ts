@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
-import { eventually } from '../wire/support.ts'
+import { until } from '../support/until.ts'
 
 type Answer = NonNullable<Parameters<typeof testUpstream>[1]>
 type CleanUp = (undo: () => unknown) => void
@@ -17,7 +17,12 @@ async function setUp (cleanUp: CleanUp, { own = json(200, { id: 1 }), other = js
 }
 
 /** An answer that comes only once another upstream was asked too: else nobody could see that end. */
-const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer): Answer => (incoming, response, seen) => { void eventually(() => other().begun() > 0, 60_000).then(() => answer(incoming, response, seen)) }
+const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer): Answer => {
+  return (incoming, response, seen) => {
+    void until('the other upstream is asked', () => other().begun() > 0)
+      .then(() => answer(incoming, response, seen))
+  }
+}
 
 const metricsOf = async (gateway: { opsUrl: string }) => (await fetch(`${gateway.opsUrl}/metrics`)).text()
 const unread = { upstream: 'c', rewrite: '/unread', unwrap: 'count', into: 'user.unreadCount' }
@@ -143,11 +148,11 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   const gateway = await setUp(t.after, { own: () => {}, other: () => {}, route: { parts: { unread: { ...unread, required: false, timeout: '30s' } } } })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/r`, { signal: abort.signal }).catch(() => 'left')
-  t.ok(await eventually(() => gateway.b.seen.length === 1 && gateway.c.seen.length === 1, 60_000))
+  await until('both parts were asked', () => gateway.b.seen.length === 1 && gateway.c.seen.length === 1)
   abort.abort()
   await Promise.all([gateway.b.aborted(), gateway.c.aborted()])
   t.equal(await call, 'left')
-  t.ok(await eventually(() => gateway.log.some(({ status }) => status === 499), 60_000))
+  await until('the client that left was logged', () => gateway.log.some(({ status }) => status === 499))
   t.equal(gateway.log.find(({ part }) => part !== undefined), undefined)
 })
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const path = '/api/account/profile'
 
@@ -29,7 +30,7 @@ t.test('/api/currentUser is the same endpoint: same answer, same name in the log
   t.equal((await gateway.call('/api/currentUser', { cookie })).status, 200)
   t.equal((await gateway.call(path, { cookie })).status, 429, 'the fourth, whichever the path')
   const logged = () => gateway.log.filter(({ msg, path: asked }) => msg === 'request' && String(asked).startsWith('/api/currentUser')).map(({ route }) => route)
-  while (logged().length < 2) await new Promise(resolve => setImmediate(resolve))
+  await until('two lines were logged', () => logged().length >= 2)
   t.same(logged(), ['profile', 'profile'])
   t.match(await gateway.call('/api/currentUser', { method: 'POST', cookie }), { status: 405 })
 })

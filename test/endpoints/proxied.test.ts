@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const routesTo = (url: string, routes: Record<string, unknown>, more: Record<string, unknown> = {}) => ({ upstreams: { backend: { url } }, routes, ...more })
 
@@ -159,7 +160,7 @@ t.test('a console’s own fields and traceparent pass; the request id is ours', 
   t.equal(backend.seen[0]?.headers['x-request-id'], answer.headers.get('x-request-id'))
   t.not(answer.headers.get('x-request-id'), 'chosen-by-client')
   const line = () => gateway.log.find(({ msg, route }) => msg === 'request' && route === 'any')
-  while (line() === undefined) await new Promise(resolve => setImmediate(resolve))
+  await until('the request was logged', () => line() !== undefined)
   t.match(line(), { requestId: answer.headers.get('x-request-id'), status: 200, upstreamMs: Number, ms: Number })
 })
 
@@ -168,12 +169,12 @@ t.test('a client that leaves is logged too, as 499', async t => {
   const gateway = await testGateway(t.after, { routes: routesTo(backend.url, { slow: { path: '/api/slow', access: 'public', upstream: 'backend' } }) })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/slow`, { signal: abort.signal }).catch(() => {})
-  while (backend.seen.length === 0) await new Promise(resolve => setImmediate(resolve))
+  await until('the request arrived', () => backend.seen.length > 0)
   abort.abort()
   await call
   await backend.aborted()
   const line = () => gateway.log.find(({ msg, route }) => msg === 'request' && route === 'slow')
-  while (line() === undefined) await new Promise(resolve => setImmediate(resolve))
+  await until('the request was logged', () => line() !== undefined)
   t.match(line(), { status: 499, address: '127.0.0.1' })
 })
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { until } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
@@ -100,7 +100,7 @@ t.test('requests of one user at the same time are bounded; others go on', async 
   const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { slow: { path: '/api/slow', upstream: 'b' } } }, limits: { inFlightPerUser: 3, limits: {} } })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const running = Array.from({ length: 3 }, () => gateway.call('/api/slow', { cookie: alice }))
-  while (waiting.length < 3) await new Promise(resolve => setImmediate(resolve))
+  await until('three requests wait at the back-end', () => waiting.length >= 3)
   t.match(await gateway.call('/api/slow', { cookie: alice }), { status: 429, json: { errorCode: 'limit.exceeded' } })
   t.equal((await gateway.call(profile, { cookie: bob })).status, 200)
   for (const finish of waiting) finish()
@@ -163,7 +163,7 @@ t.test('requests of a route at the same time are bounded', async t => {
   const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { slow: { path: '/api/slow', upstream: 'b' } } }, limits: { inFlightPerRoute: { slow: 1 }, limits: {} } })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const running = gateway.call('/api/slow', { cookie: alice })
-  while (waiting.length < 1) await new Promise(resolve => setImmediate(resolve))
+  await until('a request waits at the back-end', () => waiting.length >= 1)
   t.match(await gateway.call('/api/slow', { cookie: bob }), { status: 503, json: { errorCode: 'overloaded' } })
   waiting.splice(0).forEach(answer => answer())
   t.equal((await running).status, 200)

@@ -4,7 +4,7 @@ import t from 'tap'
 import { createReplicas } from '../../src/limits/replicas.ts'
 import { createRedisDialler } from '../../src/redis.ts'
 import { redisConfig } from '../support/config.ts'
-import { until } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 
 t.test('alone is who was the only one for ten turns, until another comes', async t => {

@@ -9,6 +9,7 @@ import { createRedisDialler } from '../../src/redis.ts'
 import { anyTakes, rule, tallyContract } from '../contract/tally.ts'
 import { redisConfig } from '../support/config.ts'
 import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const minute = 60_000
 
@@ -156,7 +157,7 @@ t.test('one process is exact also while many ask at once: what is left is only k
   const limit = rule({ max: 500 })
   const take = async () => (leases.peek([limit], ['k']) ?? await leases.ask([limit], ['k']))[0]?.exceeded === false
   const running = Array.from({ length: 500 }, take)
-  while (late.length < 500) await new Promise(resolve => setImmediate(resolve))
+  await until('500 turns were counted', () => late.length >= 500)
   late.shift()?.()
   t.equal(await running[0], true)
   running.push(...Array.from({ length: 10 }, take))

@@ -7,6 +7,7 @@ import type { Credential } from '../../src/session/record.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const opening: NewSession = { identity: { id: '1', username: 'carol', name: 'Carol', roles: [], profile: {} }, source: 'source', remembered: false, address: '', agent: '' }
 const hour = 3_600_000
@@ -49,14 +50,14 @@ t.test('while the old token holds nobody waits for the new one', async t => {
   const asked: Array<(credential: Credential) => void> = []
   const { a, live } = await setUp(() => new Promise(resolve => { asked.push(resolve) }), Date.now() + 30_000)
   t.equal((await a.upkeep.ensure(live)).session.credential?.token, 'old')
-  while (asked.length === 0) await new Promise(resolve => setImmediate(resolve))
+  await until('the renewal began', () => asked.length > 0)
   asked[0]?.({ token: 'new', expiresAt: Date.now() + hour })
-  let token: string | undefined = 'old'
-  while (token === 'old') {
-    await new Promise(resolve => setImmediate(resolve))
+  let token: string | undefined
+  await until('the session has another token', async () => {
     const resolved = await a.sessions.resolve('secret')
     token = 'live' in resolved ? resolved.live.session.credential?.token : undefined
-  }
+    return token !== 'old'
+  })
   t.equal(token, 'new')
 })
 
@@ -91,11 +92,10 @@ t.test('through the gateway: the upstream gets the renewed token, before the old
   })
   const cookie = cookieOf(await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } }))
   await Promise.all(Array.from({ length: 10 }, () => gateway.call('/api/orders', { cookie })))
-  let sent: string | undefined
-  while (sent !== 'Bearer token-number-2') {
+  await until('the upstream gets the renewed token', async () => {
     await gateway.call('/api/orders', { cookie })
-    sent = backend.seen.at(-1)?.headers.authorization
-  }
+    return backend.seen.at(-1)?.headers.authorization === 'Bearer token-number-2'
+  })
   t.equal(backend.seen.filter(({ url }) => url === '/renew').length, 1)
   t.match(backend.seen.find(({ url }) => url === '/renew')?.headers, { authorization: 'Bearer token-number-1' })
   t.notMatch(JSON.stringify(gateway.log), /token-number|refresh-token/)

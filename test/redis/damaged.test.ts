@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createSeal } from '../../src/session/seal.ts'
-import { until } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
 

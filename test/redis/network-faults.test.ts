@@ -1,5 +1,6 @@
 import t from 'tap'
-import { redisCli, until } from '../support/redis-cli.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { behindProxy, networkFault } from '../support/network-fault.ts'
 import { profile } from '../support/trial.ts'
 

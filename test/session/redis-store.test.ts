@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../src/session/store.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
-import { until } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */

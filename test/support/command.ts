@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { until } from './until.ts'
 
 export interface Ran {
   readonly code: number | null
@@ -43,24 +44,19 @@ export function running (cleanUp: (undo: () => unknown) => void, executable: str
   cleanUp(() => { child.kill('SIGKILL') })
   let written = ''
   let over = false
-  let wake = () => {}
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       written += chunk
-      wake()
     })
   }
   const ended = once(child, 'close').then(([code, signal]) => {
     over = true
-    wake()
     return { code: code as number | null, signal: signal as NodeJS.Signals | null }
   })
   return {
     says: async part => {
-      while (!written.includes(part)) {
-        if (over) throw new Error(`ended without saying "${part}":\n${written}`)
-        await new Promise<void>(resolve => { wake = resolve })
-      }
+      await until(`the command prints "${part}"`, () => written.includes(part) || over)
+      if (!written.includes(part)) throw new Error(`ended without saying "${part}":\n${written}`)
       return written
     },
     type: typed => { child.stdin.write(typed) },

@@ -1,7 +1,8 @@
 /** Trials of failovers: a primary is lost, its replica takes over, gateways follow. */
 import type { Test } from 'tap'
 import { testCluster } from './cluster.ts'
-import { redisCli, until } from './redis-cli.ts'
+import { redisCli } from './redis-cli.ts'
+import { until } from './until.ts'
 import type { TestRedis } from './redis.ts'
 import { testSentinel } from './sentinel.ts'
 import { replicas, startTrial } from './trial.ts'

@@ -1,7 +1,7 @@
 /** What people see of two replicas while something happens to their Redis: traffic of all kinds, who is signed in by the book, and a verdict. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { until } from './redis-cli.ts'
+import { until } from './until.ts'
 import { type Called, configFolder, cookieOf, password, testGateway, type TestGateway } from './gateway.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }

@@ -4,7 +4,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { cookieOf, password } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { eventually, isEnvelope, loginPath, open, openWire, serves } from './support.ts'
+import { isEnvelope, loginPath, open, openWire, serves } from './support.ts'
+import { until } from '../support/until.ts'
 
 const wire = await openWire(t.after, { limits: { sizes: { body: '1MiB' }, limits: { generous: { by: 'user', max: 100_000, window: '1m' } } } })
 const { gateway, backend, cookie, signedIn } = wire
@@ -131,7 +132,7 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
     for (const reset of [false, true]) {
       const line = await open(t.after, gateway.url)
       line.socket.write(request('POST /api/things/cut', [signedIn, 'Content-Type: text/plain', ...fields], part))
-      t.ok(await eventually(() => line.socket.bytesWritten > 0 && line.socket.writableLength === 0))
+      await until('the head was sent', () => line.socket.bytesWritten > 0 && line.socket.writableLength === 0)
       if (reset) line.socket.resetAndDestroy()
       else line.socket.end()
       await line.closed

@@ -4,6 +4,7 @@ import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json } from '../support/upstream.ts'
 import { isEnvelope, loginPath, openWire, serves } from './support.ts'
+import { until } from '../support/until.ts'
 
 const held: Array<() => void> = []
 const wire = await openWire(t.after, {}, {
@@ -92,7 +93,7 @@ t.test('requests that run while the browser signs out do not revive its session'
     const mine = await gateway.signIn()
     const arrived = backend.seen.length
     const running = Array.from({ length: 4 }, (_, index) => gateway.call(`/api/things/slow-${index}`, { cookie: mine }))
-    while (backend.seen.length < arrived + 4) await new Promise(resolve => setImmediate(resolve))
+    await until('four requests arrived', () => backend.seen.length >= arrived + 4)
     await gateway.call(logoutPath, { method: 'POST', cookie: mine })
     for (const answer of held.splice(0)) answer()
     for (const { status, headers } of await Promise.all(running)) {

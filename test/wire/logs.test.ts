@@ -7,7 +7,8 @@ import { createLogger } from '../../src/services.ts'
 import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { eventually, loginPath, wireRoutes, wireUsers } from './support.ts'
+import { loginPath, wireRoutes, wireUsers } from './support.ts'
+import { until } from '../support/until.ts'
 
 const backendToken = 'backend-token-7f3a'
 const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
@@ -69,7 +70,7 @@ t.test('no secret is logged, at no level, whatever goes wrong', async t => {
   const ids = [mine, carols].map(cookie => decodeURIComponent(cookie.split('=')[1] ?? ''))
   const forbidden: Record<string, string> = { ...secrets, password, backendToken, shortToken: 'Zq7-short', innerCookie: 'inner-cookie-5d1c', mine, carols, garbage: 'garbage-8d', ...Object.fromEntries(ids.flatMap((id, index) => [[`id ${index}`, id.split('.')[0] ?? ''], [`signature ${index}`, id.split('.')[1] ?? '']])), hash: '$argon2id$' }
   for (const [name, secret] of Object.entries(forbidden)) t.notOk(text.includes(secret), `${name} is not in the log${text.includes(secret) ? `: ${lines.find(line => line.includes(secret))?.slice(0, 400)}` : ''}`)
-  t.ok(await eventually(() => requests().length > 40), 'and it was not empty')
+  await until('and it was not empty', () => requests().length > 40)
 })
 
 t.test('nobody forges a line, or colours the terminal of who reads it', async t => {
@@ -80,7 +81,7 @@ t.test('nobody forges a line, or colours the terminal of who reads it', async t 
     const attempts = lines.length
     await post(loginPath, JSON.stringify({ username: input, password: 'x' }))
     const refusal = () => parsed().slice(attempts).find(({ event: name }) => name === 'login.refused')
-    await eventually(() => refusal() !== undefined)
+    await until(`the refusal of name ${index + 1} is logged`, () => refusal() !== undefined)
     const event = refusal()
     t.ok(event !== undefined && event['user'] !== 'root' && event['level'] === 'info', `name ${index + 1}`)
   }
@@ -105,15 +106,17 @@ t.test('each attempt leaves a line that says what became of it', async t => {
   await raw(own.url, request('GET /api//notices'))
   await raw(own.url, 'broken\r\n\r\n', { enough: () => false })
   await own.call('/api/account/logout', { cookie })
-  const told = (fields: Record<string, unknown>) => eventually(() => own.log.some(line => Object.entries(fields).every(([name, value]) => line[name] === value)))
-  t.ok(await told({ event: 'login', user: 'alice', address: '127.0.0.1' }), 'a sign-in')
-  t.ok(await told({ event: 'login.refused', user: 'alice', address: '127.0.0.1' }), 'a refused one')
-  t.ok(await told({ event: 'logout', user: 'alice' }), 'a sign-out')
-  t.ok(await told({ msg: 'request', route: 'notices', status: 401 }), 'a call without a session')
-  t.ok(await told({ msg: 'request', route: 'admin', status: 403, user: 'bob' }), 'one without the role')
-  t.ok(await told({ msg: 'request', route: 'things', status: 403, user: 'alice' }), 'one from another site')
-  t.ok(await told({ msg: 'request', path: '/api//notices', status: 400 }), 'an odd path')
-  t.ok(await told({ event: 'connection.refused', code: 'request.malformed', address: '127.0.0.1' }), 'what is no request')
+  const logged = (what: string, fields: Record<string, unknown>) => until(`a line of ${what}`, () => {
+    return own.log.some(line => Object.entries(fields).every(([name, value]) => line[name] === value))
+  })
+  await logged('a sign-in', { event: 'login', user: 'alice', address: '127.0.0.1' })
+  await logged('a refused one', { event: 'login.refused', user: 'alice', address: '127.0.0.1' })
+  await logged('a sign-out', { event: 'logout', user: 'alice' })
+  await logged('a call without a session', { msg: 'request', route: 'notices', status: 401 })
+  await logged('one without the role', { msg: 'request', route: 'admin', status: 403, user: 'bob' })
+  await logged('one from another site', { msg: 'request', route: 'things', status: 403, user: 'alice' })
+  await logged('an odd path', { msg: 'request', path: '/api//notices', status: 400 })
+  await logged('what is no request', { event: 'connection.refused', code: 'request.malformed', address: '127.0.0.1' })
 })
 
 t.end()

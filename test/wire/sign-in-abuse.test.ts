@@ -3,7 +3,8 @@ import t from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
 import { type Called, password, type TestGateway, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { eventually, isEnvelope, loginPath, wireUsers } from './support.ts'
+import { isEnvelope, loginPath, wireUsers } from './support.ts'
+import { until } from '../support/until.ts'
 
 const minute = '10m'
 const byAddress = (max: number) => ({ 'sign-in-address': { by: 'address', max, window: minute, routes: ['login'], refusedOnly: true } })
@@ -149,7 +150,7 @@ t.test('a flood of sign-ins leaves other callers alone', async t => {
   argon2.hold()
   let settled = 0
   const flood = Array.from({ length: 30 }, (_, index) => attempt(gateway, `user-${index}`).then(answer => { settled++; return answer }))
-  t.ok(await eventually(() => argon2.running() === 2), 'few are computed at a time')
+  await until('few are computed at a time', () => argon2.running() === 2)
   t.equal((await gateway.call('/api/account/profile', { cookie: mine })).status, 200)
   t.same([settled, argon2.running()], [0, 2], 'answered while they all wait for their turn')
   argon2.release()

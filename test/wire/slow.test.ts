@@ -6,7 +6,8 @@ import type { ServerResponse } from 'node:http'
 import { password } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json } from '../support/upstream.ts'
-import { answerLarge, answersBegun, eventually, isEnvelope, loginPath, open, openWire, refuses, serves } from './support.ts'
+import { answerLarge, answersBegun, isEnvelope, loginPath, open, openWire, refuses, serves } from './support.ts'
+import { until } from '../support/until.ts'
 
 const held: ServerResponse[] = []
 const large: ServerResponse[] = []
@@ -94,7 +95,7 @@ t.test('three hundred half requests, reset or ended, leave no descriptor behind'
     await Promise.all(lines.map(line => line.closed))
   }
   t.equal((await gateway.call('/api/notices', { cookie })).status, 200, 'the next client is served')
-  t.ok(await eventually(() => descriptors() <= before + 10), `${descriptors()} descriptors, ${before} before`)
+  await until(`at most 10 descriptors more than the ${before} before`, () => descriptors() <= before + 10)
 })
 
 t.test('when a client leaves, its request at the back-end ends too', async t => {
@@ -104,7 +105,7 @@ t.test('when a client leaves, its request at the back-end ends too', async t => 
       const line = await open(t.after, gateway.url)
       line.socket.write(bytes.replace('held', name))
       const own = () => held.find(({ req }) => req.url?.endsWith(name))
-      t.ok(await eventually(() => own() !== undefined))
+      await until('the request was logged', () => own() !== undefined)
       const answer = own()
       if (answer === undefined) return t.fail('the back-end was not asked')
       if (begun) {
@@ -128,31 +129,31 @@ t.test('many readers that stand still do not keep the back-end from another user
     line.socket.write(request('GET /api/things/large', [signedIn]))
   }
   const refused = () => gateway.log.filter(({ code }) => code === 'limit.exceeded').length
-  t.ok(await eventually(() => large.length === perUser && refused() === perUser), 'one user has only so many requests at once')
+  await until('one user has only so many requests at once', () => large.length === perUser && refused() === perUser)
   t.equal((await gateway.call('/api/notices', { cookie: bob })).status, 200)
   t.equal(large.length, perUser, 'while all of them still run')
   for (const line of lines) line.socket.destroy()
   await Promise.all(lines.map(line => line.closed))
-  t.ok(await eventually(() => large.length === 0), 'the back-end was told to stop')
+  await until('the back-end was told to stop', () => large.length === 0)
   await serves(t, wire)
 })
 
 t.test('a back-end at its limit answers 503 at once to those who would only make its queue longer', async t => {
   const bob = await gateway.signIn('bob')
   const lines = await Promise.all(Array.from({ length: 2 * perUser }, () => open(t.after, gateway.url)))
-  t.ok(await eventually(() => held.length === 0))
+  await until('the back-end holds nothing', () => held.length === 0)
   for (const [index, line] of lines.entries()) line.socket.write(request('GET /api/things/held', [index % 2 === 0 ? signedIn : `Cookie: ${bob}`]))
   const refused = () => lines.filter(line => line.received().includes('overloaded'))
-  t.ok(await eventually(() => refused().length === 2 * perUser - 20))
+  await until('the refused were logged', () => refused().length === 2 * perUser - 20)
   for (const line of refused()) {
     t.match(line.received(), /^HTTP\/1\.1 503 /)
     t.match(line.received(), /^retry-after: \d+\r?$/im)
     isEnvelope(t, line.received().split('\r\n\r\n')[1] ?? '')
   }
-  t.ok(await eventually(() => held.length === 16), 'no more than its connections are in use')
+  await until('no more than its connections are in use', () => held.length === 16)
   t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200, 'what needs no back-end is answered')
   for (const line of lines) line.socket.destroy()
-  t.ok(await eventually(() => held.length === 0))
+  await until('the back-end holds nothing', () => held.length === 0)
   await serves(t, wire)
 })
 

@@ -155,13 +155,3 @@ export function answerLarge (response: ServerResponse): void {
   }
   more()
 }
-
-/** Waits for something that is told by no event. */
-export async function eventually (fits: () => boolean, limitMs = 30_000): Promise<boolean> {
-  const end = performance.now() + limitMs
-  while (!fits()) {
-    if (performance.now() > end) return false
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
-  return true
-}

@@ -7,7 +7,8 @@ import { runInNewContext } from 'node:vm'
 import { testGateway } from '../support/gateway.ts'
 import { request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
-import { answerLarge, answersBegun, eventually, type Line, loginPath, open, openWire, serves, wireRoutes, wireUsers } from './support.ts'
+import { answerLarge, answersBegun, type Line, loginPath, open, openWire, serves, wireRoutes, wireUsers } from './support.ts'
+import { until } from '../support/until.ts'
 
 const backend = await testUpstream(t.after)
 const gatewayWith = (server: object) => testGateway(t.after, { users: wireUsers(), gateway: { server }, routes: wireRoutes(backend.url) })
@@ -116,7 +117,7 @@ t.test('a reader that stands still holds little of a large answer, and its conne
   line.socket.pause()
   const before = held()
   line.socket.write(request('GET /api/things/large', [wire.signedIn]))
-  t.ok(await eventually(() => large.length === 1))
+  await until('the large answer began', () => large.length === 1)
   const [answer] = large
   await serves(t, wire)
   if (answer?.destroyed === false) await once(answer, 'close')

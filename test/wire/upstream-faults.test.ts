@@ -7,7 +7,8 @@ import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { freePort } from '../support/ports.ts'
 import { rawUpstream } from '../support/upstream.ts'
-import { answersBegun, type Assert, eventually, inside, isEnvelope, open, wireRoutes, wireUsers } from './support.ts'
+import { answersBegun, type Assert, inside, isEnvelope, open, wireRoutes, wireUsers } from './support.ts'
+import { until } from '../support/until.ts'
 
 const answers = new Map<string, (socket: Socket, head: string) => void>()
 const asked = new Map<string, number>()
@@ -87,7 +88,7 @@ t.test('a back-end that never answers is 504 within the configured time', async 
   answers.set('silent', () => {})
   const patient = await open(t.after, gateway.url)
   patient.socket.write(request('GET /api/open/silent'))
-  t.ok(await eventually(() => asked.get('silent') === 1))
+  await until('the silent back-end was asked', () => asked.get('silent') === 1)
   for (const [title, answer] of [['silence', () => {}], ['half a status line', bytes('HTTP/1.1 2')], ['half its fields', bytes(`${ok}X-Half: `)]] as const) {
     const result = await when(answer, { route: 'hasty' })
     isFault(t, result, title, [504])
@@ -391,7 +392,7 @@ t.test('a client never waits for the answer of another', async t => {
   answers.set('stuck', socket => { waiting.push(socket) })
   const stuck = await Promise.all(Array.from({ length: 20 }, () => open(t.after, gateway.url)))
   for (const line of stuck) line.socket.write(request('GET /api/open/stuck'))
-  t.ok(await eventually(() => waiting.length === 20))
+  await until('twenty requests wait', () => waiting.length === 20)
   await isFineAgain(t)
   t.same(stuck.map(line => line.received()), stuck.map(() => ''), 'they still wait')
   for (const socket of waiting) whole('{"late":true}')(socket)
