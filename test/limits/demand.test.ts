@@ -3,6 +3,7 @@ import t from 'tap'
 import { createDemand } from '../../src/limits/demand.ts'
 import { decide, type Rule, type State } from '../../src/limits/rules.ts'
 import { rule } from '../contract/tally.ts'
+import { seed } from '../support/seed.ts'
 
 const minute = 60_000
 const begin = 1_700_000_000_000
@@ -27,7 +28,7 @@ t.test('the lowest number refuses nobody, and one less refuses somebody, whateve
     const at = times(given)
     const number = lowest(limit, at)
     return refusals(withNumber(limit, number), at) === 0 && (number === 1 || refusals(withNumber(limit, number - 1), at) > 0)
-  }), { numRuns: 2000, seed: 11 })
+  }), { numRuns: 2000, seed })
 })
 
 t.test('what several processes saw of one caller, summed up, is never too little', async () => {
@@ -41,7 +42,7 @@ t.test('what several processes saw of one caller, summed up, is never too little
       }))
     })
     return most.reduce((sum, each) => sum + each, 0) >= lowest(limit, at)
-  }), { numRuns: 2000, seed: 12 })
+  }), { numRuns: 2000, seed })
 })
 
 t.test('what is over counts no more', async t => {

@@ -6,6 +6,7 @@ import { createReplay } from '../../src/limits/replay.ts'
 import { suggest } from '../../src/limits/suggest.ts'
 import { greatestOf, isHourUse, maxTop, placeOf } from '../../src/limits/use-hours.ts'
 import { createUseRecord } from '../../src/limits/use-record.ts'
+import { seed } from '../support/seed.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -56,14 +57,14 @@ t.test('the suggested number refuses nobody, and one less refuses somebody: one 
   await fc.assert(fc.asyncProperty(anyLimit, anyAsked(4), async (of, asked) => {
     const { from = 0, to } = suggested(of, asked, 1).limits[0]?.lowest ?? {}
     return from === to && await refusals(of, from, asked) === 0 && (from === 1 || await refusals(of, from - 1, asked) > 0)
-  }), { numRuns: 500, seed: 3 })
+  }), { numRuns: 500, seed })
 })
 
 t.test('of several processes the upper number refuses nobody, and less than the lower one refuses somebody', async () => {
   await fc.assert(fc.asyncProperty(anyLimit, anyAsked(4), async (of, asked) => {
     const { from = 0, to = 0 } = suggested(of, asked, 3).limits[0]?.lowest ?? {}
     return from <= to && await refusals(of, to, asked) === 0 && (from === 1 || await refusals(of, from - 1, asked) > 0)
-  }), { numRuns: 500, seed: 4 })
+  }), { numRuns: 500, seed })
 })
 
 t.test('a fixed window that another process began may hold two halves of one’s own', async t => {
@@ -144,5 +145,5 @@ t.test('classes of numbers are exact up to 31, and never say less', async () => 
   fc.assert(fc.property(fc.integer({ min: 1, max: 1_000_000_000 }), number => {
     const greatest = greatestOf(placeOf(number))
     return greatest >= number && greatest <= number * 17 / 16 && (number > 31 || greatest === number)
-  }), { seed: 5 })
+  }), { seed })
 })

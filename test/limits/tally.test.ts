@@ -10,6 +10,7 @@ import { anyTakes, rule, tallyContract } from '../contract/tally.ts'
 import { redisConfig } from '../support/config.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
+import { seed } from '../support/seed.ts'
 
 const minute = 60_000
 
@@ -41,7 +42,7 @@ t.test('Redis decides as the pure rules do, whatever is asked, and whenever', as
       const facts = (verdicts: typeof found) => JSON.stringify(verdicts.map(({ exceeded, remaining, resetMs, retryMs }) => [exceeded, remaining, Math.floor(resetMs), Math.floor(retryMs)]))
       if (facts(expected) !== facts(found)) throw new Error(`${facts(expected)} and ${facts(found)}`)
     }
-  }), { numRuns: 300, seed: 7 })
+  }), { numRuns: 300, seed })
   t.ok((await redis.keys('cg:limit:*')).length > 100)
   for (const key of (await redis.keys('cg:limit:*')).slice(0, 20)) t.ok(await redis.pttl(key) > 0, 'each has an end')
 })
@@ -111,7 +112,7 @@ t.test('whoever waits as long as a refusal says is let pass', async () => {
       if (!exceeded) state = plus(1)
     }
     return true
-  }), { numRuns: 2000, seed: 20_261_121 })
+  }), { numRuns: 2000, seed })
 })
 
 /** A tally that tells how often it was asked, and can be away. */

@@ -4,6 +4,7 @@ import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type Sessions } from '../../src/session/session.ts'
 import { opening, stepOf, waitOf } from '../support/session-steps.ts'
+import { seed } from '../support/seed.ts'
 
 const idle = 10_000
 const absolute = 40_000
@@ -67,7 +68,7 @@ t.test('whatever happens in whatever order on two replicas, sessions live and en
     } finally {
       await store.close()
     }
-  }), { numRuns: 400, seed: 20_261_121 })
+  }), { numRuns: 400, seed })
   t.pass('400 runs')
 })
 
@@ -87,6 +88,6 @@ t.test('requests, touches and closings at the very same time never leave a close
     const alive = 'live' in await after
     await inner.close()
     return !alive
-  }), { numRuns: 200, seed: 20_261_121 })
+  }), { numRuns: 200, seed })
   t.pass('200 schedules')
 })
