@@ -3,8 +3,9 @@ import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { request } from '../support/raw.ts'
+import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { eventually, open, wireRoutes, wireUsers } from './support.ts'
+import { open, wireRoutes, wireUsers } from './support.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunked = (more: string) => request('POST /api/open/x', fields, more)
@@ -43,7 +44,7 @@ t.test('uploads abandoned while the upstream has no place do not end the process
   const gateway = await testGateway(t.after, { users: wireUsers(), routes })
   const held = [await open(t.after, gateway.url), await open(t.after, gateway.url)]
   for (const line of held) line.socket.write(request('GET /api/open/held'))
-  t.ok(await eventually(() => backend.begun() === 1), 'the only connection is taken')
+  await until('the only connection is taken', () => backend.begun() === 1)
   for (const [title, end] of Object.entries(ends)) {
     await Promise.all(Array.from({ length: 10 }, () => abandon(t, gateway.url, end)))
     t.equal((await gateway.call('/api/session')).status, 401, `served after ${title}`)
