@@ -1,5 +1,5 @@
 /** The embedded session store: one process, gone with it. */
-import { epitaphMark, type Follower, type SessionStore } from './store.ts'
+import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
 
 interface Entry { record: string, endsAt: number }
 
@@ -32,7 +32,9 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
 
   return {
     async create (key, record, ttlMs) {
-      if (entryOf(key) !== undefined) throw new Error('a session with this id is there already')
+      if (entryOf(key) !== undefined) {
+        throw new StoreUnavailable(new Error('a session with this id exists already'))
+      }
       entries.set(key, { record, endsAt: now() + ttlMs })
       follower?.onChanged(key)
     },

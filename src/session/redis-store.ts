@@ -67,7 +67,7 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
   return {
     async create (key, record, ttlMs) {
       const written = await answer(redis.set(session + key, record, 'PX', ttlMs, 'NX'))
-      if (written !== 'OK') throw new Error('a session with this id is there already')
+      if (written !== 'OK') throw alreadyThere()
     },
     async read (key) {
       let found: [string, number] | null
@@ -126,6 +126,8 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
     async close () {}
   }
 }
+
+const alreadyThere = () => new StoreUnavailable(new Error('a session with this id exists already'))
 
 /** A connection whose answers are out of step says things that no command of ours is answered with. */
 const nonsense = () => new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))

@@ -18,7 +18,7 @@ export interface Found {
  * into being, so that nothing that is late can revive a closed session.
  */
 export interface SessionStore {
-  /** Writes a record that is not there yet. */
+  /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
   create (key: string, record: string, ttlMs: number): Promise<void>
   read (key: string): Promise<Found | undefined>
   /** Sets the time left of a record that has more than `aboveMs` left. */

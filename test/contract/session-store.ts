@@ -27,7 +27,7 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
   t.test('a record is never written over', async t => {
     const key = freshKey()
     await store.create(key, '{"first":1}', hour)
-    await t.rejects(store.create(key, '{"second":2}', hour))
+    await t.rejects(store.create(key, '{"second":2}', hour), { code: 'session.unavailable' })
     t.equal((await store.read(key))?.record, '{"first":1}')
   })
 
