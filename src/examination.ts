@@ -5,6 +5,7 @@ import type { Fault } from './config/faults.ts'
 import type { GatewayConfig } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
 import type { Environment } from './config/references.ts'
+import { adopt } from './observability/emitters.ts'
 
 export interface Examined {
   /** Every file that was read, or should have been. */
@@ -38,7 +39,7 @@ export async function examine (task: Task): Promise<Examined> {
 
 async function examineNow (task: Task): Promise<Examined> {
   clearTimeout(idle)
-  worker ??= new Worker(new URL(`examination-thread${extname(import.meta.url)}`, import.meta.url), { env: {}, execArgv: [] })
+  worker ??= startThread()
   const thread = worker
   thread.ref()
   try {
@@ -64,10 +65,13 @@ async function examineNow (task: Task): Promise<Examined> {
   }
 }
 
+function startThread (): Worker {
+  const file = new URL(`examination-thread${extname(import.meta.url)}`, import.meta.url)
+  return adopt(new Worker(file, { env: {}, execArgv: [] }))
+}
+
 function endThread (): void {
   const old = worker
   worker = undefined
-  // It may say no more to anyone.
-  old?.on('error', () => {})
   void old?.terminate()
 }

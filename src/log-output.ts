@@ -1,5 +1,6 @@
 /** How log lines reach standard output, and the time in them: most requests write one, so both have to be cheap. */
 import pino, { type DestinationStream, type Logger } from 'pino'
+import { adopt } from './observability/emitters.ts'
 
 const pageBytes = 64 * 1024
 const sparePages = 8
@@ -12,9 +13,13 @@ const mostBytesOfUnit = 3
 export function standardOutput (): DestinationStream & { flushSync: () => void } {
   // Before pino's own for the same moments, which write what the destination has by then.
   for (const moment of ['beforeExit', 'exit']) process.on(moment, () => turn())
-  const output = pino.destination({ dest: 1, sync: false, maxLength: 16 * 1024 * 1024, contentMode: 'buffer' })
   // A reader that went away or stands still, or a full disk, costs log lines, not the service.
-  output.on('error', () => {})
+  const output = adopt(pino.destination({
+    dest: 1,
+    sync: false,
+    maxLength: 16 * 1024 * 1024,
+    contentMode: 'buffer'
+  }))
   // As bytes at once: a string is in pieces until it is written, and by then they are far apart in memory.
   let page: Buffer = Buffer.allocUnsafeSlow(pageBytes)
   let filled = 0

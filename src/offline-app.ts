@@ -15,6 +15,7 @@ import type { Leases } from './limits/leases.ts'
 import type { Lockouts } from './limits/lockout.ts'
 import type { CredentialSource } from './login/credential-source.ts'
 import { createMetrics } from './metrics.ts'
+import { adopt } from './observability/emitters.ts'
 import { createOuterServer } from './outer-server.ts'
 import { CollectedBody } from './proxy/answer.ts'
 import { createExpressions } from './proxy/expressions.ts'
@@ -105,8 +106,17 @@ export async function createOfflineApp (config: Config, { counters, leases, lock
   return {
     ask: async ({ method, target, headers, body, address }) => {
       const [ours, theirs] = duplexPair()
-      server.emit('connection', Object.assign(theirs, { remoteAddress: address }))
-      const asking = httpRequest({ createConnection: () => ours, method, path: target, headers: { ...headers, connection: 'close', ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }) } })
+      server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
+      const asking = adopt(httpRequest({
+        createConnection: () => adopt(ours),
+        method,
+        path: target,
+        headers: {
+          ...headers,
+          connection: 'close',
+          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
+        }
+      }))
       const { promise, resolve, reject } = Promise.withResolvers<Answered>()
       asking.once('error', reject).once('response', answer => {
         text(answer).then(all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }), reject)

@@ -5,6 +5,7 @@ import type { GatewayConfig } from './config/gateway.ts'
 import { createEnvelope } from './envelope.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
 import { countedErrors } from './hooks/errors.ts'
+import { adopt } from './observability/emitters.ts'
 import type { Services } from './services.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -14,13 +15,14 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
   const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
   const errors = countedErrors(metrics)
   const refuse = (socket: Socket, code: ErrorCode) => {
+    adopt(socket)
     const { status } = new GatewayError(code)
     // Connections that were opened and never used are no one's attempt.
     log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
     errors.with(code).inc()
     end(socket, status, body(code))
   }
-  const server = createServer({
+  const server: Server = adopt(createServer({
     headersTimeout: settings.headersTimeout,
     requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
     keepAliveTimeout: settings.keepAlive,
@@ -31,7 +33,12 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false
-  }, handle)
+  }, (request, response) => {
+    handle(request, adopt(response))
+  }), err => {
+    // While it starts to listen, whoever started it is told. Later: accept() failed, as without free descriptors.
+    if (server.listening) log.error({ err }, 'a connection could not be accepted')
+  })
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     errors.with('request.expectation').inc()
     const told = body('request.expectation')
@@ -51,7 +58,6 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
 
 /** For what never became a request: framing is in doubt, so the connection ends. */
 function end (socket: Socket, status: number, body: string): void {
-  socket.on('error', () => {})
   const answer = answerUnderWay(socket)
   // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
   if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? socket.end() : socket.destroy())

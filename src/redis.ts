@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
 import type { RedisConfig } from './config/gateway.ts'
+import { adopt } from './observability/emitters.ts'
 
 export interface RedisEvents {
   readonly onUp: () => void
@@ -42,7 +43,7 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
     retryStrategy: backOff
   } satisfies RedisOptions
   const news = { ...common, protocol: 2, autoResubscribe: false, enableOfflineQueue: true, connectionName: 'console-gateway-news' } satisfies RedisOptions
-  const single = (options: typeof common | typeof news) => new Redis(config.sentinels.length > 0
+  const single = (options: typeof common | typeof news) => adopt(new Redis(config.sentinels.length > 0
     ? {
         ...options,
         sentinels: config.sentinels.map(hostAndPort),
@@ -55,13 +56,13 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
         // A primary that became a replica: look for the new one. (ioredis' own failoverDetector can end a client that is just dialling.)
         reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
       }
-    : { ...options, host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port), db: pathname.length > 1 ? Number(pathname.slice(1)) : 0 })
+    : { ...options, host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port), db: pathname.length > 1 ? Number(pathname.slice(1)) : 0 }))
 
   return {
     place: config.cluster.length > 0 ? `cluster ${config.cluster.join(', ')}` : config.sentinels.length > 0 ? `${config.primary} of ${config.sentinels.join(', ')}` : `${hostname}:${port === '' ? 6379 : port}`,
     client: events => {
       const client = config.cluster.length > 0
-        ? new BoundedCluster(config.cluster.map(hostAndPort), {
+        ? adopt(new BoundedCluster(config.cluster.map(hostAndPort), {
           redisOptions: common,
           enableOfflineQueue: false,
           clusterRetryStrategy: backOff,
@@ -71,14 +72,18 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
           retryDelayOnFailover: 50,
           retryDelayOnClusterDown: 50,
           retryDelayOnTryAgain: 50
-        })
+        }))
         : single(common)
       watch(client, events)
       return client
     },
     newsLines: client => {
       if (!(client instanceof Cluster)) return [single(news)]
-      return client.nodes('master').map(({ options }) => new Redis({ ...news, ...(options.host !== undefined && { host: options.host }), ...(options.port !== undefined && { port: options.port }) }))
+      return client.nodes('master').map(({ options }) => adopt(new Redis({
+        ...news,
+        ...(options.host !== undefined && { host: options.host }),
+        ...(options.port !== undefined && { port: options.port })
+      })))
     },
     onTopology: (client, changed) => {
       // Whoever is dialled anew may be another server: the news have to come from the same.

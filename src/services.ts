@@ -16,6 +16,7 @@ import { createPools, type Pools } from './proxy/pools.ts'
 import type { Upstream } from './proxy/upstream.ts'
 import { isoTime, standardOutput } from './log-output.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { adopt } from './observability/emitters.ts'
 import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
@@ -81,7 +82,12 @@ const require = createRequire(import.meta.url)
 export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream, base: Readonly<Record<string, unknown>> | null = null): Logger {
   const options = { level, base, timestamp: isoTime(), serializers: { err: errorFields } }
   const readable = destination === undefined && (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  return readable ? pino(options, (require('pino-pretty') as typeof import('pino-pretty'))({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true })) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
+  return readable ? pino(options, prettyOutput()) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
+}
+
+function prettyOutput (): DestinationStream {
+  const pretty = require('pino-pretty') as typeof import('pino-pretty')
+  return adopt(pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true }))
 }
 
 /** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */

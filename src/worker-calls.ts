@@ -61,7 +61,6 @@ export function askWorker (worker: Worker): Ask {
     waiting.clear()
   }
   worker.once('exit', end)
-  worker.on('error', () => {})
   return (async (what: keyof Calls, given: object) => {
     if (gone) throw new WorkerGone('the worker ended')
     const id = ++last
@@ -78,7 +77,10 @@ export function askWorker (worker: Worker): Ask {
 /** In a worker: answers what the first process asks. */
 export function answerFirst (calls: Calls): void {
   process.on('message', ({ id, what, given }: Question) => {
-    const answer = (told: Answer) => { if (process.connected) process.send?.(told) }
+    const answer = (told: Answer) => {
+      // Without a callback, an answer that cannot be sent is an `error` of the process.
+      if (process.connected) process.send?.(told, undefined, undefined, () => {})
+    }
     // Fields of an error are lost on the way, but for its message.
     ;(calls[what] as (given: object) => Promise<unknown>)(given).then(value => answer({ id, value }), (error: NodeJS.ErrnoException & { address?: string, port?: number }) => answer({ id, error, fields: { code: error.code, address: error.address, port: error.port } }))
   })

@@ -8,6 +8,7 @@ import type { Config } from './config/load.ts'
 import type { Generation } from './generation.ts'
 import { createMetrics } from './metrics.ts'
 import { mergeTexts } from './metrics-text.ts'
+import { adopt } from './observability/emitters.ts'
 import type { Log } from './services.ts'
 import type { Serving } from './serving.ts'
 import { askWorker, type Ask, WorkerGone, type WorkerState } from './worker-calls.ts'
@@ -58,7 +59,7 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
 
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
   async function start (index: number, failures = 0): Promise<void> {
-    const worker = cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' })
+    const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
     const one: One = { index, worker, ask: askWorker(worker), up: false }
     workers.set(index, one)
     const began = performance.now()

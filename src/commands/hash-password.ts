@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { hashPassword } from '../login/argon2.ts'
+import { adopt } from '../observability/emitters.ts'
 import type { Command } from './command.ts'
 
 export const hashPasswordCommand: Command = {
@@ -36,8 +37,8 @@ Examples:
 
 /** Asks without showing what is typed. @returns undefined when the prompt was left */
 async function ask (question: string): Promise<string | undefined> {
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const prompt = createInterface({ input: process.stdin, output: silent, terminal: true })
+  const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
+  const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
   // Only now: before, the terminal itself would show what is typed.
   process.stderr.write(question)
   return await new Promise(resolve => {

@@ -1,7 +1,8 @@
 /** The lines of a log: a file or standard input, plain, gzip or zstd. */
 import { createReadStream, statSync } from 'node:fs'
-import { Readable } from 'node:stream'
+import { Readable, type Transform } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { adopt, pipe } from '../observability/emitters.ts'
 import { CommandError } from './command.ts'
 
 /** A longer one is no line of a log. */
@@ -11,7 +12,7 @@ const maxLine = 1024 * 1024
  * @param onBytes told of what was read, packed as it is
  * @throws CommandError where it cannot be read to its end */
 export async function * logLines (file: string, onBytes: (count: number) => void): AsyncGenerator<readonly string[]> {
-  const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 512 * 1024 })
+  const source = file === '-' ? process.stdin : adopt(createReadStream(file, { highWaterMark: 512 * 1024 }))
   try {
     let rest = ''
     const decoder = new TextDecoder()
@@ -46,12 +47,10 @@ async function unpacked (source: Readable, onBytes: (count: number) => void): Pr
   }
   if (first.done === true) return all()
   const start = first.value.subarray(0, 4).toString('hex')
-  if (start.startsWith('1f8b')) return piped(all(), createGunzip())
-  return start === '28b52ffd' ? piped(all(), createZstdDecompress()) : all()
+  if (start.startsWith('1f8b')) return unpackedBy(adopt(createGunzip()), all())
+  return start === '28b52ffd' ? unpackedBy(adopt(createZstdDecompress()), all()) : all()
 }
 
-function piped (chunks: AsyncGenerator<Buffer>, unpack: ReturnType<typeof createGunzip> | ReturnType<typeof createZstdDecompress>): AsyncIterable<unknown> {
-  const from = Readable.from(chunks)
-  from.on('error', error => unpack.destroy(error))
-  return from.pipe(unpack)
+function unpackedBy (unpack: Transform, chunks: AsyncGenerator<Buffer>): AsyncIterable<unknown> {
+  return pipe(adopt(Readable.from(chunks)), unpack)
 }

@@ -1,6 +1,7 @@
 /** Tells when config files change, however that is done: written in place, renamed over, or a link on the way swapped, as a mounted ConfigMap does. */
 import { type FSWatcher, readlinkSync, statSync, watch } from 'node:fs'
 import { dirname, join, parse, relative, resolve, sep } from 'node:path'
+import { adopt } from '../observability/emitters.ts'
 import { createInputs } from './inputs.ts'
 
 interface Options {
@@ -55,7 +56,7 @@ export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Wat
     for (const folder of wanted) {
       try {
         // What cannot be watched is still looked at.
-        watchers.set(folder, watch(folder, { persistent: false }, look).on('error', () => {}))
+        watchers.set(folder, adopt(watch(folder, { persistent: false }, look)))
       } catch {}
     }
   }

@@ -1,6 +1,7 @@
 /** The operators' listener: is the process alive, may it get traffic. */
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Metrics } from '../metrics.ts'
+import { adopt } from '../observability/emitters.ts'
 
 export interface Readiness {
   readonly ready: boolean
@@ -18,6 +19,7 @@ interface Options {
 /** `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503 with the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers. */
 export function createOps ({ readiness, metrics, openApi }: Options): FastifyInstance {
   const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
+  adopt(ops.server)
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async (_request, reply) => {

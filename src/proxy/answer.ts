@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
+import { adopt } from '../observability/emitters.ts'
 
 /** One proxied request: what route and dispatcher tell each other. */
 export interface Exchange {
@@ -161,7 +162,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   startStream (): void {
     clearTimeout(this.#timer)
     this.#state = 'answered'
-    const body = new Readable({
+    const body = adopt(new Readable({
       highWaterMark: 64 * 1024,
       read: () => {
         clearTimeout(this.#timer)
@@ -171,7 +172,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
         if (this.#state !== 'over') this.fail(error ?? gone())
         done(error)
       }
-    })
+    }))
     this.#stream = body
     if (this.#first !== undefined) this.#push(this.#bytes())
     this.#first = this.#more = this.#whole = undefined

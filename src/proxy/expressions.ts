@@ -3,6 +3,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../errors.ts'
 import type { Json } from '../json/values.ts'
+import { adopt } from '../observability/emitters.ts'
 
 export interface Bounds {
   /** For one expression; those that wait for their turn are not counted. */
@@ -51,7 +52,11 @@ export function createExpressions (): Expressions {
     settle({ error: reason })
   }
   const start = () => {
-    const thread = new Worker(new URL(`expression-thread${extname(import.meta.url)}`, import.meta.url), { resourceLimits: { maxOldGenerationSizeMb: memoryMb }, env: {}, execArgv: [] })
+    const thread = adopt(new Worker(new URL(`expression-thread${extname(import.meta.url)}`, import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      env: {},
+      execArgv: []
+    }))
     const isCurrent = () => worker === thread
     thread.on('message', (message: Outcome | 'begun') => {
       if (!isCurrent()) return

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
+import { adopt, pipe } from '../observability/emitters.ts'
 
 /**
  * Collects a body of known length. The upstream is not called before it is whole, so that
@@ -26,7 +27,7 @@ export function readSmallBody (body: Readable, length: number, done: (error: Gat
 /** A body of unknown length, cut off with `request.too-large` where it grows beyond `maxBytes`. */
 export function countedBody (body: Readable, maxBytes: number): Readable {
   let seen = 0
-  const counter = new Transform({
+  const counter = adopt(new Transform({
     transform (chunk: Buffer, _encoding, done) {
       seen += chunk.length
       if (seen <= maxBytes) return done(null, chunk)
@@ -35,13 +36,10 @@ export function countedBody (body: Readable, maxBytes: number): Readable {
       body.resume()
       done(new GatewayError('request.too-large'))
     }
-  })
-  // A refused request has nobody who listens, and an error without a listener ends the process.
-  counter.on('error', () => {})
+  }))
   body.once('error', cause => counter.destroy(new GatewayError('request.malformed', { cause })))
   body.once('close', () => { if (!body.readableEnded) counter.destroy(new GatewayError('request.malformed')) })
-  body.pipe(counter)
-  return counter
+  return pipe(body, counter)
 }
 
 /** Whether a part of a request's body has not arrived. (In the moment in which its head has, not even a request without one is complete.) */

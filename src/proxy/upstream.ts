@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import { adopt } from '../observability/emitters.ts'
 import { abort, Attempt, gone, type Answered, type Exchange, type Watcher } from './answer.ts'
 import { upstreamError } from './failures.ts'
 import { readSmallBody, countedBody } from './request-body.ts'
@@ -116,7 +117,7 @@ class Call implements Watcher {
  */
 export function createUpstream (config: UpstreamConfig, authority?: string) {
   const { origin, pathname } = new URL(config.url)
-  const pool = new Pool(origin, {
+  const pool = adopt(new Pool(origin, {
     connections: config.connections,
     pipelining: 1,
     keepAliveTimeout: 4000,
@@ -127,7 +128,7 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     maxHeaderSize: 16 * 1024,
     allowH2: false,
     connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(authority !== undefined && { ca: authority }) }
-  })
+  }))
   const load: Load = { inFlight: 0, budget: retryBudget }
 
   /**

@@ -33,6 +33,9 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
   ['app, services, gateway', '^src/(app|services|routing|gateway)', '^src/(?!commands/|cli/|main|launch)']
 ]
 
+/** What every part may import. */
+const everywhere = '^src/observability/emitters'
+
 /** Packages that only one place may load. Types may cross: they are gone at run time. */
 const packageHomes: ReadonlyArray<readonly [rule: string, home: string, packages: string]> = [
   ['Fastify runs on the upper floors only', '^src/(hooks|endpoints|admin|app|gateway)', '^node_modules/(fastify|@fastify)/'],
@@ -51,7 +54,7 @@ const forbidden: IForbiddenRuleType[] = [
     name: `${part} import only from below`,
     severity: 'error',
     from: { path: from },
-    to: { path: '^src', pathNot: allowed }
+    to: { path: '^src', pathNot: [allowed, everywhere] }
   })),
   ...packageHomes.map(([name, home, packages]): IForbiddenRuleType => ({
     name,
