@@ -137,6 +137,7 @@ export function createServices (config: Config, log: Logger): Services {
       lifeTimes: session,
       perUser: session.perUser,
       boundMs: session.staleness,
+      records: session.records,
       onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set')
     }),
     secrets,

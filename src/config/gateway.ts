@@ -58,6 +58,13 @@ const redis = optional({
 
 const session = section({
   secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie and seal the data in Redis: the newest signs and seals, all verify and open. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
+  records: Type.Unsafe<1 | 2>(Type.Integer({
+    enum: [1, 2],
+    expected: '1 or 2',
+    default: 1,
+    description: 'The format in which sessions are written to Redis. Both are read. ' +
+      '`1` is read by every release; set `2` once every replica runs a version that knows this key.'
+  })),
   idle: duration({ default: '30m', description: 'A session ends when it was not used for so long.' }),
   absolute: duration({ default: '8h', description: 'A session ends so long after sign-in, used or not.' }),
   remembered: section({

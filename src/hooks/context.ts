@@ -54,6 +54,8 @@ declare module 'fastify' {
   interface Session {
     carried?: Carried
     ended?: EndReason
+    /** Set where a newer version of the gateway wrote the session. */
+    unreadable?: 'version'
     opening?: NewSession
   }
 }

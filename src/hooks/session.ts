@@ -49,6 +49,7 @@ export function addSessionReader (scope: FastifyInstance, { sessions, cookie, se
     request.live = sessions.peek(value)
     if (request.live !== undefined) return done()
     sessions.resolve(value).then(found => {
+      if ('unreadable' in found) return done(unreadableError())
       if ('live' in found) request.live = found.live
       else request.ended = found.ended
       done()
@@ -114,7 +115,8 @@ export function carry (request: FastifyRequest, live: Live): void {
  */
 export async function openSession (request: FastifyRequest, cookie: SessionCookie, sessions: Sessions, opening: NewSession): Promise<Session> {
   try {
-    if (liveOf(request) !== undefined) await sessions.close(request.session.sessionId, 'replaced')
+    const isReplaced = liveOf(request) !== undefined || isUnreadable(request)
+    if (isReplaced) await sessions.close(request.session.sessionId, 'replaced')
     if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
     request.session.opening = opening
     await request.session.save()
@@ -137,7 +139,7 @@ export async function openSession (request: FastifyRequest, cookie: SessionCooki
  */
 export async function closeSession (request: FastifyRequest, reply: FastifyReply, cookie: SessionCookie): Promise<Session | undefined> {
   const session = liveSession(request)
-  if (session !== undefined) await request.session.destroy()
+  if (session !== undefined || isUnreadable(request)) await request.session.destroy()
   else request.session = null as never
   clearSessionCookie(reply, cookie)
   return session
@@ -146,6 +148,17 @@ export async function closeSession (request: FastifyRequest, reply: FastifyReply
 /** The plugin leaves the browser's cookie where it is. */
 export function clearSessionCookie (reply: FastifyReply, cookie: SessionCookie): void {
   reply.clearCookie(cookie.name, cookie.options as never)
+}
+
+/** Whether a newer version of the gateway wrote the session: it can be ended here, but not used. */
+function isUnreadable (request: FastifyRequest): boolean {
+  return (request as Request).session?.unreadable !== undefined
+}
+
+/** Another replica may know the session: the answer is only that it cannot be checked here. */
+function unreadableError (): GatewayError {
+  const cause = new Error('a newer version of the gateway wrote this session')
+  return new GatewayError('session.unavailable', { cause, retryAfter: 2 })
 }
 
 /** What a request without a live session is told. */
@@ -169,6 +182,7 @@ function storeFor (sessions: Sessions): PluginStore {
       sessions.open(secretId, opening).then(live => {
         delete data.opening
         delete data.ended
+        delete data.unreadable
         data.carried = new Carried(live)
         done()
       }, (error: Error) => done(error))

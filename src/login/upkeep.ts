@@ -69,6 +69,7 @@ export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = ()
   async function current (live: Live): Promise<Live> {
     const resolved = await sessions.reread(live)
     if ('live' in resolved) return resolved.live
+    if ('unreadable' in resolved) throw new GatewayError('session.unavailable', { retryAfter: 2 })
     throw new GatewayError(`session.${resolved.ended}`)
   }
 

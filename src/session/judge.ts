@@ -1,7 +1,7 @@
 /** What a store's record says of a session: alive, or why not. */
 import type { Duration } from '../config/primitives.ts'
-import { type EndReason, parseRecord, type Session } from './record.ts'
-import type { Seal } from './seal.ts'
+import { type EndReason, endReasonOf, type Session } from './record.ts'
+import type { RecordFormat, Unreadable } from './record-format.ts'
 import { epitaphMark, type Found } from './store.ts'
 
 export interface Live {
@@ -12,27 +12,44 @@ export interface Live {
   readonly idleEnd: number
 }
 
-export type Resolved = { readonly live: Live } | { readonly ended: EndReason }
+export type Resolved =
+  | { readonly live: Live }
+  | { readonly ended: EndReason }
+  /** A newer version wrote the record: the session may be alive, so a 401 would be wrong. */
+  | { readonly unreadable: 'version' }
 
-/** What is remembered of a record: the session, or why it ended. */
-export type Known = { readonly sealed: string, readonly live: Live, readonly epoch: number } | { readonly ended: EndReason }
+/** What is remembered of a record: the session, why it ended, or why it could not be read. */
+export type Known =
+  | { readonly sealed: string, readonly live: Live, readonly epoch: number }
+  | { readonly ended: EndReason }
+  | { readonly unreadable: Unreadable }
 
 /** How long the reason of an end is remembered, so that a late request can be told. */
 export const epitaphMs: Duration = 10 * 60_000
 
-export function createJudge (seal: Seal, now: () => number) {
+export function createJudge (format: RecordFormat, now: () => number) {
   function parse (key: string, { record, ttlMs }: Found): Known {
-    if (record.startsWith(epitaphMark)) return { ended: record.slice(1) as EndReason }
-    const opened = seal.open(key, record)
-    const parsed = opened === undefined ? undefined : parseRecord(opened)
+    if (record.startsWith(epitaphMark)) return { ended: endReasonOf(record.slice(1)) }
+    const opened = format.open(key, record)
+    if (opened === undefined) return { ended: 'unknown' }
+    if ('unreadable' in opened) return opened
+    const { session, epoch } = opened
     // The store's own clock tells how long ago the session was used: each use sets the time left anew.
-    return parsed === undefined ? { ended: 'unknown' } : { sealed: record, live: { session: parsed.session, key, idleEnd: now() + ttlMs - epitaphMs }, epoch: parsed.epoch }
+    return {
+      sealed: record,
+      live: { session, key, idleEnd: now() + ttlMs - epitaphMs },
+      epoch
+    }
   }
 
   /** @param epoch how often everyone's sessions have been ended */
   function judge (known: Known | undefined, epoch: number): Resolved {
     if (known === undefined) return { ended: 'unknown' }
     if ('ended' in known) return known
+    // A cookie that our secret signed names a record that another sealed: it opens for nobody here.
+    if ('unreadable' in known) {
+      return known.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
+    }
     const time = now()
     const { live } = known
     if (known.epoch < epoch) return { ended: 'revoked' }

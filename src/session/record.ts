@@ -37,29 +37,49 @@ export interface Session {
   /** Where the sign-in came from, for lists. */
   readonly address: string
   readonly agent: string
+  /**
+   * The newest format that the version which opened the session knew, whatever format it wrote;
+   * missing in sessions of versions that had no such number. It outlives every rewriting.
+   */
+  readonly recordVersion?: number
 }
 
 /** Why a session is no longer one. */
 export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced' | 'upstream'
 
-interface Written {
+const endReasons: ReadonlySet<string> = new Set<EndReason>([
+  'unknown',
+  'idle',
+  'absolute',
+  'revoked',
+  'replaced',
+  'upstream'
+])
+
+/** A tombstone's reason; one that only a newer version knows still says that somebody ended it. */
+export function endReasonOf (written: string): EndReason {
+  return endReasons.has(written) ? written as EndReason : 'revoked'
+}
+
+export interface RecordContent {
   readonly session: Session
   /** How often everyone's sessions had been ended when it was opened. */
   readonly epoch: number
 }
 
-export function writeRecord (written: Written): string {
-  return JSON.stringify(written)
+export function writeRecord (content: RecordContent): string {
+  return JSON.stringify(content)
 }
 
 /** A record that is not ours, or was damaged, is no session. */
-export function parseRecord (record: string): Written | undefined {
+export function parseRecord (record: string): RecordContent | undefined {
   try {
-    const { session, epoch } = JSON.parse(record) as Written
+    const { session, epoch } = JSON.parse(record) as RecordContent
     const { id, identity, createdAt, absoluteEnd, idleMs } = session
     const sound = [id, identity.id, identity.username, identity.name, session.source, session.address, session.agent].every(value => typeof value === 'string') &&
       Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
-      [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite)
+      [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite) &&
+      (session.recordVersion === undefined || Number.isInteger(session.recordVersion))
     return sound ? { session, epoch } : undefined
   } catch {
     return undefined

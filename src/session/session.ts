@@ -3,7 +3,8 @@ import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
 import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
-import { type Credential, type EndReason, keyOf, publicId, type Session, writeRecord } from './record.ts'
+import { type Credential, type EndReason, keyOf, publicId, type Session } from './record.ts'
+import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
 import { createRemembered } from './remembered.ts'
 import type { Seal } from './seal.ts'
 import { epitaphMark, type SessionStore } from './store.ts'
@@ -24,6 +25,8 @@ interface Options {
   readonly perUser: { readonly max: number, readonly over: 'evict-oldest' | 'refuse' }
   /** The longest that the end of a session can go unnoticed by another replica. */
   readonly boundMs: Duration
+  /** The format in which records are written; the older one without it. */
+  readonly records?: RecordVersion
   readonly now?: () => number
   /** Told when the idle clock could not be set; the request goes on. */
   readonly onTouchFailed?: (error: unknown) => void
@@ -35,8 +38,18 @@ const touchAtMostEveryMs: Duration = 60_000
 const maxHashes = 10_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
-export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now = Date.now, onTouchFailed = () => {} }: Options) {
-  const { parse, judge } = createJudge(seal, now)
+export function createSessions ({
+  store,
+  seal,
+  lifeTimes,
+  perUser,
+  boundMs,
+  records = 1,
+  now = Date.now,
+  onTouchFailed = () => {}
+}: Options) {
+  const format = createRecordFormat(seal, records)
+  const { parse, judge } = createJudge(format, now)
   const remembered = createRemembered<Known>({ store, boundMs, now, parse: (key, found) => parse(key, found) })
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
   const hashes = new Map<string, string>()
@@ -49,9 +62,16 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const absolute = (given.remembered ? lifeTimes.remembered.absolute : undefined) ?? lifeTimes.absolute
     const idleMs = Math.min((given.remembered ? lifeTimes.remembered.idle : undefined) ?? lifeTimes.idle, absolute)
     const key = keyOf(secretId)
-    const session: Session = { ...given, id: publicId(key), createdAt, absoluteEnd: createdAt + absolute, idleMs }
+    const session: Session = {
+      ...given,
+      id: publicId(key),
+      createdAt,
+      absoluteEnd: createdAt + absolute,
+      idleMs,
+      recordVersion: newestRecordVersion
+    }
     const epoch = await remembered.epoch()
-    await store.create(key, seal.close(key, writeRecord({ session, epoch })), idleMs + epitaphMs)
+    await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
     // Noted afterwards: a note without a session is taken for one whose session is over, and thrown away by whoever looks.
     await store.note(given.identity.id, key, session.absoluteEnd).catch(async (error: unknown) => {
       // Nobody could find it again to end it.
@@ -83,7 +103,7 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
     const resolved = judge(known, epoch)
-    if ('live' in resolved || known === undefined || 'ended' in known) return resolved
+    if ('live' in resolved || known === undefined || !('live' in known)) return resolved
     // What was remembered says that it is over: nobody is turned away before the store has said so itself.
     remembered.drop(key)
     return judge(await remembered.read(key), await store.epoch())
@@ -153,9 +173,11 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
     const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
     const judged = await Promise.all(keys.map(async key => {
       const found = await store.read(key)
-      return { key, resolved: judge(found && parse(key, found), epoch) }
+      // Only what the store no longer has is surely over: what cannot be read may live on elsewhere.
+      const isGone = found === undefined || found.record.startsWith(epitaphMark)
+      return { key, isGone, resolved: judge(found && parse(key, found), epoch) }
     }))
-    const gone = judged.filter(({ resolved }) => 'ended' in resolved).map(({ key }) => key)
+    const gone = judged.filter(({ isGone }) => isGone).map(({ key }) => key)
     if (gone.length > 0) await store.forget(user, gone)
     return judged
       .flatMap(({ key, resolved }) => 'live' in resolved && resolved.live.session.identity.id === user ? [{ key, session: resolved.live.session, idleEnd: resolved.live.idleEnd, lastUsedAt: resolved.live.idleEnd - resolved.live.session.idleMs }] : [])
@@ -187,9 +209,10 @@ export function createSessions ({ store, seal, lifeTimes, perUser, boundMs, now 
   async function renew (live: Live, credential: Credential): Promise<Live> {
     const found = await store.read(live.key)
     const known = found && parse(live.key, found)
-    if (known === undefined || 'ended' in known) return live
+    if (known === undefined || !('live' in known)) return live
     const session = { ...known.live.session, credential }
-    await store.replace(live.key, known.sealed, seal.close(live.key, writeRecord({ session, epoch: known.epoch })))
+    const sealed = format.close(live.key, { session, epoch: known.epoch })
+    await store.replace(live.key, known.sealed, sealed)
     remembered.drop(live.key)
     return { ...live, session }
   }

@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { keyOf } from '../../src/session/record.ts'
+import type { RecordVersion } from '../../src/session/record-format.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { createSessions, type NewSession } from '../../src/session/session.ts'
+import { readByOldVersion } from '../support/records-1.ts'
+
+interface Fixture {
+  readonly secret: string
+  readonly now: number
+  readonly user: string
+  readonly records: ReadonlyArray<{ secretId: string, key: string, ttlMs: number, stored: string }>
+}
+
+/** Records that the code of commit 1afc4ed wrote. */
+const fixture = JSON.parse(readFileSync(new URL('fixtures/records-1.json', import.meta.url), 'utf8')) as Fixture
+
+const minute = 60_000
+const opening: NewSession = {
+  identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} },
+  source: 'users-file',
+  remembered: false,
+  address: '192.0.2.1',
+  agent: 'test'
+}
+
+/** A store with one or more replicas on it, at the time of the fixture. */
+function setUp (t: Test) {
+  const store = createMemoryStore(() => fixture.now)
+  t.teardown(() => store.close())
+  const replica = (records: RecordVersion, secrets: readonly string[] = [fixture.secret]) => createSessions({
+    // Each reads the store itself: a memory store tells only one of them of changes.
+    store: { ...store, follow: () => {} },
+    seal: createSeal(secrets),
+    lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
+    perUser: { max: 5, over: 'evict-oldest' },
+    boundMs: 2000,
+    records,
+    now: () => fixture.now
+  })
+  const stored = async (secretId: string) => (await store.read(keyOf(secretId)))?.record ?? ''
+  return { store, replica, stored }
+}
+
+for (const records of [1, 2] as const) {
+  t.test(`with records: ${records}, sessions of the version without record versions are read, listed and closed`, async t => {
+    const { store, replica } = setUp(t)
+    for (const { key, stored, ttlMs } of fixture.records) {
+      await store.create(key, stored, ttlMs)
+      await store.note(fixture.user, key, fixture.now + 480 * minute)
+    }
+    const sessions = replica(records)
+    t.match(await sessions.resolve('plain'), { live: { session: { identity: { id: '1', name: 'Alice Ädmin' }, recordVersion: undefined } } })
+    t.match(await sessions.resolve('renewed'), { live: { session: { credential: { token: 'new', refreshToken: 'r2' } } } })
+    t.same(await sessions.resolve('closed'), { ended: 'replaced' })
+    t.equal((await sessions.list('1')).length, 2)
+    t.equal(await sessions.closeOf('1'), 2)
+    t.same(await sessions.resolve('plain'), { ended: 'revoked' })
+  })
+}
+
+t.test('what is written by default is read by the version without record versions, also after a renewal', async t => {
+  const { replica, stored } = setUp(t)
+  const sessions = replica(1)
+  const live = await sessions.open('s', { ...opening, credential: { token: 'T' } })
+  t.match(readByOldVersion(fixture.secret, live.key, await stored('s')), { session: { identity: { id: '1' }, credential: { token: 'T' } }, epoch: 0 })
+  await sessions.renew(live, { token: 'U' })
+  t.match(readByOldVersion(fixture.secret, live.key, await stored('s')), { session: { credential: { token: 'U' } } })
+})
+
+t.test('the reader of the old version in these tests reads what the old version wrote', async t => {
+  const [plain] = fixture.records
+  t.match(readByOldVersion(fixture.secret, plain!.key, plain!.stored), { session: { identity: { username: 'alice' } } })
+})
+
+t.test('with records: 2 the format changes; replicas that still write the old one read it, and rewrite it as theirs', async t => {
+  const { replica, stored } = setUp(t)
+  const [first, second] = [replica(1), replica(2)]
+  const live = await second.open('s', opening)
+  t.match(await stored('s'), /^2\.[\w-]{6}\.[\w-]+$/)
+  t.equal(readByOldVersion(fixture.secret, live.key, await stored('s')), undefined)
+  t.match(await first.resolve('s'), { live: { session: { identity: { id: '1' } } } })
+  await first.renew(live, { token: 'U' })
+  t.match(readByOldVersion(fixture.secret, live.key, await stored('s')), { session: { credential: { token: 'U' } } })
+  t.match(await second.resolve('s'), { live: { session: { credential: { token: 'U' } } } })
+})
+
+t.test('a session tells the record version that its opener knew, and keeps it when it is rewritten', async t => {
+  const { store, replica } = setUp(t)
+  const sessions = replica(1)
+  t.equal((await sessions.open('young', opening)).session.recordVersion, 2)
+  const [plain] = fixture.records
+  await store.create(plain!.key, plain!.stored, plain!.ttlMs)
+  const resolved = await sessions.resolve('plain')
+  if (!('live' in resolved)) throw new Error('not alive')
+  await sessions.renew(resolved.live, { token: 'T' })
+  const later = await sessions.resolve('plain')
+  t.match(later, { live: { session: { credential: { token: 'T' }, recordVersion: undefined } } })
+})
+
+t.test('a record of a newer version is neither unknown nor forgotten; it can be closed', async t => {
+  const { store, replica, stored } = setUp(t)
+  const sessions = replica(1)
+  const key = keyOf('s')
+  await store.create(key, '3.whatever.comes', 40 * minute)
+  await store.note('1', key, fixture.now + 480 * minute)
+  t.same(await sessions.resolve('s'), { unreadable: 'version' })
+  t.same(await sessions.list('1'), [])
+  t.same(await store.keysOf('1'), [key], 'still noted')
+  t.equal(await stored('s'), '3.whatever.comes')
+  t.equal(await sessions.closeOf('1'), 1)
+  t.same(await sessions.resolve('s'), { ended: 'revoked' })
+})
+
+t.test('a record of a secret that this replica does not have opens for nobody, and stays noted', async t => {
+  const { store, replica } = setUp(t)
+  const other = 'another secret of at least thirty-two characters'
+  const [old, young] = [replica(1), replica(1, [other, fixture.secret])]
+  await young.open('s', opening)
+  t.same(await old.resolve('s'), { ended: 'unknown' })
+  t.same(await old.list('1'), [])
+  t.same(await store.keysOf('1'), [keyOf('s')])
+  t.equal(await old.closeOf('1'), 1, 'nothing has to be read for closing')
+  t.same(await young.resolve('s'), { ended: 'revoked' })
+})
+
+t.test('a reason of an end that only a newer version knows still says that somebody ended it', async t => {
+  const { store, replica } = setUp(t)
+  await store.create(keyOf('s'), '!moon-phase', 10 * minute)
+  t.same(await replica(1).resolve('s'), { ended: 'revoked' })
+})
+
+t.test('a number before the seal is bound to it', async t => {
+  const { store, replica, stored } = setUp(t)
+  const sessions = replica(2)
+  await sessions.open('s', opening)
+  const written = await stored('s')
+  await store.replace(keyOf('s'), written, written.slice(2))
+  t.same(await sessions.resolve('s'), { ended: 'unknown' })
+})
