@@ -4,7 +4,7 @@ import type { JsonSchema } from '../config/closed-schema.ts'
 import type { Config } from '../config/load.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { describe, envelopeName, errorsByStatus, freeName, type Operation, reference } from './operations.ts'
-import { pascal } from './type-text.ts'
+import { pascal } from '../api-docs/contract-components.ts'
 
 type Members = Record<string, unknown>
 

@@ -4,8 +4,8 @@ import type { Config } from '../config/load.ts'
 import type { RouteConfig } from '../config/routes.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { closedSchema, closeRequestSchema, codes, currentUserSchema, type Dialect, errorCodeSchema, failureSchema, listedSessionSchema, loginBeside, loginRefusedSchema, loginRequestSchema, loginResultSchema, sessionSchema, successSchema } from './answers.ts'
+import { contractComponents, pascal } from '../api-docs/contract-components.ts'
 import { describeShape } from './shape-schema.ts'
-import { pascal } from './type-text.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -70,7 +70,15 @@ export function describe (config: Config): Description {
   }
   const contracted = (route: string, name: string): JsonSchema | undefined => {
     const schema = contracts[route]
-    return schema && named(name, relocated(schema, name))
+    if (schema === undefined) return undefined
+    const taken = new Set([...Object.keys(schemas), name])
+    const nameOf = (wanted: string) => {
+      const free = freeName(wanted, other => taken.has(other))
+      taken.add(free)
+      return free
+    }
+    Object.assign(schemas, contractComponents(schema, name, nameOf))
+    return reference(name)
   }
   const success = (data: JsonSchema, beside: Readonly<Record<string, JsonSchema>> = {}, required = Object.keys(beside), dialect = usual) => ({
     answer: successSchema(dialect, successCode, data, beside, required),
@@ -151,17 +159,6 @@ export function freeName (name: string, isTaken: (name: string) => boolean): str
   let found = name
   for (let number = 2; isTaken(found); number++) found = `${name}${number}`
   return found
-}
-
-/** A contract's schema as a part of a document: what refers to its own parts refers to them there. */
-function relocated (schema: JsonSchema, name: string): JsonSchema {
-  const move = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(move)
-    if (!isRecord(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, key === '$ref' && typeof member === 'string' && member.startsWith('#') ? `#/components/schemas/${name}${member.slice(1)}` : move(member)]))
-  }
-  const { $schema: _, $id: __, ...own } = schema
-  return move(own) as JsonSchema
 }
 
 /** The codes of an operation by the status that they have. */

@@ -1,4 +1,5 @@
 /** JSON Schema as TypeScript: the part of it that has a counterpart there; the rest is `unknown`. */
+import { pascal } from '../api-docs/contract-components.ts'
 import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
 
 /** @returns the type's text; the lines after the first are indented to stand within `indent` */
@@ -20,8 +21,6 @@ export function typeName (reference: string): string {
   const steps = reference.replace(/^#\/(components\/schemas\/)?/, '').split('/').filter(step => step !== '$defs' && step !== 'definitions')
   return steps.map(step => pascal(decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))).join('')
 }
-
-export const pascal = (name: string): string => name.split(/[^A-Za-z0-9]+/).map(word => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 
 const grouped = (text: string) => / [|&] /.test(text) ? `(${text})` : text
 const union = (texts: readonly string[]) => texts.includes('unknown') ? 'unknown' : [...new Set(texts)].join(' | ')

@@ -1,6 +1,6 @@
 /** The public interface as TypeScript declarations, from config alone. */
 import { createHash } from 'node:crypto'
-import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
+import type { JsonSchema } from '../config/closed-schema.ts'
 import type { Config } from '../config/load.ts'
 import { successSchema } from './answers.ts'
 import { describe, envelopeName, type Operation, reference } from './operations.ts'
@@ -12,7 +12,7 @@ export function typeDeclarations (config: Config): string {
   const dialects = new Set([usual, ...operations.map(({ dialect }) => dialect)])
   const body = [
     ...Array.from(dialects, dialect => `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema(dialect, successCode, reference('T')))}`),
-    ...Object.entries(schemas).flatMap(([name, schema]) => declarations(`#/components/schemas/${name}`, schema)),
+    ...Object.entries(schemas).map(([name, schema]) => declaration(typeName(`#/components/schemas/${name}`), schema)),
     callsText(operations, usual)
   ].join('\n\n')
   return `/**
@@ -22,18 +22,15 @@ export function typeDeclarations (config: Config): string {
 
 ${body}
 
-/** Tells a failure from an answer, whatever the HTTP status is. */
-export type Answer<C extends keyof Calls> = Calls[C]['answer'] | Calls[C]['failure']
-`
-}
+/** Any JSON: what the config does not know more of. */
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-/** A schema, and what it holds for references. */
-function declarations (place: string, schema: JsonSchema): string[] {
-  const inner = ['$defs', 'definitions'].flatMap(keyword => {
-    const held = schema[keyword]
-    return isRecord(held) ? Object.entries(held).flatMap(([name, each]) => isRecord(each) ? declarations(`${place}/${keyword}/${name}`, each) : []) : []
-  })
-  return [declaration(typeName(place), schema), ...inner]
+/** Tells a failure from an answer, whatever the HTTP status is. */
+export type Answer<C extends keyof Calls> = Known<Calls[C]['answer']> | Calls[C]['failure']
+
+/** An unknown answer is any JSON: \`unknown\` would swallow the failure beside it. */
+type Known<T> = unknown extends T ? Json : T
+`
 }
 
 function declaration (name: string, schema: JsonSchema): string {

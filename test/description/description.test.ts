@@ -3,8 +3,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { join } from 'node:path'
 import { rmSync, writeFileSync } from 'node:fs'
+import openapiTS, { astToString } from 'openapi-typescript'
 import t from 'tap'
 import ts from 'typescript'
+import { schemaFromType } from '../../src/contract/from-type.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openApi } from '../../src/description/openapi.ts'
 import { typeDeclarations } from '../../src/description/types.ts'
@@ -57,12 +59,73 @@ for (const [which, files] of Object.entries(configs)) {
   })
 }
 
+const compilerOptions: ts.CompilerOptions = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+  types: [],
+  lib: ['lib.es2022.d.ts'],
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler
+}
+
+const nested = {
+  $ref: '#/$defs/API.Page%3Citem%3E',
+  $defs: {
+    'API.Page<item>': {
+      type: 'object',
+      properties: { data: { type: 'array', items: { $ref: '#/$defs/API.Page<item>/definitions/a~1b' } } },
+      definitions: { 'a/b': { type: 'object', properties: { id: { type: 'string' }, next: { $ref: '#' } } } }
+    }
+  }
+}
+
+t.test('what openapi-typescript makes of contracts with definitions compiles', async t => {
+  const folder = await configFolder()
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'api.d.ts'), `declare namespace API {
+    type Notice = { id: string; below?: Notice[]; description?: string }
+    type NoticeIconList = { data?: Notice[]; total?: number; success?: boolean }
+  }`)
+  const learned = await schemaFromType(join(folder, 'api.d.ts'), 'API.NoticeIconList')
+  const upstream = { path: '/api/x', upstream: 'b', shape: 'x' }
+  const config = loadConfig(await configFolder({
+    routes: {
+      upstreams: { b: { url: 'http://b.internal' } },
+      routes: {
+        learned: { ...upstream, path: '/api/learned', contract: { schema: learned } },
+        nested: { ...upstream, path: '/api/nested', contract: { schema: nested } },
+        items: { ...upstream, path: '/api/items', contract }
+      },
+      shapes: { x: [{ wrap: 'envelope' }] }
+    }
+  }), {})
+  const document = openApi(config)
+  t.notMatch(JSON.stringify(document), /\$defs|"definitions"/)
+  const declarations = astToString(await openapiTS(document as never))
+  writeFileSync(join(folder, 'paths.ts'), declarations)
+  writeFileSync(join(folder, 'use.ts'), `import type { components } from './paths.ts'
+    type Schemas = components['schemas']
+    declare const list: Schemas['LearnedData'], items: Schemas['ItemsData'], page: Schemas['NestedData']
+    export const ids: Array<string | undefined> = [
+      list.data?.[0]?.below?.[0]?.id, items[0]?.below?.[0]?.id, page.data?.[0]?.next?.data?.[0]?.id
+    ]`)
+  t.same(compile(folder), [])
+})
+
+function compile (folder: string): string[] {
+  const program = ts.createProgram([join(folder, 'use.ts')], compilerOptions)
+  const diagnostics = ts.getPreEmitDiagnostics(program)
+  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+}
+
 /** What the compiler says of declarations, and of code that relies on them. */
 function problemsOf (folder: string, declarations: string, use = ''): string[] {
   writeFileSync(join(folder, 'types.ts'), declarations)
   writeFileSync(join(folder, 'use.ts'), `import type { Answer, Calls } from './types.ts'\n${use}\nexport type Keys = Answer<keyof Calls>\n`)
-  const program = ts.createProgram([join(folder, 'use.ts')], { strict: true, noEmit: true, skipLibCheck: true, allowImportingTsExtensions: true, types: [], lib: ['lib.es2022.d.ts'], target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler })
-  return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+  return compile(folder)
 }
 
 t.test('a console’s code is held to what the config says', async t => {
@@ -77,6 +140,10 @@ t.test('a console’s code is held to what the config says', async t => {
     const user = call('GET /api/currentUser')
     if (user.success) user.data.username.trim()
   `), [])
+  t.same(problems(`
+    type Unknown = Answer<'DELETE /api/items/*'>
+    export const failure: Extract<Unknown, { requestId: string }>['errorCode'] = 'session.none'
+  `), [], 'a failure stands beside an answer that nobody knows')
   t.match(problems("call('GET /api/nowhere')\nconst items = call('GET /api/items/*')\nif (items.success) items.data[0]?.nothing"), [/GET \/api\/nowhere/, /nothing/])
 })
 

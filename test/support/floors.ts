@@ -19,7 +19,7 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
   ['contract', '^src/contract/', '^src/(config/|errors|metrics|json/|contract/)'],
   ['limits', '^src/limits/', '^src/(config/|errors|metrics|json/|session/identity-key|limits/)'],
   ['redis', '^src/redis', '^src/config/'],
-  ['description', '^src/description/', '^src/(config/|errors|json/|proxy/shape|description/)'],
+  ['api docs', '^src/(api-docs|description)/', '^src/(config/|errors|json/|proxy/shape|api-docs/|description/)'],
   [
     'hooks',
     '^src/hooks/',

@@ -1,0 +1,77 @@
+/**
+ * A contract's JSON Schema as components of an OpenAPI document: each of its own definitions becomes a
+ * component of its own, because generators of client types look for named types there and nowhere else.
+ */
+import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
+
+const definitionKeywords = ['$defs', 'definitions'] as const
+
+/** One schema that becomes a component. */
+interface Lifted {
+  readonly component: string
+  /** Where it stands in the contract, as a JSON Pointer in a fragment (RFC 6901 §6), such as `#/$defs/Item`. */
+  readonly pointer: string
+  readonly schema: JsonSchema
+}
+
+/**
+ * @param name the component's name of the contract itself
+ * @param nameOf a free component name, made of the wanted one
+ * @returns the components by name; the contract itself is the first
+ */
+export function contractComponents (
+  contract: JsonSchema,
+  name: string,
+  nameOf: (wanted: string) => string
+): Record<string, JsonSchema> {
+  const lifted = lift(contract, '#', name, nameOf)
+  // The nearest enclosing component wins: `#/$defs/Item/properties/id` lies within `#/$defs/Item`.
+  const nearestFirst = lifted.toSorted((a, b) => b.pointer.length - a.pointer.length)
+  const target = (reference: string): string => {
+    const pointer = decodeURIComponent(reference)
+    const home = nearestFirst.find(each => pointer === each.pointer || pointer.startsWith(`${each.pointer}/`))
+    return home === undefined ? reference : `#/components/schemas/${home.component}${pointer.slice(home.pointer.length)}`
+  }
+  return Object.fromEntries(lifted.map(({ component, schema }) => {
+    const { $schema: _schema, $id: _id, $defs: _defs, definitions: _definitions, ...own } = schema
+    return [component, withReferences(own, target)]
+  }))
+}
+
+function lift (
+  schema: JsonSchema,
+  pointer: string,
+  component: string,
+  nameOf: (wanted: string) => string
+): Lifted[] {
+  const below = definitionKeywords.flatMap(keyword => {
+    const definitions = schema[keyword]
+    if (!isRecord(definitions)) return []
+    return Object.entries(definitions).flatMap(([name, definition]) => {
+      if (!isRecord(definition)) return []
+      const place = `${pointer}/${keyword}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+      return lift(definition, place, nameOf(component + pascal(name)), nameOf)
+    })
+  })
+  return [{ component, pointer, schema }, ...below]
+}
+
+function withReferences (schema: JsonSchema, target: (reference: string) => string): JsonSchema {
+  const rewrite = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(rewrite)
+    if (!isRecord(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => {
+      const isReference = key === '$ref' && typeof member === 'string' && member.startsWith('#')
+      return [key, isReference ? target(member) : rewrite(member)]
+    }))
+  }
+  return rewrite(schema) as JsonSchema
+}
+
+/** `notice-item` → `NoticeItem`. */
+export function pascal (name: string): string {
+  return name
+    .split(/[^A-Za-z0-9]+/)
+    .map(word => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
