@@ -65,7 +65,13 @@ const endpoints = closed({
   profile: closed({
     path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
     from: oneOf(['session', 'upstream'], { default: 'session', description: 'Whether the session answers, or an upstream does.' }),
-    upstream: Type.Optional(proxied.upstream), rewrite: proxied.rewrite, timeout: proxied.timeout, shape: proxied.shape,
+    upstream: Type.Optional(proxied.upstream),
+    rewrite: proxied.rewrite,
+    timeout: proxied.timeout,
+    shape: Type.Optional(name({
+      description: 'A shape of this file, which makes the user’s members. The gateway puts its envelope around ' +
+        'them: an answer that is enveloped already needs `unwrap: data`, or the user’s members stand under `data.data`.'
+    })),
     contract: proxied.contract, parts: partsSchema, missing: missingSchema
   }, { default: {}, description: 'The current user.' }),
   session: closed({ path: path({ default: '/api/session', description: 'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).' }) }, { default: {}, description: 'The session itself.' })

@@ -26,7 +26,17 @@ const operations = {
   move: Type.Optional(pairs(dotted({ description: 'Where to.' }), { description: 'Old path: new path, through objects within objects. What lies on the way is made.', examples: [{ 'user.name': 'author' }] })),
   default: Type.Optional(pairs(Type.Unknown(), { description: 'Values for members that are absent or null.', examples: [{ read: false }] })),
   constant: Type.Optional(pairs(Type.Unknown(), { description: 'Members that always have this value.', examples: [{ type: 'notification' }] })),
-  map: Type.Optional(pairs(pairs(Type.Unknown(), { description: 'Old value: new value.' }), { description: 'Member: its values, old to new. `"*"` stands for every other value; without it they stay. Numbers, true, false and null are written as texts.', examples: [{ state: { 0: 'unread', 1: 'read' } }] })),
+  map: Type.Optional(pairs(
+    // The empty text is a value as any other: many back-ends mean "not set" by it.
+    Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
+      description: 'Old value: new value.'
+    }),
+    {
+      description: 'Member: its values, old to new. `"*"` stands for every other value; without it they stay. ' +
+        'Numbers, true, false and null are written as texts, the empty text as `""`.',
+      examples: [{ state: { 0: 'unread', 1: 'read' } }]
+    }
+  )),
   convert: Type.Optional(pairs(Type.String({ pattern: '^(number|string|boolean|date-seconds|date-milliseconds|date-text(@[+-][0-9]{2}:[0-9]{2})?)$', expected: 'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00' }), { description: 'Member: what it becomes. Dates become ISO 8601 in UTC: from seconds or milliseconds since 1970, or from text (`2026-11-21 08:30:00`; one without a zone is in UTC, or in the zone behind `@`). What cannot be converted without loss stays as it is.', examples: [{ createdAt: 'date-seconds', id: 'string' }] })),
   use: Type.Optional(name({ description: 'Another shape of this file: its operations stand here.' })),
   jsonata: Type.Optional(text({ description: 'A JSONata expression (jsonata.org), for what the operations cannot say. It runs beside the requests, bounded by `expressions` of `limits.yaml`, and costs far more than they do.', examples: ['$sum(items.price)'] })),

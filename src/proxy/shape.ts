@@ -131,6 +131,9 @@ function asList (value: Json): readonly Json[] {
 function replaceAt (value: Json, path: readonly string[], change: (found: Json) => Json): Json {
   const [name, ...rest] = path
   if (name === undefined) return change(value)
+  if (Array.isArray(value) && name !== 'length' && Object.hasOwn(value, name)) {
+    return value.with(Number(name), replaceAt(value[Number(name)], rest, change))
+  }
   if (!isRecord(value) || !Object.hasOwn(value, name)) return value
   const result = copyOf(value)
   put(result, name, replaceAt(value[name], rest, change))

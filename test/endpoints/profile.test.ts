@@ -65,3 +65,23 @@ t.test('an account upstream at fault is 502, 503 or 504, never 401, and keeps th
   await backend.close()
   t.match(await gateway.call(path, { cookie }), { status: 502, json: { errorCode: 'upstream.refused' } })
 })
+t.test('the profile of an upstream is enveloped: what is enveloped already needs unwrap', async t => {
+  const enveloped = { success: true, data: { nick: 'al' } }
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(enveloped))
+  })
+  const profileWith = async (steps: object[]) => {
+    const gateway = await testGateway(t.after, {
+      routes: {
+        upstreams: { account: { url: backend.url } },
+        endpoints: { profile: { from: 'upstream', upstream: 'account', shape: 'me' } },
+        shapes: { me: steps }
+      }
+    })
+    const cookie = await gateway.signIn()
+    return (await gateway.call('/api/account/profile', { cookie })).json.data
+  }
+  t.match(await profileWith([{ unwrap: 'data' }]), { nick: 'al', data: undefined })
+  t.match(await profileWith([{ drop: ['success'] }]), { data: { nick: 'al' } })
+})
+

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ShapeStep } from '../../src/config/shapes.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { valueAt } from '../../src/json/values.ts'
 import { compileShape, type ShapeContext } from '../../src/proxy/shape.ts'
+import { configFolder } from '../support/gateway.ts'
 import { seed } from '../support/seed.ts'
 
 const wrap = (data: unknown, extra: Readonly<Record<string, unknown>> = {}) => ({ success: true, data, ...extra })
@@ -127,11 +129,25 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
   for (const value of [1e300, 'x', null, true, 9e15]) t.equal(converted('date-seconds', value), value, String(value))
 })
 
+t.test('map knows the empty text, as it knows any other', async t => {
+  const steps = [{ map: { state: { '': 'none', '*': 'some' } } }]
+  t.same(shaped(steps, { state: '' }), { state: 'none' })
+  t.same(shaped(steps, { state: 'x' }), { state: 'some' })
+  const folder = await configFolder({ routes: { shapes: { x: steps } } })
+  t.same(loadConfig(folder, {}).routes.shapes, { x: steps })
+})
+
 t.test('move takes members out of and into objects within objects', async t => {
   t.same(shaped([{ move: { 'user.name': 'author', id: 'ref.id' } }], { id: 1, user: { name: 'Alice', age: 5 } }), { user: { age: 5 }, author: 'Alice', ref: { id: 1 } })
   t.same(shaped([{ move: { a: 'b.c.d' } }], { a: 1, b: { x: 1 } }), { b: { x: 1, c: { d: 1 } } })
   t.same(shaped([{ move: { a: 'b.c' } }], { a: 1, b: 'text' }), { a: 1, b: 'text' }, 'nothing is lost where the new place cannot be')
   t.same(shaped([{ move: { 'a.b': 'c' } }], { a: 5 }), { a: 5 })
+  t.same(
+    shaped([{ move: { 'list.0.id': 'first' } }], { list: [{ id: 1, x: 1 }, { id: 2 }] }),
+    { list: [{ x: 1 }, { id: 2 }], first: 1 },
+    'a member of a list item is moved, not copied'
+  )
+  for (const path of ['list.length', 'list.7']) t.same(shaped([{ move: { [path]: 'n' } }], { list: [1] }), { list: [1] })
   for (const value of [null, 5, [1]]) t.same(shaped([{ move: { a: 'b' } }], value), value)
   t.equal(JSON.stringify(shaped([{ move: { a: '__proto__.admin' } }], { a: true })), '{"__proto__":{"admin":true}}')
 })
