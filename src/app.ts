@@ -16,6 +16,7 @@ import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { readJsonBodies } from './hooks/json-body.ts'
 import { createTrust } from './hooks/address.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
@@ -80,6 +81,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   })
 
   services.watch?.(app)
+  readJsonBodies(app)
   // Every request, in this order.
   addAccessLog(app, services.log, createRequestMetrics(services.metrics), services.running)
   addStandardFields(app, fields)

@@ -1,5 +1,6 @@
 /** The operators' listener: is the process alive, may it get traffic. */
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import { readJsonBodies } from '../hooks/json-body.ts'
 import type { Metrics } from '../metrics.ts'
 import { adopt } from '../observability/emitters.ts'
 
@@ -20,6 +21,7 @@ interface Options {
 export function createOps ({ readiness, metrics, openApi }: Options): FastifyInstance {
   const ops = Fastify({ logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: true, return503OnClosing: false })
   adopt(ops.server)
+  readJsonBodies(ops)
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async (_request, reply) => {

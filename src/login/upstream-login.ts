@@ -1,6 +1,9 @@
 /** Credential source: a back-end's own sign-in, told by config how to ask and how to read the answer. */
 import type { AnswerTest, UpstreamLoginConfig } from '../config/gateway.ts'
 import { GatewayError } from '../errors.ts'
+import { readJson } from '../json/body.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
+import { isRawNumber, isRecord } from '../json/values.ts'
 import type { Credential, Identity, Session } from '../session/record.ts'
 import type { Attempt, CredentialSource } from './credential-source.ts'
 
@@ -17,15 +20,16 @@ interface Options {
 
 const maxAnswerBytes = 256 * 1024
 
+type Headers = Awaited<ReturnType<Send>>['headers']
+
 export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }: Options): CredentialSource {
   const at = (answer: unknown, path: string | undefined) => path === undefined ? undefined : valueAt(answer, path.split('.'))
-  const text = (value: unknown) => typeof value === 'number' ? String(value) : typeof value === 'string' && value !== '' ? value : undefined
 
   const fits = (test: AnswerTest, status: number, answer: unknown) => {
     if (test.status !== undefined && !test.status.includes(status)) return false
     if (test.path === undefined) return true
     const found = at(answer, test.path)
-    if (test.in !== undefined) return test.in.includes(found as string | number | boolean)
+    if (test.in !== undefined) return test.in.includes(plain(found) as string | number | boolean)
     return found !== null && found !== undefined && found !== false
   }
 
@@ -41,11 +45,11 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
       username,
       name: text(at(answer, user.name)) ?? username,
       roles: roles.map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
-      profile: typeof profile === 'object' && profile !== null && !Array.isArray(profile) ? { ...profile } : {}
+      profile: isRecord(profile) ? { ...profile } : {}
     }
   }
 
-  const credentialOf = (answer: unknown, headers: Record<string, string | string[] | undefined>): Credential => {
+  const credentialOf = (answer: unknown, headers: Headers): Credential => {
     const token = text(at(answer, config.token))
     const cookies = [headers['set-cookie'] ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '').filter(pair => config.cookies.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
     if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value))) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
@@ -78,7 +82,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
       timeoutMs: config.timeout,
       maxBytes: maxAnswerBytes
     })
-    const answer = parseJson(body)
+    const answer = readAnswer(body, headers)
     if (fits(config.refused, status, answer)) return undefined
     const token = status >= 200 && status < 300 ? text(at(answer, refresh.token)) : undefined
     if (token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the renewal answer (status ${status}) has no "${refresh.token}"`) })
@@ -109,7 +113,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
         timeoutMs: config.timeout,
         maxBytes: maxAnswerBytes
       })
-      const answer = parseJson(body)
+      const answer = readAnswer(body, headers)
       if (fits(config.refused, status, answer)) return { vouched: false }
       if (!fits(config.success, status, answer)) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer (status ${status}) is neither a success nor a refusal`) })
       const credential = credentialOf(answer, headers)
@@ -137,7 +141,8 @@ function fill (template: unknown, values: Readonly<Record<string, string>>): unk
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 
 /** When a token ends; an answer that does not say so, or says nonsense, is taken as not saying. */
-function endOf (said: unknown, kind: ExpiryKind): number | undefined {
+function endOf (value: unknown, kind: ExpiryKind): number | undefined {
+  const said = plain(value)
   const written = kind === 'date' ? Date.parse(String(said)) : Number(said ?? NaN)
   const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
   const end = kind === 'date' ? written : kind.startsWith('epoch') ? written * factor : Date.now() + written * factor
@@ -150,10 +155,29 @@ function writeBody (config: UpstreamLoginConfig, { username, password, extra }: 
   return new URLSearchParams(Object.entries(body).map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value) ?? ''])).toString()
 }
 
+/** A number beyond a double is its text: no other number of JavaScript is it. */
+const plain = (value: unknown): unknown => isRawNumber(value) ? value.rawJSON : value
+
+/** An id, a name or a token, written as a text or as a number. */
+function text (value: unknown): string | undefined {
+  const found = plain(value)
+  if (typeof found === 'number') return String(found)
+  return typeof found === 'string' && found !== '' ? found : undefined
+}
+
 /** An answer that is no JSON has no members; the tests on it decide. */
-function parseJson (body: Buffer): unknown {
+function readAnswer (body: Buffer, headers: Headers): unknown {
   try {
-    return JSON.parse(body.toString('utf8'))
+    return readJson(body, headers, maxAnswerBytes)
+  } catch {
+    return readLeniently(body)
+  }
+}
+
+/** Back-ends name a charset that their text is not in: a broken letter in a name refuses no sign-in. */
+function readLeniently (body: Buffer): unknown {
+  try {
+    return parseKeepingDigits(body.toString('utf8'))
   } catch {
     return null
   }

@@ -1,6 +1,7 @@
 /** A session: what it is, and how it is written down. */
 import { hash } from 'node:crypto'
 import type { Duration } from '../config/primitives.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 
 export interface Identity {
   readonly id: string
@@ -74,7 +75,7 @@ export function writeRecord (content: RecordContent): string {
 /** A record that is not ours, or was damaged, is no session. */
 export function parseRecord (record: string): RecordContent | undefined {
   try {
-    const { session, epoch } = JSON.parse(record) as RecordContent
+    const { session, epoch } = parseKeepingDigits(record) as RecordContent
     const { id, identity, createdAt, absoluteEnd, idleMs } = session
     const sound = [id, identity.id, identity.username, identity.name, session.source, session.address, session.agent].every(value => typeof value === 'string') &&
       Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
