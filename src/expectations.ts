@@ -46,7 +46,10 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
     ;({ answer } = expected)
     const [method = '', target = ''] = expected.request.split(' ')
     const id = `${name}-${index}`
-    const cookie = expected.roles === undefined ? undefined : await app.signIn({ id, username: name, name, roles: expected.roles, profile: {} })
+    const { roles } = expected
+    const identity = { id, username: name, name, roles: roles ?? [], profile: {} }
+    const user = { source: 'expect', identity }
+    const cookie = roles === undefined ? undefined : await app.signIn(user)
     const headers = Object.fromEntries(Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value]))
     let answered: Answered | undefined
     for (let n = 0; n < expected.times; n++) {

@@ -67,10 +67,17 @@ interface Options {
   readonly onAsked: (asked: Asked) => unknown
 }
 
+interface SignedIn {
+  /** The credential source that vouches. */
+  readonly source: string
+  readonly identity: Identity
+  readonly credential?: Credential
+}
+
 export interface OfflineApp {
   readonly ask: (request: OfflineRequest) => Promise<Answered>
   /** @returns the `Cookie` field of a new session */
-  readonly signIn: (identity: Identity, credential?: Credential) => Promise<string>
+  readonly signIn: (user: SignedIn) => Promise<string>
   readonly close: () => Promise<void>
 }
 
@@ -129,9 +136,16 @@ export async function createOfflineApp (config: Config, { counters, leases, lock
         theirs.destroy()
       }
     },
-    signIn: async (identity, credential) => {
+    signIn: async ({ source: vouching, identity, credential }) => {
       const id = randomBytes(16).toString('hex')
-      await sessions.open(id, { identity, source: source.name, remembered: false, address: '', agent: '', ...(credential && { credential }) })
+      await sessions.open(id, {
+        identity,
+        source: vouching,
+        remembered: false,
+        address: '',
+        agent: '',
+        ...(credential && { credential })
+      })
       return `${cookie.name}=${encodeURIComponent(signer.sign(id))}`
     },
     close: async () => {

@@ -1,4 +1,5 @@
 /** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
+import { sourceName } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
 import type { ContractConfig } from './config/contracts.ts'
 import { type Contract, createContract } from './contract/contract.ts'
@@ -135,10 +136,19 @@ function held (contract: Contract | undefined, answer: unknown): unknown {
 /** The credential sources, in the order of the config. */
 export function createSources ({ gateway, routes, users }: Config, services: GenerationServices): CredentialSource[] {
   return gateway.login.sources.map(source => {
-    if (source.kind === 'users-file') return createUsersFile(users[source.file] ?? { users: {} })
+    const name = sourceName(source)
+    if (source.kind === 'users-file') {
+      return createUsersFile(name, users[source.file] ?? { users: {} })
+    }
     const upstream = routes.upstreams[source.upstream]
     if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
-    return createUpstreamLogin({ config: source, send: services.upstream(source.upstream, upstream).send, credentialStyle: upstream.credential, valueAt })
+    return createUpstreamLogin({
+      name,
+      config: source,
+      send: services.upstream(source.upstream, upstream).send,
+      credentialStyle: upstream.credential,
+      valueAt
+    })
   })
 }
 

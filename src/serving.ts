@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { sourceName } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
 import type { Readiness } from './endpoints/ops.ts'
 import { addOpsLimits } from './endpoints/ops-limits.ts'
@@ -55,7 +56,8 @@ export function createServing (config: Config, log: Log): Serving {
     metrics: services.metrics,
     metricsText: services.metrics.text,
     addDesk: ops => {
-      addOpsSessions(ops, { sessions: services.sessions, log })
+      const sources = config.gateway.login.sources.map(sourceName)
+      addOpsSessions(ops, { sessions: services.sessions, sources, log })
       addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases, inFlight: services.inFlight })
       addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
     },

@@ -45,7 +45,8 @@ export function createAccessLines (config: Config) {
   function callerOf (user: string, session: string): PastRequest['caller'] {
     const its = roles.get(user)
     if (its === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
-    return { id: session, identity: { id: user, roles: its ?? [] } }
+    // A line says no credential source: equal names count as one user.
+    return { id: session, source: 'log', identity: { id: user, roles: its ?? [] } }
   }
 
   function read (line: string): PastRequest | undefined {

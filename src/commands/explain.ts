@@ -1,6 +1,7 @@
 /** `explain`: what the gateway would do with a request, decision by decision, with the file and line of each. */
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
+import { sourceName } from '../config/gateway.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Counts } from '../endpoints/ops-limits.ts'
 import type { Decision, Explained, Place } from '../explanation/decision.ts'
@@ -66,20 +67,34 @@ function explained (config: LoadedConfig, { rest: [word, target, ...more], value
 
 const listOf = (value: unknown): string[] => Array.isArray(value) ? value.map(String) : []
 
-function whoIs ({ gateway: { login }, users }: LoadedConfig, as: string | undefined, roles: readonly string[]): Explained['who'] {
+function whoIs (
+  { gateway: { login: { sources } }, users }: LoadedConfig,
+  as: string | undefined,
+  roles: readonly string[]
+): Explained['who'] {
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
-  for (const [file, { users: known }] of Object.entries(users)) {
+  for (const source of sources) {
+    const known = source.kind === 'users-file' ? users[source.file]?.users ?? {} : {}
     const user = as !== undefined && Object.hasOwn(known, as) ? known[as] : undefined
-    if (user === undefined) continue
+    if (user === undefined || source.kind !== 'users-file') continue
     const identity = identityOf(name, user)
     const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
-    return { identity: all, told: `${name} of ${file} (${inRoles(all.roles)})${user.disabled ? '; disabled there: no new sign-in succeeds' : ''}` }
+    const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
+    const told = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
+    return { source: sourceName(source), identity: all, told }
   }
-  const back = login.sources.find(source => source.kind === 'upstream-login')
+  const back = sources.find(source => source.kind === 'upstream-login')
+  const [first] = back === undefined ? sources : [back]
   const credential = back && { ...(back.token !== undefined && { token: '(token-of-the-session)' }), ...(back.cookies.length > 0 && { cookies: back.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ') }) }
   const unknown = as !== undefined && roles.length === 0 ? '; in no users file, so say with --role what the back-end gives' : ''
-  return { identity: { id: name, username: name, name, roles, profile: {} }, ...(credential && { credential }), told: `${name} (${inRoles(roles)})${unknown}` }
+  const identity = { id: name, username: name, name, roles, profile: {} }
+  return {
+    source: first === undefined ? '' : sourceName(first),
+    identity,
+    ...(credential && { credential }),
+    told: `${name} (${inRoles(roles)})${unknown}`
+  }
 }
 
 const inRoles = (roles: readonly string[]) => roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`

@@ -7,6 +7,7 @@ import { checkOperation } from './check-operation.ts'
 import { checkReach } from './check-reach.ts'
 import { checkParts } from './check-parts.ts'
 import { checkExpectations } from './expectations.ts'
+import { checkSources } from './check/sources.ts'
 import { checkMaintenance } from './maintenance.ts'
 import { checkShapes } from './check-shapes.ts'
 import { nearest } from './faults.ts'
@@ -27,9 +28,25 @@ interface Checked {
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
+const rules = [
+  checkInstall,
+  checkLogin,
+  checkSources,
+  checkUpstreams,
+  checkPaths,
+  checkParts,
+  checkShapes,
+  checkContracts,
+  checkLimits,
+  checkReach,
+  checkMaintenance,
+  checkExpectations,
+  checkOperation
+]
+
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
 export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
-  for (const rule of [checkInstall, checkLogin, checkUpstreams, checkPaths, checkParts, checkShapes, checkContracts, checkLimits, checkReach, checkMaintenance, checkExpectations, checkOperation]) {
+  for (const rule of rules) {
     try {
       rule(config, report)
     } catch (error) {
@@ -72,10 +89,22 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
     if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)
   })
   if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
-  for (const [key, name] of Object.entries(identity)) if (reservedHeaders.has(name)) report('gateway', ['identity', key], `"${name}" is not for this: the gateway or HTTP itself uses it`)
-  if (new Set(Object.values(identity)).size < 3) report('gateway', ['identity'], 'id, username and roles need a header field each')
+  checkIdentity(identity, report)
   server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
   for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)
+}
+
+function checkIdentity (identity: GatewayConfig['identity'], report: Report): void {
+  const { prefix: _, ...headers } = identity
+  const names = Object.values(headers).filter(name => name !== undefined)
+  for (const [key, name] of Object.entries(headers)) {
+    if (name === undefined || !reservedHeaders.has(name)) continue
+    const message = `"${name}" is not for this: the gateway or HTTP itself uses it`
+    report('gateway', ['identity', key], message)
+  }
+  if (new Set(names).size === names.length) return
+  const parts = headers.source === undefined ? 'username and roles' : 'username, roles and source'
+  report('gateway', ['identity'], `id, ${parts} need a header field each`)
 }
 
 const portOf = (listen: string) => Number(listen.slice(listen.lastIndexOf(':') + 1))

@@ -84,8 +84,15 @@ const session = section({
   }, 'The session cookie: always HttpOnly, Path=/ and without Domain.')
 }, 'Sessions: an opaque cookie in the browser, the data in Redis.')
 
+const sourceNameSchema = (otherwise: string) => Type.Optional(name({
+  description: 'The name of this source in sessions, logs and limits; ' +
+    `\`${otherwise}\` without it. ` +
+    'No two sources share one. A user is an id of a source, so another name signs its users out.'
+}))
+
 const usersFile = Type.Object({
   kind: Type.Literal('users-file', { description: 'Users of a YAML file with argon2id hashes.' }),
+  name: sourceNameSchema('users-file'),
   file: text({ default: 'users.yaml', description: 'The file, seen from the config folder. `console-gateway hash-password` makes a hash.' })
 }, { additionalProperties: false, title: 'users-file' })
 
@@ -102,6 +109,7 @@ const expiry = Type.Object({
 
 const upstreamLogin = Type.Object({
   kind: Type.Literal('upstream-login', { description: 'A back-end’s own sign-in.' }),
+  name: sourceNameSchema('upstream-login:UPSTREAM'),
   upstream: name({ description: 'An upstream of `routes.yaml`.' }),
   path: path({ description: 'Where it takes sign-ins (POST).', examples: ['/auth/login'] }),
   format: oneOf(['json', 'form'], { default: 'json', description: 'How the body is written.' }),
@@ -163,7 +171,15 @@ const envelope = section({
 const identity = section({
   id: header({ default: 'x-user-id', description: 'The header that tells an upstream the user’s id.' }),
   username: header({ default: 'x-user-name', description: 'The user name.' }),
-  roles: header({ default: 'x-user-roles', description: 'The roles, joined by commas.' })
+  roles: header({ default: 'x-user-roles', description: 'The roles, joined by commas.' }),
+  source: Type.Optional(header({
+    description: 'The header that tells an upstream which credential source vouched, by its name.',
+    examples: ['x-user-source']
+  })),
+  prefix: flag({
+    default: false,
+    description: 'Whether the name of the credential source stands before the id: `users-file/1`.'
+  })
 }, 'Header fields that tell upstreams who asks. What a client sends under these names, in any spelling, is dropped. Values are percent-encoded where they are not plain ASCII.')
 
 const consoleFiles = optional({
@@ -176,6 +192,13 @@ export const gatewaySchema = Type.Object({
 }, { additionalProperties: false, default: {}, title: 'gateway.yaml', description: 'Install config: changes need a restart.' })
 
 export type GatewayConfig = Static<typeof gatewaySchema>
+export type SourceConfig = GatewayConfig['login']['sources'][number]
 export type AnswerTest = UpstreamLoginConfig['success']
 export type UpstreamLoginConfig = Static<typeof upstreamLogin>
 export type RedisConfig = NonNullable<GatewayConfig['redis']>
+
+/** The name under which sessions keep a credential source. */
+export function sourceName (source: SourceConfig): string {
+  if (source.name !== undefined) return source.name
+  return source.kind === 'users-file' ? source.kind : `${source.kind}:${source.upstream}`
+}

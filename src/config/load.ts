@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Static, TSchema } from 'typebox'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { checkConfig } from './check.ts'
+import { checkUsers } from './check/users.ts'
 import type { JsonSchema } from './closed-schema.ts'
 import { loadContracts, schemaFile } from './contracts.ts'
 import { installDifferences } from './differences.ts'
@@ -67,7 +68,9 @@ export function loadConfig (folder: string, environment: Environment, { running,
   const sources = [gateway.value, ...(running === undefined ? [] : [running])].flatMap(({ login }) => Array.isArray(login?.sources) ? login.sources : [])
   for (const source of sources) {
     const found = source?.kind === 'users-file' && typeof source.file === 'string' && !Object.hasOwn(users, source.file) ? read(source.file, usersSchema) : undefined
-    if (found !== undefined && source.kind === 'users-file') users[source.file] = found.value
+    if (found === undefined || source?.kind !== 'users-file') continue
+    users[source.file] = found.value
+    checkUsers(found.value, (path, message) => { faults.push(found.fault(path, message, 'fault')) })
   }
   const contracts = loadContracts(routes.value, {
     read: file => {

@@ -6,7 +6,7 @@ import { createCountedAddress } from '../hooks/address.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 import { routeIn, whoIn } from '../hooks/limits.ts'
 import type { Leases } from '../limits/leases.ts'
-import { compilePlan } from '../limits/plan.ts'
+import { type Caller, compilePlan } from '../limits/plan.ts'
 import type { Rule, Verdict } from '../limits/rules.ts'
 import { suggest } from '../limits/suggest.ts'
 import type { KeptUses } from '../limits/uses.ts'
@@ -24,7 +24,9 @@ export interface CountsOf {
   readonly route: string
   readonly method: string
   readonly address: string
+  /** The user's id, and the credential source that vouched for them. */
   readonly user?: string
+  readonly source?: string
   readonly roles?: readonly string[]
 }
 
@@ -49,10 +51,15 @@ export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases, 
       return suggest(limits(), await readUses(now - Number(sinceMs)), Number(sinceMs), now)
     })
     scope.post('/limits/counts', async (request): Promise<Counts> => {
-      const { route, method, address, user, roles } = (request.body ?? {}) as Record<string, unknown>
-      if (typeof route !== 'string' || typeof method !== 'string' || typeof address !== 'string') throw new GatewayError('request.malformed', { message: 'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", "user": "ID", "roles": []}' })
+      const body = (request.body ?? {}) as Record<string, unknown>
+      const { route, method, address, user, source, roles } = body
+      if (typeof route !== 'string' || typeof method !== 'string' || typeof address !== 'string') {
+        const message = 'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
+          '"source": "NAME", "user": "ID", "roles": []}'
+        throw new GatewayError('request.malformed', { message })
+      }
       const inForce = limits()
-      const caller = typeof user !== 'string' ? undefined : { id: '', identity: { id: user, roles: Array.isArray(roles) ? roles.map(String) : [] } }
+      const caller = typeof user !== 'string' ? undefined : callerOf(user, source, roles)
       const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
       const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
       const keys = keysOf(counted, caller)
@@ -64,4 +71,12 @@ export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases, 
       }
     })
   })
+}
+
+function callerOf (id: string, source: unknown, roles: unknown): Caller {
+  if (typeof source !== 'string') {
+    const message = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
+    throw new GatewayError('request.malformed', { message })
+  }
+  return { id: '', source, identity: { id, roles: Array.isArray(roles) ? roles.map(String) : [] } }
 }

@@ -3,21 +3,27 @@ import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 import { describeSession } from '../session/describe.ts'
+import { identityKey } from '../session/identity-key.ts'
 import type { Sessions } from '../session/session.ts'
 
 interface Options {
   readonly sessions: Sessions
+  /** The names of the credential sources. */
+  readonly sources: readonly string[]
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-export function addOpsSessions (ops: FastifyInstance, { sessions, log }: Options): void {
+export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }: Options): void {
+  const keysOf = (id: string) => sources.map(source => identityKey({ source, identity: { id } }))
+
   ops.register(async scope => {
     addDeskRules(scope)
 
     scope.get('/sessions', async request => {
       const { user } = request.query as { user?: unknown }
       if (typeof user !== 'string' || user === '') throw new GatewayError('request.malformed', { message: 'Say whose: /sessions?user=ID' })
-      return { user, sessions: (await sessions.list(user)).map(describeSession) }
+      const listed = await Promise.all(keysOf(user).map(async key => sessions.list(key)))
+      return { user, sessions: listed.flat().map(describeSession) }
     })
 
     scope.post('/sessions/close', async request => {
@@ -28,7 +34,9 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, log }: Options
         return { closed: 'everyone' }
       }
       if (typeof user !== 'string' || user === '' || (id !== undefined && typeof id !== 'string')) throw new GatewayError('request.malformed', { message: 'Say which: {"user": "ID"}, {"user": "ID", "id": "SESSION"} or {"everyone": true}.' })
-      const closed = await sessions.closeOf(user, id === undefined ? {} : { only: id })
+      const which = id === undefined ? {} : { only: id }
+      const counts = await Promise.all(keysOf(user).map(async key => sessions.closeOf(key, which)))
+      const closed = counts.reduce((sum, count) => sum + count, 0)
       log.info({ event: 'sessions.closed', by: 'operator', user, closed, ...(id !== undefined && { session: id }) }, 'sessions closed')
       return { closed }
     })

@@ -5,6 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { tellTimeLeft } from '../hooks/guard.ts'
 import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
 import { describeSession, secondsLeft } from '../session/describe.ts'
+import { identityKey } from '../session/identity-key.ts'
 import type { Live } from '../session/judge.ts'
 import type { Sessions } from '../session/session.ts'
 
@@ -33,7 +34,7 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
   }
 
   async function list ({ session }: Live): Promise<unknown> {
-    const listed = await sessions.list(session.identity.id)
+    const listed = await sessions.list(identityKey(session))
     return envelope.success(listed.map(each => ({ ...describeSession(each), current: each.session.id === session.id })), { total: listed.length })
   }
 
@@ -42,7 +43,7 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
     const { id, others, all } = (request.body ?? {}) as { id?: unknown, others?: unknown, all?: unknown }
     const which = typeof id === 'string' && id !== '' ? { only: id } : others === true ? { except: session.id } : all === true ? {} : undefined
     if (which === undefined) throw new GatewayError('request.malformed', { message: 'Say which: {"id": "…"}, {"others": true} or {"all": true}.' })
-    const closed = await sessions.closeOf(session.identity.id, which)
+    const closed = await sessions.closeOf(identityKey(session), which)
     request.log.info({ event: 'sessions.closed', user: session.identity.username, by: 'user', closed, ...which }, 'sessions closed')
     if (which.except === undefined && (which.only === undefined || which.only === session.id)) clearSessionCookie(reply, cookie)
     return envelope.success({ closed })

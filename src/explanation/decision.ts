@@ -29,7 +29,13 @@ export interface Explained {
   /** The client's own, in lower case; a page of the console itself is assumed beside them. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  readonly who?: { readonly identity: Identity, readonly credential?: Credential, readonly told: string }
+  readonly who?: {
+    /** The credential source that vouches. */
+    readonly source: string
+    readonly identity: Identity
+    readonly credential?: Credential
+    readonly told: string
+  }
 }
 
 /** The gateway's own. */

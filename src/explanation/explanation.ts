@@ -1,4 +1,5 @@
 /** What the gateway would do with a request, decision by decision: told of a rehearsal by the real app, with the place in config of each. */
+import { sourceName } from '../config/gateway.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Counts, CountsOf } from '../endpoints/ops-limits.ts'
 import { unknownRoute } from '../hooks/context.ts'
@@ -44,7 +45,10 @@ export async function explain (config: LoadedConfig, given: Explained, countsOf:
     const { who } = given
     // Public routes look for no session, and no route of the gateway has none.
     const isAnonymous = who === undefined || (first.at?.access === 'public' && !endpoints.has(route)) || route === unknownRoute
-    const counts = await countsOf({ route, method: given.method, address: given.from, ...(!isAnonymous && { user: who.identity.id, roles: who.identity.roles }) }).catch((error: Error) => error.message)
+    const { id: user, roles } = who?.identity ?? someone
+    const caller = isAnonymous ? {} : { source: who.source, user, roles }
+    const counts = await countsOf({ route, method: given.method, address: given.from, ...caller })
+      .catch((error: Error) => error.message)
     const known = typeof counts === 'string' ? undefined : counts
     // What JSON leaves out is nothing.
     const verdictOf = (rule: Rehearsed['rules'][number]) => known?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
@@ -102,7 +106,10 @@ async function asOneWhoMay (config: LoadedConfig, given: Explained, { at }: Rehe
   try {
     const identity = { ...someone, roles: [...someone.roles, ...typeof at.access === 'object' ? at.access.roles : []] }
     const { 'sec-fetch-site': _site, origin: _origin, referer: _referer, cookie: _cookie, ...headers } = given.headers
-    const found = await rehearsal.run(await requestOf(config, { ...given, headers, who: { ...given.who, identity, told: '' } }, rehearsal))
+    const [source = ''] = config.gateway.login.sources.map(sourceName)
+    const who = { source, ...given.who, identity, told: '' }
+    const request = await requestOf(config, { ...given, headers, who }, rehearsal)
+    const found = await rehearsal.run(request)
     return refusingStep(found) === undefined ? found : undefined
   } finally {
     await rehearsal.close()

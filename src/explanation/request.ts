@@ -6,7 +6,11 @@ import type { Explained } from './decision.ts'
 
 /** What `headers` and `body` say stands in the place of what is assumed. */
 export async function requestOf ({ gateway, routes }: LoadedConfig, { method, target, from, headers, body, who }: Explained, { signIn }: Pick<Rehearsal, 'signIn'>): Promise<OfflineRequest> {
-  const cookies = [...who === undefined ? [] : [await signIn(who.identity, who.credential)], ...new Set(['other', ...Object.values(routes.routes).flatMap(({ passCookies }) => passCookies)].map(name => `${name}=1`))]
+  const passed = Object.values(routes.routes).flatMap(({ passCookies }) => passCookies)
+  const cookies = [
+    ...who === undefined ? [] : [await signIn(who)],
+    ...new Set(['other', ...passed].map(name => `${name}=1`))
+  ]
   const ofPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(headers, name))
   const { username, password } = gateway.login.fields
   const hasBody = ['POST', 'PUT', 'PATCH'].includes(method)

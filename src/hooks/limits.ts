@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Leases } from '../limits/leases.ts'
-import { type Caller, compilePlan } from '../limits/plan.ts'
+import { compilePlan } from '../limits/plan.ts'
+import { identityKey, type VouchedUser } from '../session/identity-key.ts'
 import type { Rule, Verdict } from '../limits/rules.ts'
 import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
@@ -82,7 +83,8 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
 }
 
 /** Under which names requests in flight are counted. */
-export const whoIn = (address: string, caller: Pick<Caller, 'identity'> | undefined) => caller === undefined ? `address:${address}` : `user:${caller.identity.id}`
+export const whoIn = (address: string, user: VouchedUser | undefined) =>
+  user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 export const routeIn = (route: string) => `route:${route}`
 
 /** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */

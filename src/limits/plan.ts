@@ -1,11 +1,14 @@
 /** Which limits hold for a request, and whose counters those are. Compiled once; no Fastify, so that a log can be replayed through it. */
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
+import { identityKey } from '../session/identity-key.ts'
 import type { Rule } from './rules.ts'
 
 /** Who asks, as far as limits know them; nobody is who is not signed in. */
 export interface Caller {
   /** The session's. */
   readonly id: string
+  /** The credential source that vouched for the user. */
+  readonly source: string
   readonly identity: { readonly id: string, readonly roles: readonly string[] }
 }
 
@@ -63,7 +66,15 @@ function compile (name: string, config: LimitConfig, replicas: number | undefine
   const withAddress = whom.includes('address')
   const withSession = whom.includes('session')
   if (whom.length === 1 && withAddress) return { rule, config, keyOf: address => `{a:${address}}${tail}` }
-  return { rule, config, keyOf: (address, caller) => `{u:${caller?.identity.id ?? ''}}${tail}${withSession ? `.${caller?.id ?? ''}` : ''}${withAddress ? `.${address}` : ''}` }
+  return {
+    rule,
+    config,
+    keyOf: (address, caller) => {
+      const user = caller === undefined ? '' : identityKey(caller)
+      const session = withSession ? `.${caller?.id ?? ''}` : ''
+      return `{u:${user}}${tail}${session}${withAddress ? `.${address}` : ''}`
+    }
+  }
 }
 
 const isOfAddress = ({ config: { by } }: Compiled) => [by].flat().every(whom => whom === 'address')

@@ -179,6 +179,10 @@ function whomOf (name: string, kind: string, by: readonly string[]): (key: strin
     const more = key.slice(end + tail.length + 1)
     const [session = ''] = by.includes('session') ? more.split('.', 1) : []
     const address = by.includes('address') ? more.slice(by.includes('session') ? session.length + 1 : 0) : ''
-    return `user ${key.slice(3, end)}${session === '' ? '' : `, session ${session}`}${address === '' ? '' : `, address ${address}`}`
+    const who = key.slice(3, end)
+    const slash = who.indexOf('/')
+    const user = `${who.slice(slash + 1)} of ${who.slice(0, slash)}`
+    const withSession = session === '' ? '' : `, session ${session}`
+    return `user ${user}${withSession}${address === '' ? '' : `, address ${address}`}`
   }
 }

@@ -11,6 +11,8 @@ import type { Attempt, CredentialSource } from './credential-source.ts'
 export type Send = (options: { method: string, path: string, headers: Record<string, string>, body?: string, timeoutMs: number, maxBytes: number }) => Promise<{ status: number, headers: Record<string, string | string[] | undefined>, body: Buffer }>
 
 interface Options {
+  /** Of the credential source. */
+  readonly name: string
   readonly config: UpstreamLoginConfig
   readonly send: Send
   /** How this upstream wants the credential: `none`, `bearer`, `cookies` or `header:NAME`. */
@@ -22,7 +24,8 @@ const maxAnswerBytes = 256 * 1024
 
 type Headers = Awaited<ReturnType<Send>>['headers']
 
-export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }: Options): CredentialSource {
+export function createUpstreamLogin (options: Options): CredentialSource {
+  const { name, config, send, credentialStyle, valueAt } = options
   const at = (answer: unknown, path: string | undefined) => path === undefined ? undefined : valueAt(answer, path.split('.'))
 
   const fits = (test: AnswerTest, status: number, answer: unknown) => {
@@ -95,7 +98,7 @@ export function createUpstreamLogin ({ config, send, credentialStyle, valueAt }:
   }
 
   return {
-    name: `upstream-login:${config.upstream}`,
+    name,
     ...(config.refresh !== undefined && { renewBeforeMs: config.refresh.before, renew }),
 
     async verify (attempt) {

@@ -4,11 +4,12 @@ import type { Identity } from '../session/record.ts'
 import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
 
-export function createUsersFile ({ users }: UsersConfig): CredentialSource {
+/** @param name of the credential source */
+export function createUsersFile (name: string, { users }: UsersConfig): CredentialSource {
   const known = new Map(Object.entries(users).map(([username, user]) => [username, { ...user, hash: parseHash(user.password) }]))
   const decoy = decoyHash([...known.values()][0]?.hash)
   return {
-    name: 'users-file',
+    name,
     async verify ({ username, password }) {
       const user = known.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)

@@ -1,6 +1,7 @@
 /** Which header fields cross the gateway, in each direction. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/gateway.ts'
+import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
 
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
@@ -50,7 +51,13 @@ const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.te
  */
 export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
   const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
-  const ownNames = new Set([identity.id, identity.username, identity.roles, ...(credential.startsWith('header:') ? [credential.slice(7)] : [])])
+  const ownNames = new Set([
+    identity.id,
+    identity.username,
+    identity.roles,
+    ...(identity.source === undefined ? [] : [identity.source]),
+    ...(credential.startsWith('header:') ? [credential.slice(7)] : [])
+  ])
   const ofBytes = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
   // Of a change the same fields say when it may be made at all (RFC 9110 §13.1).
   const ofRead = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
@@ -80,8 +87,9 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
 
   function addSession (fields: Fields, session: Session, keptCookies: string): void {
     if (tellIdentity) {
-      const told = toldOf(session.identity)
-      fields[identity.id] = told.id
+      const told = toldOf(session)
+      fields[identity.id] = identity.prefix ? told.prefixedId : told.id
+      if (identity.source !== undefined) fields[identity.source] = told.source
       fields[identity.username] = told.username
       fields[identity.roles] = told.roles
     }
@@ -93,15 +101,27 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
   }
 }
 
-interface Told { readonly id: string, readonly username: string, readonly roles: string }
+interface Told {
+  readonly id: string
+  readonly prefixedId: string
+  readonly source: string
+  readonly username: string
+  readonly roles: string
+}
 
 /** Written once for each session that this process remembers. */
 const told = new WeakMap<Identity, Told>()
 
-function toldOf (identity: Identity): Told {
+function toldOf ({ source, identity }: Session): Told {
   const known = told.get(identity)
   if (known !== undefined) return known
-  const fields = { id: fieldValue(identity.id), username: fieldValue(identity.username), roles: identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',') }
+  const fields = {
+    id: fieldValue(identity.id),
+    prefixedId: fieldValue(identityKey({ source, identity })),
+    source: fieldValue(source),
+    username: fieldValue(identity.username),
+    roles: identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',')
+  }
   told.set(identity, fields)
   return fields
 }

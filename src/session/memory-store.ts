@@ -1,4 +1,5 @@
 /** The embedded session store: one process, gone with it. */
+import type { IdentityKey } from './identity-key.ts'
 import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
 
 interface Entry { record: string, endsAt: number }
@@ -7,7 +8,7 @@ const sweepEveryMs = 60_000
 
 export function createMemoryStore (now: () => number = Date.now): SessionStore {
   const entries = new Map<string, Entry>()
-  const notes = new Map<string, Map<string, number>>()
+  const notes = new Map<IdentityKey, Map<string, number>>()
   const locks = new Map<string, { owner: string, endsAt: number }>()
   let epoch = 0
   let follower: Follower | undefined

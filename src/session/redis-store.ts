@@ -1,5 +1,6 @@
 /** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
 import type { Cluster, Redis, Result } from 'ioredis'
+import { type IdentityKey, idOf } from './identity-key.ts'
 import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
 
 declare module 'ioredis' {
@@ -61,7 +62,9 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
   const tracked = `${prefix}session`
   const session = `${tracked}:`
   const epochKey = `${tracked}-epoch`
-  const notesOf = (user: string) => `${prefix}user:${user}`
+  const notesOf = (user: IdentityKey) => `${prefix}identity:${user}`
+  /** Replicas of a version that did not tell credential sources apart note and look here. */
+  const formerNotesOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
   const lockKey = (name: string) => `${prefix}lock:${name}`
 
   return {
@@ -92,15 +95,21 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
       return await answer(redis.sessionEnd(session + key, epitaph, ttlMs, epitaphMark)) === 1
     },
     async note (user, key, until) {
-      await answer(redis.sessionNote(notesOf(user), until, key, now()))
+      const places = [notesOf(user), formerNotesOf(user)]
+      const noting = places.map(async place => redis.sessionNote(place, until, key, now()))
+      await answer(Promise.all(noting))
     },
     async keysOf (user) {
-      const keys: unknown = await answer(redis.zrangebyscore(notesOf(user), now(), '+inf'))
-      if (!Array.isArray(keys)) throw nonsense()
-      return keys as string[]
+      const places = [notesOf(user), formerNotesOf(user)]
+      const reading = places.map(async place => redis.zrangebyscore(place, now(), '+inf'))
+      const found: unknown[] = await answer(Promise.all(reading))
+      if (!found.every(Array.isArray)) throw nonsense()
+      return [...new Set(found.flat() as string[])]
     },
     async forget (user, keys) {
-      if (keys.length > 0) await answer(redis.zrem(notesOf(user), ...keys))
+      if (keys.length === 0) return
+      const places = [notesOf(user), formerNotesOf(user)]
+      await answer(Promise.all(places.map(async place => redis.zrem(place, ...keys))))
     },
     async epoch () {
       const found = Number(await answer(redis.get(epochKey)) ?? 0)

@@ -3,6 +3,7 @@ import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
 import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
+import { type IdentityKey, identityKey } from './identity-key.ts'
 import { type Credential, type EndReason, keyOf, publicId, type Session } from './record.ts'
 import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
 import { createRemembered } from './remembered.ts'
@@ -13,6 +14,12 @@ export interface LifeTimes {
   readonly idle: Duration
   readonly absolute: Duration
   readonly remembered: { readonly idle?: Duration, readonly absolute?: Duration }
+}
+
+/** Of a user's sessions one, by its public id, or all but one. */
+interface Which {
+  readonly only?: string
+  readonly except?: string
 }
 
 export type NewSession = Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent'>
@@ -73,18 +80,19 @@ export function createSessions ({
     const epoch = await remembered.epoch()
     await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
     // Noted afterwards: a note without a session is taken for one whose session is over, and thrown away by whoever looks.
-    await store.note(given.identity.id, key, session.absoluteEnd).catch(async (error: unknown) => {
+    const user = identityKey(session)
+    await store.note(user, key, session.absoluteEnd).catch(async (error: unknown) => {
       // Nobody could find it again to end it.
       await endKeys([key], 'revoked').catch(() => {})
       throw error
     })
     remembered.drop(key)
-    await holdToCap(key, given.identity.id)
+    await holdToCap(key, user)
     return { session, key, idleEnd: createdAt + idleMs }
   }
 
   /** After the fact, so that of several sign-ins at once not one too many stays. */
-  async function holdToCap (key: string, user: string): Promise<void> {
+  async function holdToCap (key: string, user: IdentityKey): Promise<void> {
     const listed = await alive(user)
     const over = listed.length - perUser.max
     if (over <= 0) return
@@ -169,7 +177,7 @@ export function createSessions ({
   }
 
   /** The live sessions of a user, oldest first. Asks the store itself, past whatever is remembered. */
-  async function alive (user: string): Promise<Array<Listed & { readonly key: string }>> {
+  async function alive (user: IdentityKey): Promise<Array<Listed & { readonly key: string }>> {
     const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
     const judged = await Promise.all(keys.map(async key => {
       const found = await store.read(key)
@@ -180,12 +188,16 @@ export function createSessions ({
     const gone = judged.filter(({ isGone }) => isGone).map(({ key }) => key)
     if (gone.length > 0) await store.forget(user, gone)
     return judged
-      .flatMap(({ key, resolved }) => 'live' in resolved && resolved.live.session.identity.id === user ? [{ key, session: resolved.live.session, idleEnd: resolved.live.idleEnd, lastUsedAt: resolved.live.idleEnd - resolved.live.session.idleMs }] : [])
+      .flatMap(({ key, resolved }) => {
+        if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return []
+        const { session, idleEnd } = resolved.live
+        return [{ key, session, idleEnd, lastUsedAt: idleEnd - session.idleMs }]
+      })
       .toSorted((a, b) => a.session.createdAt - b.session.createdAt || (a.key < b.key ? -1 : 1))
   }
 
   /** @throws StoreUnavailable */
-  async function list (user: string): Promise<Listed[]> {
+  async function list (user: IdentityKey): Promise<Listed[]> {
     return await alive(user)
   }
 
@@ -194,9 +206,17 @@ export function createSessions ({
    * @returns how many were alive
    * @throws StoreUnavailable
    */
-  async function closeOf (user: string, { only, except }: { readonly only?: string, readonly except?: string } = {}): Promise<number> {
+  async function closeOf (user: IdentityKey, { only, except }: Which = {}): Promise<number> {
     const keys = (await store.keysOf(user)).filter(key => (only === undefined || publicId(key) === only) && (except === undefined || publicId(key) !== except))
-    return await endKeys(keys, 'revoked')
+    const isOfAnother = await Promise.all(keys.map(async key => await isSurelyOfAnother(key, user)))
+    return await endKeys(keys.filter((_, index) => isOfAnother[index] === false), 'revoked')
+  }
+
+  /** What cannot be read may be the user's, and is closed with the rest. */
+  async function isSurelyOfAnother (key: string, user: IdentityKey): Promise<boolean> {
+    const found = await store.read(key)
+    const known = found && parse(key, found)
+    return known !== undefined && 'live' in known && identityKey(known.live.session) !== user
   }
 
   /** Ends all sessions of everyone. @throws StoreUnavailable */

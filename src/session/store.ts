@@ -1,5 +1,6 @@
 /** The contract of session stores: where records live, who has which, and how others learn of changes. */
 import { GatewayError } from '../errors.ts'
+import type { IdentityKey } from './identity-key.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
 export class StoreUnavailable extends GatewayError {
@@ -28,11 +29,15 @@ export interface SessionStore {
   /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
   end (key: string, epitaph: string, ttlMs: number): Promise<boolean>
   /** Notes that a key is of a user, until a time. A note may outlive its record. */
-  note (user: string, key: string, until: number): Promise<void>
-  /** The keys noted for a user, but those whose time is over. */
-  keysOf (user: string): Promise<string[]>
+  note (user: IdentityKey, key: string, until: number): Promise<void>
+  /**
+   * The keys noted for a user, but those whose time is over. Notes of versions that did not tell
+   * credential sources apart are among them: such a key may be of a user of another source with
+   * the same id, which its record tells.
+   */
+  keysOf (user: IdentityKey): Promise<string[]>
   /** Takes back notes whose records are gone. */
-  forget (user: string, keys: readonly string[]): Promise<void>
+  forget (user: IdentityKey, keys: readonly string[]): Promise<void>
   /** How often all sessions of everyone were ended. */
   epoch (): Promise<number>
   raiseEpoch (): Promise<number>

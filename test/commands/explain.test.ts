@@ -121,7 +121,7 @@ t.test('explain says of each request what a running gateway then does', async t 
   for (const { asks, as, headers = page, body } of cases) {
     const title = `${asks.slice(0, 60)}${as === undefined ? '' : `, as ${as}`}`
     const [method = '', target = ''] = asks.split(' ')
-    const given: Explained = { method, target, from: '127.0.0.1', headers, ...(body !== undefined && { body }), ...(as !== undefined && { who: { identity: identities[as], told: as } }) }
+    const given: Explained = { method, target, from: '127.0.0.1', headers, ...(body !== undefined && { body }), ...(as !== undefined && { who: { source: 'users-file', identity: identities[as], told: as } }) }
     const { verdict } = await explain(config, given, countsOf)
     const cookie = as === undefined ? undefined : cookies[as]
     const before = backend.seen.length
@@ -186,7 +186,7 @@ t.test('present counts come from the running gateway, are not raised by asking, 
   const gateway = await testGateway(t.after, files(backend.url))
   const config = loadConfig(gateway.folder, {})
   const countsOf = async (of: object) => await (await fetch(`${gateway.opsUrl}/limits/counts`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(of) })).json() as Counts
-  const explained = async () => await explain(config, { method: 'GET', target: '/x/api/rare', from: '127.0.0.1', headers: {}, who: { identity: identities.alice, told: 'alice' } }, countsOf)
+  const explained = async () => await explain(config, { method: 'GET', target: '/x/api/rare', from: '127.0.0.1', headers: {}, who: { source: 'users-file', identity: identities.alice, told: 'alice' } }, countsOf)
   const used = async () => (await explained()).decisions.find(({ step }) => step === 'limits')?.lines?.[0]?.facts
   const { cookie } = await call(gateway.url, 'POST', '/x/api/auth/admin/login', {}, signIn(password))
   t.match(await used(), { limit: 'rare', used: 0, remaining: 2 })

@@ -28,14 +28,14 @@ t.test('a running gateway says what its callers needed of each limit, who was ov
   const found = JSON.parse(out)
   t.match(found, { askedMs: 7_200_000, processes: 1, alone: false, limits: [
     { limit: 'users', key: 'max', inForce: 7, requests: 12, refused: 5, p50: 12, p99: 12, highest: 12, lowest: { from: 12, to: 12 }, over: [{ whom: 'user 1', needed: { from: 12, to: 12 }, refused: 5 }] },
-    { limit: 'tried', mode: 'shadow', requests: 12, lowest: { from: 12, to: 12 }, over: [{ whom: /^user 1, session [\w-]{12}$/, needed: { from: 12, to: 12 } }] },
+    { limit: 'tried', mode: 'shadow', requests: 12, lowest: { from: 12, to: 12 }, over: [{ whom: /^user 1 of users-file, session [\w-]{12}$/, needed: { from: 12, to: 12 } }] },
     { limit: 'guesses', requests: 5, highest: 4, over: [{ whom: 'account bob', needed: { from: 4, to: 4 } }] },
     { limit: 'nobody', requests: 5, over: [] }
   ] })
   t.notOk(out.includes(decodeURIComponent(cookie.split('=')[1] ?? '').slice(0, 20)), 'nothing that opens a session')
   const words = await suggest()
   t.match(words.out, /^users +enforce +max 7 +12 +5 +12 +12 +12 +12$/m)
-  t.match(words.out, /^user 1 +users +12 +7 .* +5$/m)
+  t.match(words.out, /^user 1 of users-file +users +12 +7 .* +5$/m)
   t.match(await suggest('--since', 'yesterday'), { code: 2, err: /--since is a duration/ })
   t.match(await (await fetch(`${gateway.opsUrl}/limits/suggest?sinceMs=x`)).json(), { error: /Say from how far back/ })
   t.match(await (await fetch(`${gateway.opsUrl}/limits/suggest`, { headers: { origin: 'http://evil.example' } })).json(), { code: 'origin.refused' })

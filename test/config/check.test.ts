@@ -24,7 +24,7 @@ function said (cleanUp: (undo: () => unknown) => void, { gateway, routes, limits
 
 const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: string[]]> = [
   ['a config that uses everything is sound', {
-    gateway: { redis: { url: 'rediss://redis.internal:6380/2' }, session: { secrets: ['${LONG}'] }, login: { sources: [{ ...source, token: 'token' }, { kind: 'users-file' }] } },
+    gateway: { redis: { url: 'rediss://redis.internal:6380/2' }, session: { secrets: ['${LONG}'] }, login: { sources: [{ ...source, token: 'token' }, { kind: 'users-file' }] }, identity: { source: 'x-user-source' } },
     routes: {
       upstreams: { ...upstreams, c: { url: 'https://[::1]:8443/base', credential: 'header:x-token' } },
       endpoints: { profile: { from: 'upstream', upstream: 'c', rewrite: '/me', shape: 's' } },
@@ -47,6 +47,10 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   ['a port exists', { gateway: { server: { hosts: ['h'], listen: '127.0.0.1:65536' }, ops: { listen: '[::1]:99999' } } }, 'gateway.yaml server.listen: a port is at most 65535', 'gateway.yaml ops.listen: a port is at most 65535'],
   ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080' }, ops: { listen: '0.0.0.0:8080' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own', 'gateway.yaml server.trustedProxies: warning: empty: if a load balancer stands in front, all its callers count as one address; name it'],
   ['Redis has an address that can be dialled', { gateway: { redis: { url: 'redis://redis:99999' }, session: { secrets: ['${LONG}'] } } }, 'gateway.yaml redis.url: is no address'],
+  ['two credential sources have two names', { gateway: { login: { sources: [{ kind: 'users-file' }, { kind: 'users-file', file: 'users.yaml' }, { ...source, name: 'staff' }, { ...source, name: 'staff' }] }, identity: { prefix: true } }, routes: { upstreams } }, 'gateway.yaml login.sources.1: login.sources.0 has the name "users-file" too, so that their users would be one; give this one another `name`', 'gateway.yaml login.sources.3.name: login.sources.2 has the name "staff" too, so that their users would be one; give this one another `name`'],
+  ['two credential sources are told apart by upstreams', { gateway: { login: { sources: [{ kind: 'users-file' }, source] } }, routes: { upstreams: { b: { ...upstreams.b, identity: false }, c: upstreams.b }, routes: { r: route(), c: route({ path: '/api/c', upstream: 'c' }) } } }, 'gateway.yaml identity: two credential sources may give one id to two people, and upstreams.c is told the id alone; set `source: x-user-source` or `prefix: true`'],
+  ['upstreams that are told no identity, or the source with it, tell two credential sources apart', { gateway: { login: { sources: [{ kind: 'users-file' }, source] }, identity: { source: 'x-user-source' } }, routes: { upstreams, routes: { r: route() } } }],
+  ['the source of an identity has a header field of its own', { gateway: { identity: { id: 'x-who', source: 'x-who' } } }, 'gateway.yaml identity: id, username, roles and source need a header field each'],
   ['two parts of the identity do not share a header field', { gateway: { identity: { id: 'x-who', username: 'x-who' } } }, 'gateway.yaml identity: id, username and roles need a header field each'],
   ['a message belongs to an error code', { gateway: { envelope: { messages: { 'login.refuse': 'No.', 'login.refused': 'No.' } } } }, 'gateway.yaml envelope.messages.login.refuse: there is no error code "login.refuse". Did you mean "login.refused"?'],
   ['a message for what objects are born with belongs to no code', { gateway: { envelope: { messages: { constructor: 'No.' } } } }, 'gateway.yaml envelope.messages.constructor: there is no error code "constructor".'],
@@ -123,7 +127,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
 
 t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
   const files = (sources: object[]) => ({
-    'gateway.yaml': stringify({ server: { hosts: ['h'] }, login: { sources } }),
+    'gateway.yaml': stringify({ server: { hosts: ['h'] }, login: { sources }, identity: { prefix: true } }),
     'routes.yaml': stringify({ upstreams, routes: { r: route({ access: { roles: ['admin', 'amdin'] } }) }, maintenance: { allowRoles: ['boss'] } }),
     'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
   })

@@ -131,7 +131,7 @@ t.test('a route to an upstream that is not there names the nearest', async t => 
 
 t.test('every mistake of every file is said at once, each with its own file, line and path', async t => {
   t.same(faults(t, {
-    'gateway.yaml': '# comment\nserver:\n  listen: nowhere\nsession:\n  secrets:\n    - literal\nlogin:\n  sources:\n    - kind: users-file\n      file: people.yaml\n    - kind: users-file\n      file: gone.yaml\n',
+    'gateway.yaml': '# comment\nserver:\n  listen: nowhere\nsession:\n  secrets:\n    - literal\nlogin:\n  sources:\n    - kind: users-file\n      file: people.yaml\n    - kind: users-file\n      file: gone.yaml\n      name: gone\n',
     'routes.yaml': '\nroutes:\n  a:\n    path: api\n    upstream: b\n  "b":\n    path: /b\n    methods: [GET, FETCH]\n    upstream: b\n',
     'limits.yaml': 'sizes:\n  body: 1 MB\n',
     'people.yaml': 'users:\n  alice:\n    password: secret123\n'
@@ -214,6 +214,11 @@ t.test('users are read from the files that the sources name, seen from the confi
   mkdirSync(join(folder, 'people'))
   writeFileSync(join(folder, 'people', 'staff.yaml'), `users:\n  "Ünï 😀": { password: "${knownHash}" }\n`)
   t.match(loadConfig(folder, {}).users['people/staff.yaml']?.users['Ünï 😀'], { roles: [], disabled: false, profile: {} })
+})
+
+t.test('two users of a file with one id are a fault, also where one has it by name', async t => {
+  const users = `users:\n  '7': { password: "${knownHash}" }\n  bob:\n    password: "${knownHash}"\n    id: '7'\n  eve: { password: "${knownHash}", id: bob }\n`
+  t.same(faultsOf(textFolder(t.after, { 'users.yaml': users })).filter(fault => fault.startsWith('users')), ['users.yaml:5 users.bob.id: users.7 has the id "7" too; give each user an id of its own'])
 })
 
 t.test('warnings do not keep the gateway from starting and stand in the config', async t => {

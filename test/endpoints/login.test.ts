@@ -128,7 +128,8 @@ t.test('sources are asked in their order: who is not in the file is asked of the
     gateway: {
       login: {
         sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'backend', path: '/login', body: { login: '{username}', secret: '{password}' }, success: { path: 'code', in: [200] }, refused: { path: 'code', in: [401] }, user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } }, token: 'token' }]
-      }
+      },
+      identity: { prefix: true }
     },
     routes: { upstreams: { backend: { url: backend.url, credential: 'bearer' } }, routes: { echo: { path: '/api/echo', upstream: 'backend' } } }
   })
@@ -140,13 +141,14 @@ t.test('sources are asked in their order: who is not in the file is asked of the
   t.match(JSON.parse(backend.seen[0]?.body.toString() ?? ''), { login: 'carol', tenant: 'acme' })
   await gateway.call('/api/echo', { cookie: cookieOf(answer), headers: { authorization: 'Bearer forged' } })
   t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer backend-token')
+  t.match(backend.seen.at(-1)?.headers, { 'x-user-id': 'upstream-login:backend/7', 'x-user-name': 'carol' })
   t.match(await gateway.call(path, { json: { username: 'carol', password: 'no' } }), { status: 401, json: { errorCode: 'login.refused' } })
 })
 
 t.test('a back-end that cannot be asked is 502, never "wrong password"', async t => {
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, {
-    gateway: { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }] } },
+    gateway: { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }] }, identity: { prefix: true } },
     routes: { upstreams: { backend: { url: backend.url } } }
   })
   await backend.close()

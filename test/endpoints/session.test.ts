@@ -36,6 +36,27 @@ t.test('POST /api/session/extend sets the idle clock anew', async t => {
   t.equal((await gateway.call('/api/session/extend', { cookie })).status, 405)
 })
 
+t.test('two users of two sources with one id are two: lists, closes, limits and requests in flight', async t => {
+  const upstream = await testUpstream(t.after, json(200, { user: { id: '1' } }))
+  const login = { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id' } }
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      login: { sources: [{ kind: 'users-file', name: 'staff', file: 'users.yaml' }, login] },
+      identity: { source: 'x-user-source' }
+    },
+    routes: { upstreams: { backend: { url: upstream.url } }, routes: { echo: { path: '/api/echo', upstream: 'backend' } } },
+    limits: { limits: { user: { by: 'user', max: 2, window: '1m', routes: ['echo'] } } }
+  })
+  const [alice, carol] = [await gateway.signIn('alice'), await gateway.signIn('carol')]
+  const echo = async (cookie: string) => (await gateway.call('/api/echo', { cookie })).status
+  t.same([await echo(alice), await echo(alice), await echo(alice)], [200, 200, 429])
+  t.equal(await echo(carol), 200, 'the limit counts each of them')
+  t.match(upstream.seen.at(-1)?.headers, { 'x-user-id': '1', 'x-user-source': 'upstream-login:backend' })
+  t.match((await gateway.call('/api/session/list', { cookie: alice })).json, { total: 1, data: [{ source: 'staff' }] })
+  t.match((await gateway.call('/api/session/close', { cookie: alice, json: { all: true } })).json, { data: { closed: 1 } })
+  t.equal((await gateway.call('/api/session', { cookie: carol })).status, 200)
+})
+
 t.test('each signed-in answer tells the seconds left, unless config says no', async t => {
   stopClock(t.after)
   const backend = await testUpstream(t.after, json(200, {}))

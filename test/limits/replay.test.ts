@@ -8,7 +8,7 @@ const begin = Date.UTC(2026, 0, 1)
 const minute = 60_000
 const limit = (given: Partial<LimitConfig>): LimitConfig => ({ by: 'user', max: 2, window: minute, kind: 'fixed', mode: 'enforce', routes: [], methods: [], roles: [], refusedOnly: false, ...given })
 const request = (seconds: number, given: Partial<PastRequest> = {}): PastRequest => ({ at: begin + seconds * 1000, endedAt: begin + seconds * 1000, route: 'r', method: 'GET', address: '192.0.2.1', caller: undefined, ...given })
-const user = (id: string, roles: string[] = [], session = 's') => ({ caller: { id: session, identity: { id, roles } } })
+const user = (id: string, roles: string[] = [], session = 's') => ({ caller: { id: session, source: 'log', identity: { id, roles } } })
 
 async function replayed (limits: Record<string, LimitConfig>, requests: readonly PastRequest[]) {
   const replay = createReplay({ limits, replicas: 1 })

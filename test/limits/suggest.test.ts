@@ -13,7 +13,7 @@ const day = 24 * hour
 const begin = Date.UTC(2026, 0, 1, 0, 50)
 
 const limit = (given: Partial<LimitConfig>): LimitConfig => ({ by: 'user', max: 3, window: 60_000, kind: 'fixed', mode: 'enforce', routes: [], methods: [], roles: [], refusedOnly: false, ...given })
-const callerOf = (user: number) => ({ id: `s${user}`, identity: { id: String(user), roles: [] } })
+const callerOf = (user: number) => ({ id: `s${user}`, source: 'users-file', identity: { id: String(user), roles: [] } })
 
 interface Asked {
   readonly at: number
@@ -95,7 +95,7 @@ t.test('who is over, how much callers need, and from how much time it is taken',
   const asked = [...Array.from({ length: 9 }, () => 1), ...Array.from({ length: 98 }, (_, index) => index + 2)].map((user, index) => ({ user, process: 0, at: begin + index }))
   const found = suggested(limit({ by: ['user', 'address'] }), asked, 1)
   t.match(found, { processes: 1, counting: 1, coveredMs: 106, askedMs: day, from: new Date(begin).toISOString() })
-  t.match(found.limits[0], { limit: 'l', key: 'max', inForce: 3, requests: 107, p50: 1, p99: 9, highest: 9, lowest: { from: 9, to: 9 }, over: [{ whom: 'user 1, address 192.0.2.1', needed: { from: 9, to: 9 } }], more: false, notes: [] })
+  t.match(found.limits[0], { limit: 'l', key: 'max', inForce: 3, requests: 107, p50: 1, p99: 9, highest: 9, lowest: { from: 9, to: 9 }, over: [{ whom: 'user 1 of users-file, address 192.0.2.1', needed: { from: 9, to: 9 } }], more: false, notes: [] })
   t.equal(found.limits[0]?.over.length, 1)
 })
 
@@ -112,7 +112,7 @@ t.test('whom several processes refused together is named, though none of them sa
   const { limits: [found], counting } = suggest({ limits: { l: of } }, { hours: records.flatMap((record, process) => record.hours().map(use => ({ process: String(process), use }))), alone: false }, day, time)
   for (const record of records) record.close()
   t.equal(counting, 2)
-  t.match(found, { requests: 4, refused: 1, lowest: { from: 2, to: 4 }, over: [{ whom: 'user 1', needed: { from: 2, to: 4 }, refused: 1 }] })
+  t.match(found, { requests: 4, refused: 1, lowest: { from: 2, to: 4 }, over: [{ whom: 'user 1 of users-file', needed: { from: 2, to: 4 }, refused: 1 }] })
 })
 
 t.test('sign-ins count as the shared counters have them; another window than in force is left out', async t => {

@@ -27,7 +27,7 @@ const base: UpstreamLoginConfig = {
 function sourceOf (t: Test, url: string, over: Partial<UpstreamLoginConfig> = {}, credentialStyle = 'bearer') {
   const upstream = createUpstream({ url, connectTimeout: 30_000, responseTimeout: 30_000, idleTimeout: 30_000, connections: 10, queue: 10, credential: credentialStyle, identity: true })
   t.after(() => upstream.close())
-  return createUpstreamLogin({ config: { ...base, ...over }, send: upstream.send, credentialStyle, valueAt })
+  return createUpstreamLogin({ name: 'upstream-login:backend', config: { ...base, ...over }, send: upstream.send, credentialStyle, valueAt })
 }
 
 const aliceAnswer = { token: 't-1', user: { id: 1, login: 'alice', name: 'Alice', roles: ['ADMINISTRATOR', 'user'], more: { email: 'alice@example.com' } } }

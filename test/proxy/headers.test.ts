@@ -3,7 +3,7 @@ import t from 'tap'
 import { answerFields, type Caller, joinedVary, requestFields, type RequestFieldOptions } from '../../src/proxy/headers.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 
-const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles' }
+const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false }
 const alice: Identity = { id: '7', username: 'alice', name: 'Alice', roles: ['admin', 'user'], profile: {} }
 const session = (over: Partial<Session> = {}): Session => ({ id: 's', identity: alice, source: 'users-file', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...over })
 const caller = (over: Partial<Caller> = {}): Caller => ({ address: '192.0.2.7', protocol: 'https', host: 'console.example.com', requestId: 'req-1', session: session(), ...over })
@@ -41,9 +41,16 @@ t.test('a field name with an underscore never crosses, whatever it is', async t 
 })
 
 t.test('names of the identity fields that config chose are as closed as the usual ones', async t => {
-  const mine = { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may' }
+  const mine = { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', prefix: false }
   t.match(sent({ 'x-staff': 'mallory', 'x-staff-may': 'all' }, { identity: mine }), { 'x-staff': '7', 'x-staff-login': 'alice', 'x-staff-may': 'admin,user' })
   for (const over of [{ tellIdentity: false }, {}]) t.notMatch(JSON.stringify(sent({ 'x-staff': 'mallory', 'x-staff-may': 'mallory' }, { identity: mine, ...over }, { session: undefined })), 'mallory')
+})
+
+t.test('an upstream tells users of two sources apart, by the source’s own field or by the id', async t => {
+  const withSource = { ...identity, source: 'x-from' }
+  t.same(sent({ 'x-from': 'mallory' }, { identity: withSource }), { ...own, 'x-from': 'users-file' })
+  t.notMatch(JSON.stringify(sent({ 'x-from': 'mallory' }, { identity: withSource }, { session: undefined })), 'mallory')
+  t.same(sent({}, { identity: { ...identity, prefix: true } }), { ...own, 'x-user-id': 'users-file/7' })
 })
 
 t.test('nothing that a client lists in Connection makes us drop what we add (B05)', async t => {
@@ -132,7 +139,7 @@ t.test('where a route passes the client’s Authorization, it is not replaced; w
 
 t.test('an upstream that is not to be told who asks is told nothing', async t => {
   const fields = sent({}, { tellIdentity: false })
-  for (const name of Object.values(identity)) t.notOk(name in fields)
+  for (const name of [identity.id, identity.username, identity.roles]) t.notOk(name in fields)
 })
 
 t.test('a name in any script is percent-encoded and can be decoded; plain ASCII stays as it is', async t => {

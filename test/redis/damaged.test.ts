@@ -53,7 +53,7 @@ for (const [what, damage] of Object.entries(damages)) {
 }
 
 const others: Record<string, () => Promise<unknown>> = {
-  'the list of a user’s sessions is of another type': async () => await client.set('cg:user:1', 'x'),
+  'the list of a user’s sessions is of another type': async () => await client.set('cg:identity:users-file/1', 'x'),
   'the count of sign-outs of everyone is no number': async () => await client.set('cg:session-epoch', 'x'),
   'the count of sign-outs of everyone is of another type': async () => await client.multi().del('cg:session-epoch').lpush('cg:session-epoch', 'x').exec()
 }
@@ -61,7 +61,7 @@ const others: Record<string, () => Promise<unknown>> = {
 for (const [what, damage] of Object.entries(others)) {
   t.test(`${what}: nobody is signed out or in by it, and once it is mended all is well`, async t => {
     const { gateway, cookie } = await signedIn(t)
-    await client.del('cg:user:1', 'cg:session-epoch')
+    await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
     await damage()
     const seen: number[] = []
     for (let n = 0; n < 5; n++) seen.push((await gateway.call(profile, { cookie })).status)
@@ -69,7 +69,7 @@ for (const [what, damage] of Object.entries(others)) {
     const tried = await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'correct horse battery' } })
     t.match(tried, { status: 503, json: { errorCode: 'session.unavailable' } })
     t.same(tried.headers.getSetCookie(), [])
-    await client.del('cg:user:1', 'cg:session-epoch')
+    await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
     t.equal((await gateway.call(profile, { cookie })).status, 200)
     t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
   })

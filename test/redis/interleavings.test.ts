@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/redis.ts'
 import { followRedis } from '../../src/session/redis-feed.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
+import { identityKey } from '../../src/session/identity-key.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type Sessions } from '../../src/session/session.ts'
 import type { SessionStore } from '../../src/session/store.ts'
@@ -143,7 +144,7 @@ t.test(`two replicas and a real Redis: whatever happens in whatever order, also 
           if (done) model.set(each.id, { user: each.user, opened: began, used: { from: began, to: Date.now() }, closed: false, unsure: round.some(ends), endedAt: Infinity })
         } else if (each.do === 'closeUser' || each.do === 'closeAll') {
           for (const known of model.values()) if (each.do === 'closeAll' || known.user === each.user) closing.add(known)
-          await timed<unknown>(each.do === 'closeAll' ? sessions.closeAll() : sessions.closeOf(each.user))
+          await timed<unknown>(each.do === 'closeAll' ? sessions.closeAll() : sessions.closeOf(identityKey(opening(each.user))))
         } else {
           const found = await resolve(sessions, each.id, alone(each.id))
           if (found === undefined) return

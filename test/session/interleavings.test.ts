@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { identityKey } from '../../src/session/identity-key.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type Sessions } from '../../src/session/session.ts'
@@ -34,7 +35,7 @@ t.test('whatever happens in whatever order on two replicas, sessions live and en
           if (done !== !model.has(each.id)) return false
           if (done) model.set(each.id, { user: each.user, opened: clock.now, used: clock.now, closed: false })
         } else if (each.do === 'closeUser') {
-          await replicas[each.at]!.closeOf(each.user)
+          await replicas[each.at]!.closeOf(identityKey(opening(each.user)))
           for (const one of model.values()) if (one.user === each.user) one.closed = true
         } else if (each.do === 'closeAll') {
           await replicas[each.at]!.closeAll()

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { identityKey } from '../../src/session/identity-key.ts'
 import { keyOf } from '../../src/session/record.ts'
 import type { RecordVersion } from '../../src/session/record-format.ts'
 import { createSeal } from '../../src/session/seal.ts'
@@ -10,7 +11,6 @@ import { readByOldVersion } from '../support/records-1.ts'
 interface Fixture {
   readonly secret: string
   readonly now: number
-  readonly user: string
   readonly records: ReadonlyArray<{ secretId: string, key: string, ttlMs: number, stored: string }>
 }
 
@@ -25,6 +25,8 @@ const opening: NewSession = {
   address: '192.0.2.1',
   agent: 'test'
 }
+
+const user = identityKey(opening)
 
 /** A store with one or more replicas on it, at the time of the fixture. */
 function setUp (t: Test) {
@@ -49,14 +51,14 @@ for (const records of [1, 2] as const) {
     const { store, replica } = setUp(t)
     for (const { key, stored, ttlMs } of fixture.records) {
       await store.create(key, stored, ttlMs)
-      await store.note(fixture.user, key, fixture.now + 480 * minute)
+      await store.note(user, key, fixture.now + 480 * minute)
     }
     const sessions = replica(records)
     t.match(await sessions.resolve('plain'), { live: { session: { identity: { id: '1', name: 'Alice Ädmin' }, recordVersion: undefined } } })
     t.match(await sessions.resolve('renewed'), { live: { session: { credential: { token: 'new', refreshToken: 'r2' } } } })
     t.same(await sessions.resolve('closed'), { ended: 'replaced' })
-    t.equal((await sessions.list('1')).length, 2)
-    t.equal(await sessions.closeOf('1'), 2)
+    t.equal((await sessions.list(user)).length, 2)
+    t.equal(await sessions.closeOf(user), 2)
     t.same(await sessions.resolve('plain'), { ended: 'revoked' })
   })
 }
@@ -105,12 +107,12 @@ t.test('a record of a newer version is neither unknown nor forgotten; it can be 
   const sessions = replica(1)
   const key = keyOf('s')
   await store.create(key, '3.whatever.comes', 40 * minute)
-  await store.note('1', key, fixture.now + 480 * minute)
+  await store.note(user, key, fixture.now + 480 * minute)
   t.same(await sessions.resolve('s'), { unreadable: 'version' })
-  t.same(await sessions.list('1'), [])
-  t.same(await store.keysOf('1'), [key], 'still noted')
+  t.same(await sessions.list(user), [])
+  t.same(await store.keysOf(user), [key], 'still noted')
   t.equal(await stored('s'), '3.whatever.comes')
-  t.equal(await sessions.closeOf('1'), 1)
+  t.equal(await sessions.closeOf(user), 1)
   t.same(await sessions.resolve('s'), { ended: 'revoked' })
 })
 
@@ -120,9 +122,9 @@ t.test('a record of a secret that this replica does not have opens for nobody, a
   const [old, young] = [replica(1), replica(1, [other, fixture.secret])]
   await young.open('s', opening)
   t.same(await old.resolve('s'), { ended: 'unknown' })
-  t.same(await old.list('1'), [])
-  t.same(await store.keysOf('1'), [keyOf('s')])
-  t.equal(await old.closeOf('1'), 1, 'nothing has to be read for closing')
+  t.same(await old.list(user), [])
+  t.same(await store.keysOf(user), [keyOf('s')])
+  t.equal(await old.closeOf(user), 1, 'nothing has to be read for closing')
   t.same(await young.resolve('s'), { ended: 'revoked' })
 })
 

@@ -1,13 +1,17 @@
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/redis.ts'
 import { followRedis } from '../../src/session/redis-feed.ts'
+import { identityKey } from '../../src/session/identity-key.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { createSessions, type NewSession } from '../../src/session/session.ts'
 import { StoreUnavailable } from '../../src/session/store.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
 import { until } from '../support/until.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
+import { opening } from '../support/session-steps.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */
 async function opened (t: Test, commandTimeout: number, redis?: TestRedis) {
@@ -34,6 +38,26 @@ const patient = 30_000
 t.test('sessions in Redis', async t => {
   const { client, store } = await opened(t, patient)
   sessionStoreContract(t, store, ms => passTime(client, ms), Date.now)
+})
+
+t.test('a roll-out from a version that notes users by their ids alone keeps lists, closes and caps', async t => {
+  const { client, store } = await opened(t, patient)
+  const lifeTimes = { idle: 60_000, absolute: 60_000, remembered: {} }
+  const seal = createSeal(['a secret of at least thirty-two characters'])
+  const sessions = createSessions({ store, seal, lifeTimes, perUser: { max: 2, over: 'evict-oldest' }, boundMs: 2000 })
+  const [file, backEnd] = ['file', 'back-end'].map(source => ({ ...opening('7'), source })) as [NewSession, NewSession]
+  const noted = async () => await client.zrangebyscore('test:user:7', '-inf', '+inf')
+  const own = await sessions.open('new', file)
+  t.same(await noted(), [own.key], 'the former version finds what this one opens')
+  // As the former version leaves them: noted under the id alone.
+  const [old, other] = [await sessions.open('old', file), await sessions.open('other', backEnd)]
+  await client.del('test:identity:file/7', 'test:identity:back-end/7')
+  t.same((await sessions.list(identityKey(file))).map(({ session }) => session.id), [own, old].map(({ session }) => session.id))
+  t.same((await sessions.list(identityKey(backEnd))).map(({ session }) => session.id), [other.session.id])
+  await sessions.open('third', file)
+  t.same(await sessions.resolve('new'), { ended: 'replaced' }, 'the cap counts them')
+  t.equal(await sessions.closeOf(identityKey(file)), 2)
+  t.ok('live' in await sessions.resolve('other'), 'a user of another source with this id goes on')
 })
 
 t.test('a key of another type, or without a time to live, is no session', async t => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { identityKey } from '../../src/session/identity-key.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type LifeTimes, type NewSession, type Sessions } from '../../src/session/session.ts'
@@ -6,6 +7,7 @@ import { type SessionStore, StoreUnavailable } from '../../src/session/store.ts'
 
 const minute = 60_000
 const opening: NewSession = { identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }, source: 'users-file', remembered: false, address: '192.0.2.1', agent: 'test' }
+const userOf = (id: string, source = 'users-file') => identityKey({ source, identity: { id } })
 const seal = createSeal(['a secret of at least thirty-two characters'])
 const usual = { seal, perUser: { max: 5, over: 'evict-oldest' as const }, boundMs: 2000 }
 
@@ -54,8 +56,8 @@ t.test('of two sign-ins at once, by two replicas, neither makes the other’s se
   await there.open('two', opening)
   gate.resolve()
   await opening1
-  t.equal((await there.list('1')).length, 2)
-  t.equal(await there.closeOf('1'), 2)
+  t.equal((await there.list(userOf('1'))).length, 2)
+  t.equal(await there.closeOf(userOf('1')), 2)
   t.notOk('live' in await here.resolve('one'))
 })
 
@@ -209,22 +211,35 @@ t.test('a user’s sessions are listed with start, last use, address and agent, 
   await sessions.open('other', { ...opening, identity: { ...opening.identity, id: '2' } })
   await request(sessions, 'a')
   clock.now += minute
-  const listed = await sessions.list('1')
+  const listed = await sessions.list(userOf('1'))
   t.match(listed, [{ session: { id: first.session.id, address: '192.0.2.1', agent: 'test', createdAt: first.session.createdAt }, lastUsedAt: clock.now - minute }, { session: { address: '192.0.2.2' } }])
   await sessions.close('a', 'revoked')
-  t.equal((await sessions.list('1')).length, 1)
+  t.equal((await sessions.list(userOf('1'))).length, 1)
+})
+
+t.test('users of two sources with one id have their own lists, closes and caps', async t => {
+  const { store } = setUp()
+  const lifeTimes = { idle: minute, absolute: minute, remembered: {} }
+  const sessions = createSessions({ ...usual, perUser: { max: 1, over: 'evict-oldest' }, store, lifeTimes })
+  await sessions.open('file', opening)
+  await sessions.open('back-end', { ...opening, source: 'upstream-login:b' })
+  const states = async () => await Promise.all(['file', 'back-end'].map(async id => 'live' in await sessions.resolve(id)))
+  t.same(await states(), [true, true])
+  t.match(await sessions.list(userOf('1')), { length: 1, 0: { session: { source: 'users-file' } } })
+  t.equal(await sessions.closeOf(userOf('1')), 1)
+  t.same(await states(), [false, true])
 })
 
 t.test('one session of a user is closed by its public id, or all but one, or all', async t => {
   const { sessions } = setUp()
   const lives = await Promise.all(['a', 'b', 'c', 'd'].map(id => sessions.open(id, opening)))
   const states = async () => await Promise.all(['a', 'b', 'c', 'd'].map(async id => 'live' in await sessions.resolve(id)))
-  t.equal(await sessions.closeOf('2', { only: lives[0]!.session.id }), 0, 'not as another user')
-  t.equal(await sessions.closeOf('1', { only: lives[0]!.session.id }), 1)
+  t.equal(await sessions.closeOf(userOf('2'), { only: lives[0]!.session.id }), 0, 'not as another user')
+  t.equal(await sessions.closeOf(userOf('1'), { only: lives[0]!.session.id }), 1)
   t.same(await states(), [false, true, true, true])
-  t.equal(await sessions.closeOf('1', { except: lives[1]!.session.id }), 2)
+  t.equal(await sessions.closeOf(userOf('1'), { except: lives[1]!.session.id }), 2)
   t.same(await states(), [false, true, false, false])
-  t.equal(await sessions.closeOf('1'), 1)
+  t.equal(await sessions.closeOf(userOf('1')), 1)
   t.same(await states(), [false, false, false, false])
 })
 
@@ -265,7 +280,7 @@ t.test('of many sign-ins at once not one too many stays', async t => {
   const { store } = setUp()
   const sessions = createSessions({ ...usual, store, lifeTimes: { idle: minute, absolute: minute, remembered: {} } })
   await Promise.all(Array.from({ length: 30 }, (_, i) => sessions.open(`s${i}`, opening)))
-  t.equal((await sessions.list('1')).length, 5, 'nor one too few')
+  t.equal((await sessions.list(userOf('1'))).length, 5, 'nor one too few')
 })
 
 t.test('a renewed credential is there for the next request; a closed session gets none', async t => {
@@ -314,7 +329,7 @@ t.test('a channel that has gone silent is trusted no longer than config says', a
   const sessions = createSessions({ ...usual, boundMs: 2000, store: silent, lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} }, now: () => clock.now })
   await sessions.open('s', opening)
   t.ok('live' in await sessions.resolve('s'))
-  const [key = ''] = await store.keysOf('1')
+  const [key = ''] = await store.keysOf(userOf('1'))
   await store.end(key, '!revoked', minute)
   clock.now += 1999
   t.ok('live' in await sessions.resolve('s'), 'within the bound it may still be taken for alive')

@@ -29,7 +29,8 @@ const lines: string[] = []
 const folder = await configFolder({
   users: wireUsers(),
   gateway: {
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' }, token: 'token', refused: { status: [401] } }] }
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' }, token: 'token', refused: { status: [401] } }] },
+    identity: { prefix: true }
   },
   routes: { ...wireRoutes(backend.url, { credential: 'bearer' }, { shaped: { path: '/api/shaped/*', access: 'public', upstream: 'backend', rewrite: '/shaped/*', shape: 'list' } }), shapes: { list: [{ wrap: 'list' }] } }
 })

@@ -1,0 +1,38 @@
+/** Rules for credential sources: whoever is told of a user has to tell the sources apart. */
+import type { Report } from '../check.ts'
+import { type GatewayConfig, sourceName } from '../gateway.ts'
+import type { RoutesConfig } from '../routes.ts'
+
+interface Checked {
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+}
+
+export function checkSources (config: Checked, report: Report): void {
+  checkNames(config, report)
+  checkIdentityFields(config, report)
+}
+
+function checkNames ({ gateway: { login: { sources } } }: Checked, report: Report): void {
+  const names = sources.map(sourceName)
+  names.forEach((name, index) => {
+    const first = names.indexOf(name)
+    if (first === index) return
+    const hasOwn = sources[index]?.name !== undefined
+    const where = ['login', 'sources', index, ...(hasOwn ? ['name'] : [])]
+    const clash = `login.sources.${first} has the name "${name}" too`
+    report('gateway', where, `${clash}, so that their users would be one; give this one another \`name\``)
+  })
+}
+
+/** Two sources may give one id to two people, whom an upstream takes for one. */
+function checkIdentityFields ({ gateway, routes: { upstreams } }: Checked, report: Report): void {
+  const { identity, login: { sources } } = gateway
+  if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
+  const told = Object.entries(upstreams).find(([, upstream]) => upstream.identity)
+  if (told === undefined) return
+  const message = 'two credential sources may give one id to two people, and ' +
+    `upstreams.${told[0]} is told the id alone; ` +
+    'set `source: x-user-source` or `prefix: true`'
+  report('gateway', ['identity'], message)
+}
