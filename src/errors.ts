@@ -26,6 +26,12 @@ export const errorKinds = {
   'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
   'login.locked': kind(429, 2, 'Too many failed sign-ins for this account. Please wait, then try again.', '该账户登录失败次数过多,请稍后再试。'),
   'route.forbidden': kind(403, 2, 'Your role does not allow this.', '您的角色无权执行此操作。'),
+  'ops.secret': kind(
+    401,
+    2,
+    'This is answered only with the operators’ secret (Authorization: Bearer …).',
+    '此请求需要运维密钥(Authorization: Bearer …)。'
+  ),
   'origin.refused': kind(403, 2, 'This request came from another site and was refused.', '该请求来自其他站点,已被拒绝。'),
   'route.unknown': kind(404, 2, 'There is nothing at this address.', '该地址不存在。'),
   'route.method': kind(405, 2, 'This address does not allow that method.', '该地址不支持此请求方法。'),

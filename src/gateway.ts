@@ -1,6 +1,9 @@
 /** The whole that runs: who serves, the operators' listener, and the config that is in force: load → build → listen → watch → swap → drain. */
+import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { createGuard } from './admin/guard.ts'
+import { type SecretFile, writeSecretFile } from './admin/secret-file.ts'
 import { usesRedis } from './config/check.ts'
 import { describeFault } from './config/faults.ts'
 import type { GatewayConfig } from './config/gateway.ts'
@@ -12,7 +15,7 @@ import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsConfig } from './endpoints/ops-config.ts'
 import { examine } from './examination.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload.ts'
-import { createLogger } from './services.ts'
+import { createLogger, type Log } from './services.ts'
 import { createServing, splitAddress, urlOf } from './serving.ts'
 import { createStatus, measureConfig } from './status.ts'
 import { createWorkers } from './workers.ts'
@@ -56,13 +59,22 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     measured.follow(reloader)
     opened.push(() => serving.stop(0))
     const ready = async () => readiness(await serving.readiness(), reloader, state.stopping)
-    const ops = createOps({ readiness: ready, metrics: { text: serving.metricsText }, openApi: () => openApi(reloader.current().config) })
+    const secret = opsSettings.secret ?? randomBytes(32).toString('base64url')
+    const ops = createOps({
+      readiness: ready,
+      metrics: { text: serving.metricsText },
+      openApi: () => openApi(reloader.current().config),
+      guard: createGuard({ secret, openMetrics: opsSettings.openMetrics })
+    })
     serving.addDesk(ops)
     addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: () => reloader.reload('operator'), rollback: reloader.rollback })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)
     const opsUrl = urlOf(opsAddress.host, ops.server)
+    const isMadeUp = opsSettings.secret === undefined
+    const secretFile = isMadeUp ? leaveSecret(opsUrl, secret, log) : undefined
+    opened.push(() => secretFile?.remove())
     const url = await serving.listen()
     const watch = watchConfig(config, reloader)
     opened.push(() => watch?.close())
@@ -75,6 +87,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       if (!await serving.stop(drain.grace)) log.warn(`requests were still running after ${drain.grace} ms: cut`)
       await reloader.close()
       await ops.close()
+      secretFile?.remove()
       await serving.close()
       log.info('stopped')
     })
@@ -82,6 +95,21 @@ export async function startGateway (config: Config, log = createLogger(config.ga
   } catch (error) {
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
+  }
+}
+
+/** Without the file only local commands fail, so the gateway serves all the same. */
+function leaveSecret (opsUrl: string, secret: string, log: Log): SecretFile | undefined {
+  try {
+    const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
+    log.info({ file: secretFile.file }, 'ops.secret is not set: made one up for this run ' +
+      'and left it in a file for commands on this machine')
+    return secretFile
+  } catch (err) {
+    log.warn({ err }, 'ops.secret is not set, and no folder can hold the one that was made up: ' +
+      '`console-gateway status` and the other commands that ask this gateway are refused. ' +
+      'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user')
+    return undefined
   }
 }
 

@@ -36,7 +36,12 @@ answerFirst({
     graceMs = config.gateway.drain.grace
     const made = createServing(config, createLogger(config.gateway.log, undefined, { worker: index }))
     serving = made
-    ops = createOps({ readiness: made.readiness, metrics: made.metrics, openApi: () => ({}) })
+    ops = createOps({
+      readiness: made.readiness,
+      metrics: made.metrics,
+      openApi: () => ({}),
+      guard: 'checked elsewhere'
+    })
     made.addDesk(ops)
     const first = await made.create(number, config)
     generations.set(number, first)

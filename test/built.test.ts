@@ -4,6 +4,7 @@ import t from 'tap'
 import { stringify } from 'yaml'
 import { run, running } from './support/command.ts'
 import { configFolder, password } from './support/gateway.ts'
+import { askOps } from './support/ops.ts'
 import { testRedis } from './support/redis.ts'
 import { until } from './support/until.ts'
 import { json, testUpstream } from './support/upstream.ts'
@@ -40,7 +41,7 @@ t.test('what was built signs in, shapes, serves the console, reloads, tells oper
     gateway.signal('SIGHUP')
     await gateway.says('config reloaded')
     t.match(await call(), { data: { after: 3 } })
-    t.match(await (await fetch(`${ops}/metrics`)).text(), /^console_gateway_requests_total\{.*route="shaped".*\} \d/m)
+    t.match(await (await askOps(ops, '/metrics')).text(), /^console_gateway_requests_total\{.*route="shaped".*\} \d/m)
     gateway.signal('SIGTERM')
     t.same(await gateway.ended, { code: 0, signal: null })
   }

@@ -7,9 +7,9 @@ import { until } from './support/until.ts'
 
 t.test('/healthz and /readyz are on the ops listener only', async t => {
   const gateway = await testGateway(t.after)
-  t.match(await (await fetch(`${gateway.opsUrl}/healthz`)).json(), { status: 'ok' })
-  t.match(await (await fetch(`${gateway.opsUrl}/readyz`)).json(), { status: 'ready' })
-  t.equal((await fetch(`${gateway.opsUrl}/other`)).status, 404)
+  t.match(await (await gateway.ops('/healthz')).json(), { status: 'ok' })
+  t.match(await (await gateway.ops('/readyz')).json(), { status: 'ready' })
+  t.equal((await gateway.ops('/other')).status, 404)
   for (const path of ['/healthz', '/readyz', '/metrics']) t.equal((await gateway.call(path)).status, 404)
 })
 

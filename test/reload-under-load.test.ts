@@ -56,7 +56,7 @@ t.test(`${reloads} reloads at ${connections} connections, with long uploads, dow
   const limits = (max: number) => ({ inFlightPerUser: 10_000, limits: { 'signed-in': { by: 'user', max, window: '1h' } } })
   const gateway = await testGateway(t.after, { gateway: { server: { requestTimeout: '10m' } }, routes: routes(0), limits: limits(100_000_000) })
   const users = await Promise.all(['alice', 'bob', 'alice', 'bob'].map(async (name, index) => ({ id: name === 'alice' ? '1' : '2', cookie: await gateway.signIn(name, { index }) })))
-  const sessions = async () => await Promise.all(['1', '2'].map(async user => await (await fetch(`${gateway.opsUrl}/sessions?user=${user}`)).json() as { sessions: Array<{ id: string, startedAt: string }> }))
+  const sessions = async () => await Promise.all(['1', '2'].map(async user => await (await gateway.ops(`/sessions?user=${user}`)).json() as { sessions: Array<{ id: string, startedAt: string }> }))
   const told = (found: Awaited<ReturnType<typeof sessions>>) => found.flatMap(each => each.sessions.map(({ id, startedAt }) => `${id} ${startedAt}`)).toSorted()
   const before = told(await sessions())
   t.equal(before.length, 4)

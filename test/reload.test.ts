@@ -11,9 +11,9 @@ type Tree = Record<string, unknown>
 
 const write = (gateway: { readonly folder: string }, name: string, content: Tree | string) => writeFileSync(join(gateway.folder, name), typeof content === 'string' ? content : stringify(content))
 const event = (name: string) => (line: Tree) => line['event'] === name
-const status = async (gateway: TestGateway) => await (await fetch(`${gateway.opsUrl}/status`)).json() as any
-const ready = async (gateway: TestGateway) => await (await fetch(`${gateway.opsUrl}/readyz`)).json() as Tree
-const ask = async (gateway: TestGateway, path: string, body: object = {}) => await (await fetch(gateway.opsUrl + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as any
+const status = async (gateway: TestGateway) => await (await gateway.ops('/status')).json() as any
+const ready = async (gateway: TestGateway) => await (await gateway.ops('/readyz')).json() as Tree
+const ask = async (gateway: TestGateway, path: string, body: object = {}) => await (await gateway.ops(path, { json: body })).json() as any
 const routesTo = (url: string, paths: readonly string[]) => ({ upstreams: { b: { url } }, routes: Object.fromEntries(paths.map(path => [path, { path: `/api/${path}`, access: 'public', upstream: 'b' }])) })
 const watching = { reload: { watch: true } }
 const limits = (max: number) => ({ lockout: noLockout, limits: { 'signed-in': { by: 'user', max, window: '1h' }, 'sign-in-address': { by: 'address', max: 100, window: '1h', routes: ['login'], refusedOnly: true } } })
@@ -79,15 +79,15 @@ t.test('a bad file changes nothing: it is told in the log, in readyz, in the sta
       write(gateway, name, text)
       t.match(await gateway.reload('operator'), { outcome: 'refused', faults: [new RegExp(name)] }, JSON.stringify(text))
       t.equal((await gateway.call('/api/a')).status, 200)
-      t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 200)
+      t.equal((await gateway.ops('/readyz')).status, 200)
       t.match((await ready(gateway))['config'], /generation \d+ runs; the files were refused at .*yaml/)
       t.match((await status(gateway)).files, { state: 'refused', faults: [new RegExp(name)] })
-      t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), '\nconsole_gateway_config_refused 1\n')
+      t.match(await (await gateway.ops('/metrics')).text(), '\nconsole_gateway_config_refused 1\n')
     }
     write(gateway, name, good)
     await gateway.reload('operator')
     t.notOk('config' in await ready(gateway))
-    t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), '\nconsole_gateway_config_refused 0\n')
+    t.match(await (await gateway.ops('/metrics')).text(), '\nconsole_gateway_config_refused 0\n')
   }
   rmSync(join(gateway.folder, 'routes.yaml'))
   t.match(await gateway.reload('operator'), { outcome: 'refused', faults: [/routes.yaml the file cannot be read \(ENOENT\)/] })
@@ -218,8 +218,8 @@ t.test('the last ten revisions are kept', async t => {
 t.test('a page in a browser cannot reload, roll back or read the status', async t => {
   const gateway = await testGateway(t.after)
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-    for (const path of ['/reload', '/rollback']) t.equal((await fetch(gateway.opsUrl + path, { method: 'POST', headers })).status, 403)
-    t.equal((await fetch(`${gateway.opsUrl}/status`, { headers })).status, 403)
+    for (const path of ['/reload', '/rollback']) t.equal((await gateway.ops(path, { method: 'POST', headers })).status, 403)
+    t.equal((await gateway.ops('/status', { headers })).status, 403)
   }
 })
 

@@ -15,7 +15,7 @@ const withRedis = (url: string, more: object = {}) => ({ redis: { url, connectTi
 
 /** Resolves once the gateway says ready. */
 async function ready (gateway: TestGateway): Promise<void> {
-  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
 }
 
 t.test('two replicas share sessions: sign in at one, use and sign out at the other', async t => {
@@ -94,7 +94,7 @@ t.test('Redis killed in between: what it had let pass, once more what all replic
   await redis.kill()
   t.equal(await passes(60), max, 'a third each')
   await redis.start()
-  for (const gateway of all) await until('it counts in Redis again', async () => !(await (await fetch(`${gateway.opsUrl}/metrics`)).text()).includes('console_gateway_session_store_up{kind="redis"} 0'))
+  for (const gateway of all) await until('it counts in Redis again', async () => !(await (await gateway.ops('/metrics')).text()).includes('console_gateway_session_store_up{kind="redis"} 0'))
   t.ok(await passes(150) <= max)
 })
 
@@ -108,7 +108,7 @@ t.test('three replicas lock an account together, know a browser together, and li
   for (let index = 0; index < 12; index++) statuses.push((await login(all[index % 3] as TestGateway, 'wrong', 10 + index)).status)
   t.same(statuses, [...Array(6).fill(401), ...Array(6).fill(429)])
   t.same([(await login(b, password, 2)).status, (await login(c, password, 2, known)).status], [429, 200])
-  const lifted = await fetch(`${a.opsUrl}/bans/lift`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ account: 'alice' }) })
+  const lifted = await a.ops('/bans/lift', { json: { account: 'alice' } })
   t.same(await lifted.json(), { lifted: 1 })
   t.equal((await login(c, password, 2)).status, 200)
   await redis.kill()
@@ -153,8 +153,8 @@ t.test('Redis away at start: up, alive, not ready, and it heals by itself', asyn
   await redis.kill()
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url), routes: { upstreams: { b: { url: backend.url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } } }), environment)
-  t.equal((await fetch(`${gateway.opsUrl}/healthz`)).status, 200)
-  const notReady = await fetch(`${gateway.opsUrl}/readyz`)
+  t.equal((await gateway.ops('/healthz')).status, 200)
+  const notReady = await gateway.ops('/readyz')
   t.equal(notReady.status, 503)
   t.match(await notReady.json(), { redis: 'not reached yet' })
   t.match(await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'correct horse battery' } }), { status: 503, json: { errorCode: 'session.unavailable' } })
@@ -188,7 +188,7 @@ t.test('Redis killed and restarted under traffic: 200, 503 or, once it forgot, 4
   t.equal((await gateway.call('/api/open')).status, 200, 'a public route goes on')
   t.equal((await gateway.call('/api/account/logout', { cookie })).status, 503, 'no sign-out is promised that was not done')
   t.equal((await gateway.call('/api/account/logout')).status, 200, 'without a session there is nothing to ask')
-  t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 200, 'still ready: the replicas next door have the same Redis')
+  t.equal((await gateway.ops('/readyz')).status, 200, 'still ready: the replicas next door have the same Redis')
   await redis.start()
   await until('Redis answers again', async () => (await ask('back')).status !== 503)
   t.same([[...seen['before'] ?? []], [...seen['away'] ?? []], [...seen['back'] ?? []].filter(status => status !== 503)], [[200], [503], [401]], 'a Redis that kept nothing knows no session')
@@ -217,7 +217,7 @@ t.test('a wrong Redis password: not ready, said once in plain words, and never i
   const redis = await testRedis(t.after, ['--requirepass', 'right-password'])
   const gateway = await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url, { password: '${REDIS_PASSWORD}' }) }), { ...environment, REDIS_PASSWORD: 'wrong-password' })
   await until('the log names the password', () => gateway.log.some(({ reason }) => String(reason).includes('password is wrong')))
-  t.equal((await fetch(`${gateway.opsUrl}/readyz`)).status, 503)
+  t.equal((await gateway.ops('/readyz')).status, 503)
   t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
 })
 

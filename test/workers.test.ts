@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { run, start } from './support/command.ts'
 import { configFolder, password } from './support/gateway.ts'
+import { askOps } from './support/ops.ts'
 import { freePort } from './support/ports.ts'
 import { until } from './support/until.ts'
 import { testRedis } from './support/redis.ts'
@@ -31,7 +32,7 @@ async function several (t: Test, { workers = 2, routes = {} }: { readonly worker
   /** On a connection of its own, so that the workers take turns. */
   const call = async (path: string, { cookie, json }: { readonly cookie?: string, readonly json?: object } = {}) => await fetch(`http://127.0.0.1:${port}${path}`, { method: json === undefined ? 'GET' : 'POST', headers: { connection: 'close', ...(cookie !== undefined && { cookie }), ...(json !== undefined && { 'content-type': 'application/json' }) }, ...(json !== undefined && { body: JSON.stringify(json) }) })
   const signIn = async () => (await call('/api/auth/admin/login', { json: { username: 'alice', password } })).headers.getSetCookie().find(field => field.startsWith('console_sid='))?.split(';')[0] ?? ''
-  const desk = async (path: string, json?: object) => await (await fetch(ops + path, json === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) })).json() as Record<string, unknown>
+  const desk = async (path: string, json?: object) => await (await askOps(ops, path, { ...(json !== undefined && { json }) })).json() as Record<string, unknown>
   const lines = async () => (await gateway.says('')).split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line) as Line)
   return { gateway, folder, ops, call, signIn, desk, lines }
 }
@@ -40,15 +41,15 @@ t.test('two workers serve on one listener: who signs in at one is known to the o
   const { gateway, call, signIn, desk, lines, ops } = await several(t)
   const cookie = await signIn()
   for (let n = 0; n < 8; n++) t.equal((await call('/api/account/profile', { cookie })).status, 200)
-  t.match(await (await fetch(`${ops}/readyz`)).json(), { status: 'ready', workers: '2 of 2', redis: 'up' })
-  const metrics = await (await fetch(`${ops}/metrics`)).text()
+  t.match(await (await askOps(ops, '/readyz')).json(), { status: 'ready', workers: '2 of 2', redis: 'up' })
+  const metrics = await (await askOps(ops, '/metrics')).text()
   for (const worker of [1, 2]) t.match(metrics, new RegExp(`^console_gateway_requests_total\\{worker="${worker}",route="profile",method="GET",status="2xx"\\} [1-9]`, 'm'))
   t.equal(metrics.match(/^# TYPE console_gateway_requests_total /mg)?.length, 1)
   t.match(metrics, /^console_gateway_workers 2$/m)
 
   const { sessions } = await desk('/sessions?user=1') as { sessions: Array<{ id: string }> }
   t.equal(sessions.length, 1)
-  t.equal((await fetch(`${ops}/sessions?user=1`, { headers: { origin: 'https://evil.example' } })).status, 403, 'and the rules of the desk hold')
+  t.equal((await askOps(ops, '/sessions?user=1', { headers: { origin: 'https://evil.example' } })).status, 403, 'and the rules of the desk hold')
   t.same(await desk('/sessions/close', { user: '1' }), { closed: 1 })
   for (let n = 0; n < 4; n++) await until('both know that it is over', async () => (await call('/api/account/profile', { cookie })).status === 401)
 
@@ -88,7 +89,7 @@ t.test('a worker that dies is replaced, with the config that is in force; the ot
   t.equal((await (await call('/api/told')).json() as { url: string }).url, '/v2')
   await until('both are there again', async () => (await desk('/readyz'))['workers'] === '2 of 2')
   for (let n = 0; n < 8; n++) t.equal((await (await call('/api/told')).json() as { url: string }).url, '/v2')
-  const metrics = await (await fetch(`${ops}/metrics`)).text()
+  const metrics = await (await askOps(ops, '/metrics')).text()
   t.match(metrics, /^console_gateway_worker_restarts_total 1$/m)
   t.match(metrics, /^console_gateway_requests_total\{worker="1",route="told"/m, 'the new one takes requests')
   t.equal((await lines()).filter(({ msg }) => msg?.startsWith('a worker could not start') === true).length, 0)

@@ -20,6 +20,18 @@ const server = section({
 
 const ops = section({
   listen: listen({ default: '127.0.0.1:9090', description: 'Where `/healthz` and `/readyz` are answered. Keep it private.' }),
+  secret: Type.Optional(secret({
+    description: 'What a request has to carry as `Authorization: Bearer SECRET`, on every address, ' +
+      'for everything but `/healthz` and `/readyz` without its details. At least 32 visible ASCII ' +
+      'characters; make one with `console-gateway generate-secret`. Empty: made up at each start ' +
+      'and left in a file that only the gateway’s user can read, where commands on the same ' +
+      'machine find it.',
+    examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret']
+  })),
+  openMetrics: flag({
+    default: false,
+    description: 'Whether `/metrics` is answered without `ops.secret`.'
+  }),
   strictRedis: flag({ default: false, description: 'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.' }),
   useRecord: duration({ default: '48h', description: 'How long it is known how much of each limit its callers used, by hour, for `console-gateway limits suggest`; with Redis, of all replicas. `0s`: no record is kept.' })
 }, 'The listener for operators and orchestrators.')

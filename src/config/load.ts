@@ -96,17 +96,6 @@ export function loadConfig (folder: string, environment: Environment, { running,
   return deepFreeze({ ...config, inputs: inputs.digests(), gateway: running ?? gateway.value, restartNeeded, warnings, fault: (file: ConfigFile, path: Path, message: string) => files[file].fault(path, message, 'fault') })
 }
 
-/**
- * Where the operators' desk of a gateway with this config is. Nothing else has to be sound: this is for mending it.
- * @throws ConfigError when `gateway.yaml` does not say it
- */
-export function opsListen (folder: string, environment: Environment): string {
-  const faults: Fault[] = []
-  const listen: unknown = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, { environment, inputs: createInputs(), faults })?.value.ops?.listen
-  if (typeof listen !== 'string') throw new ConfigError(faults)
-  return listen
-}
-
 function readAuthorities ({ upstreams }: RoutesConfig, read: (file: string) => string, report: (path: Path, message: string) => void): Record<string, string> {
   const found: Record<string, string> = {}
   // The schema's faults are told elsewhere.
@@ -132,7 +121,13 @@ interface Reading {
   readonly faults: Fault[]
 }
 
-function readFile<T extends TSchema> (folder: string, name: string, schema: T, { environment, inputs, faults }: Reading): LoadedFile<Static<T>> | undefined {
+/** Reads one config file, without what other files say of it. */
+export function readFile<T extends TSchema> (
+  folder: string,
+  name: string,
+  schema: T,
+  { environment, inputs, faults }: Reading
+): LoadedFile<Static<T>> | undefined {
   const file = resolve(folder, name)
   const shown = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file)
   const whole = (message: string) => { faults.push({ file: shown, line: 0, path: '', message, severity: 'fault' }); return undefined }

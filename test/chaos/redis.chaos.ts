@@ -72,7 +72,7 @@ async function live (user: string, gateways: readonly TestGateway[], random: () 
     closeAll: async (at: TestGateway) => {
       const all = book.filter(({ state }) => state !== 'closed')
       for (const session of all) session.state = 'unsure'
-      const answer = await bounded('revocation', [200, 503], async () => await fetch(`${at.opsUrl}/sessions/close`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ user }) }))
+      const answer = await bounded('revocation', [200, 503], async () => await at.ops('/sessions/close', { json: { user } }))
       if (answer?.status === 200) closed(all)
     }
   }
@@ -119,7 +119,7 @@ t.test(`${seconds} seconds of random faults (seed ${seed}): nobody is signed out
   })
   const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
   const gateways = [await testGateway(t.after, await config(), environment), await testGateway(t.after, await config(), environment)]
-  for (const { opsUrl } of gateways) await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
+  for (const gateway of gateways) await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
 
   const problems: string[] = []
   const counts: Record<string, number> = {}

@@ -19,7 +19,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
   const gateway = await testGateway(t.after, folder)
   const attempt = async (username: string, address: string, typed = 'wrong', cookie?: string) => gateway.call(login, { json: { username, password: typed }, headers: { 'x-forwarded-for': address }, ...(cookie !== undefined && { cookie }) })
   const command = (...words: string[]) => run(['bans', ...words, '--config', folder])
-  const listed = async (query = '') => await (await fetch(`${gateway.opsUrl}/bans${query}`)).json() as { bans: Array<{ kind: string, of: string }>, total: number }
+  const listed = async (query = '') => await (await gateway.ops(`/bans${query}`)).json() as { bans: Array<{ kind: string, of: string }>, total: number }
   t.same(await listed(), { bans: [], total: 0 })
 
   const known = (await attempt('alice', '192.0.2.1', password)).headers.getSetCookie().find(cookie => cookie.startsWith('console_known='))?.split(';', 1)[0]

@@ -115,7 +115,7 @@ t.test('explain says of each request what a running gateway then does', async t 
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, files(backend.url))
   const config = loadConfig(gateway.folder, {})
-  const countsOf = async (of: object) => await (await fetch(`${gateway.opsUrl}/limits/counts`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(of) })).json() as Counts
+  const countsOf = async (of: object) => await (await gateway.ops('/limits/counts', { json: of })).json() as Counts
   const signedIn = async (username: string) => (await call(gateway.url, 'POST', '/x/api/auth/admin/login', {}, JSON.stringify({ username, password }))).cookie
   const cookies = { alice: await signedIn('alice'), bob: await signedIn('bob') }
   for (const { asks, as, headers = page, body } of cases) {
@@ -185,7 +185,7 @@ t.test('present counts come from the running gateway, are not raised by asking, 
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, files(backend.url))
   const config = loadConfig(gateway.folder, {})
-  const countsOf = async (of: object) => await (await fetch(`${gateway.opsUrl}/limits/counts`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(of) })).json() as Counts
+  const countsOf = async (of: object) => await (await gateway.ops('/limits/counts', { json: of })).json() as Counts
   const explained = async () => await explain(config, { method: 'GET', target: '/x/api/rare', from: '127.0.0.1', headers: {}, who: { source: 'users-file', identity: identities.alice, told: 'alice' } }, countsOf)
   const used = async () => (await explained()).decisions.find(({ step }) => step === 'limits')?.lines?.[0]?.facts
   const { cookie } = await call(gateway.url, 'POST', '/x/api/auth/admin/login', {}, signIn(password))
@@ -196,7 +196,7 @@ t.test('present counts come from the running gateway, are not raised by asking, 
   await call(gateway.url, 'GET', '/x/api/rare', { cookie })
   t.match(await used(), { used: 2, remaining: 0, exceeded: true })
   t.match((await explained()).verdict, { passes: false, status: 429, code: 'limit.exceeded', refusedBy: 'limits' })
-  const faulty = await fetch(`${gateway.opsUrl}/limits/counts`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"route":1}' })
+  const faulty = await gateway.ops('/limits/counts', { json: { route: 1 } })
   t.equal(faulty.status, 400)
 })
 

@@ -37,8 +37,8 @@ t.test('a running gateway says what its callers needed of each limit, who was ov
   t.match(words.out, /^users +enforce +max 7 +12 +5 +12 +12 +12 +12$/m)
   t.match(words.out, /^user 1 of users-file +users +12 +7 .* +5$/m)
   t.match(await suggest('--since', 'yesterday'), { code: 2, err: /--since is a duration/ })
-  t.match(await (await fetch(`${gateway.opsUrl}/limits/suggest?sinceMs=x`)).json(), { error: /Say from how far back/ })
-  t.match(await (await fetch(`${gateway.opsUrl}/limits/suggest`, { headers: { origin: 'http://evil.example' } })).json(), { code: 'origin.refused' })
+  t.match(await (await gateway.ops('/limits/suggest?sinceMs=x')).json(), { error: /Say from how far back/ })
+  t.match(await (await gateway.ops('/limits/suggest', { headers: { origin: 'http://evil.example' } })).json(), { code: 'origin.refused' })
 })
 
 t.test('without a record it says so', async t => {

@@ -151,7 +151,7 @@ t.test('in shadow nobody is held up, and it is told who would have been', async 
   stopClock(t.after)
   const gateway = await guarded(t, { account: { after: 2, mode: 'shadow' }, address: { mode: 'off' } })
   t.same(await statuses(gateway, 5, 'alice'), [401, 401, 401, 401, 401])
-  t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), 'console_gateway_limit_shadowed_total{limit="lockout.account"} 3\n')
+  t.match(await (await gateway.ops('/metrics')).text(), 'console_gateway_limit_shadowed_total{limit="lockout.account"} 3\n')
   t.match(gateway.log.filter(({ event }) => event === 'login.lock'), [{ mode: 'shadow', user: 'alice' }])
 })
 
@@ -225,7 +225,7 @@ t.test('a lock is told once in the log and counted; neither password nor cookie 
   const known = knownOf(await attempt(gateway, 'bob', { typed: password }))
   await statuses(gateway, 8, 'al\nice\u001b[31m', () => ({ typed: 'never-logged', cookie: known }))
   t.match(gateway.log.filter(({ event }) => event === 'login.lock'), [{ mode: 'enforce', user: 'alice[31m', knownBrowser: false, seconds: 60 }])
-  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  const metrics = await (await gateway.ops('/metrics')).text()
   t.match(metrics, 'console_gateway_lockouts_total{of="account"} 1\n')
   t.match(metrics, 'console_gateway_limit_refused_total{limit="lockout.account"} 3\n')
   t.notMatch(JSON.stringify(gateway.log), /never-logged|console_known/)

@@ -38,11 +38,7 @@ async function longIds (t: Test, { limits = {}, session = {} }: { limits?: objec
 }
 
 const orders = '/api/orders'
-const opsClose = (gateway: TestGateway, body: object) => fetch(`${gateway.opsUrl}/sessions/close`, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body)
-})
+const opsClose = (gateway: TestGateway, body: object) => gateway.ops('/sessions/close', { json: body })
 
 t.test('the back-end is told each user’s own id, digit by digit', async t => {
   const { gateway, toldIds } = await longIds(t)
@@ -74,7 +70,7 @@ t.test('each lists and closes their own sessions only', async t => {
 t.test('operators list and close the sessions of one of them only', async t => {
   const { gateway } = await longIds(t)
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
-  const listed = await (await fetch(`${gateway.opsUrl}/sessions?user=${ids['ann']}`)).json() as { sessions: unknown[] }
+  const listed = await (await gateway.ops(`/sessions?user=${ids['ann']}`)).json() as { sessions: unknown[] }
   t.equal(listed.sessions.length, 1)
   t.match(await (await opsClose(gateway, { user: ids['ann'] })).json(), { closed: 1 })
   t.same([(await gateway.call(orders, { cookie: ann })).status, (await gateway.call(orders, { cookie: ben })).status], [401, 200])

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -24,7 +24,7 @@ const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer
   }
 }
 
-const metricsOf = async (gateway: { opsUrl: string }) => (await fetch(`${gateway.opsUrl}/metrics`)).text()
+const metricsOf = async (gateway: Pick<TestGateway, 'ops'>) => (await gateway.ops('/metrics')).text()
 const unread = { upstream: 'c', rewrite: '/unread', unwrap: 'count', into: 'user.unreadCount' }
 
 t.test('all are asked at the same time, and one shaped answer is made of them', async t => {

@@ -133,7 +133,7 @@ t.test('a limit in shadow refuses nobody, and tells whom it would have refused; 
     t.equal(status, 200)
     t.equal(headers.get('ratelimit'), null)
   }
-  t.match(await (await fetch(`${gateway.opsUrl}/metrics`)).text(), 'console_gateway_limit_shadowed_total{limit="shy"} 3\n')
+  t.match(await (await gateway.ops('/metrics')).text(), 'console_gateway_limit_shadowed_total{limit="shy"} 3\n')
 })
 
 t.test('a bucket lets so many pass at once', async t => {
@@ -177,7 +177,7 @@ t.test('who leaves while Redis is asked for the session keeps no place, and noth
     routes: { upstreams: { b: { url: backend.url } }, routes: { orders: { path: '/api/orders', upstream: 'b' } } },
     limits: { inFlightPerUser: 3, limits: {} }
   }, { SECRET: 'a secret of at least thirty-two characters' })
-  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
   const cookie = await gateway.signIn()
   redis.signal('SIGSTOP')
   const logged = () => gateway.log.filter(({ msg, status }) => msg === 'request' && status === 499).length

@@ -4,8 +4,8 @@ import { type Files, type TestGateway, testGateway } from '../support/gateway.ts
 import { json, testUpstream } from '../support/upstream.ts'
 
 /** The metrics, by `name{labels}`. */
-async function scraped ({ opsUrl }: TestGateway): Promise<Map<string, number>> {
-  const answer = await fetch(`${opsUrl}/metrics`)
+async function scraped (gateway: TestGateway): Promise<Map<string, number>> {
+  const answer = await gateway.ops('/metrics')
   t.match(answer.headers.get('content-type'), 'text/plain; version=0.0.4')
   const lines = (await answer.text()).split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return new Map(lines.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))

@@ -98,7 +98,7 @@ for (const [name, start] of Object.entries(shapes)) {
       for (const cookie of cookies) for (const gateway of [a, b, b]) t.equal((await gateway.call(profile, { cookie })).status, 200)
       t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
       await until('the other replica knows', async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401)
-      t.equal((await fetch(`${a.opsUrl}/sessions/close`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"user":"1"}' })).status, 200)
+      t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
       for (const cookie of cookies) for (const gateway of [a, b]) await until('revoked', async () => (await gateway.call(profile, { cookie })).status === 401)
       t.same([...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'), [], 'nothing was amiss')
     })

@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { hashPassword } from '../../src/login/argon2.ts'
 import { createLogger } from '../../src/services.ts'
+import { askOps, type OpsOptions } from './ops.ts'
 
 type Tree = Record<string, unknown>
 
@@ -55,6 +56,8 @@ export interface TestGateway extends Gateway {
   readonly folder: string
   /** A call without redirects; JSON bodies are written and read. */
   readonly call: (path: string, options?: CallOptions) => Promise<Called>
+  /** A call to the operators' listener, with its secret. */
+  readonly ops: (path: string, options?: OpsOptions) => Promise<Response>
   /** Signs in and gives the `Cookie` field's value. */
   readonly signIn: (username?: string, extra?: Tree) => Promise<string>
 }
@@ -117,7 +120,8 @@ export async function testGateway (cleanUp: (undo: () => unknown) => void, files
     if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
     return cookieOf(answer)
   }
-  return { ...gateway, log, logged, folder, call, signIn }
+  const ops = async (path: string, options: OpsOptions = {}) => await askOps(gateway.opsUrl, path, options)
+  return { ...gateway, log, logged, folder, call, ops, signIn }
 }
 
 /** The `name=value` of the session cookie that an answer sets. */

@@ -19,7 +19,7 @@ export async function starting (t: Test, redis: Record<string, unknown>, given: 
 /** A gateway that is ready. */
 export async function replica (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<TestGateway> {
   const gateway = await starting(t, redis, given)
-  await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
   return gateway
 }
 
