@@ -13,11 +13,24 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
   const { gateway, routes } = config
   // Each case starts with nothing counted.
   let counted = createMemoryCounters()
-  const counters: Counters = { hit: (key, windowMs) => counted.hit(key, windowMs), giveBack: key => counted.giveBack(key), close: () => counted.close() }
+  const counters: Counters = {
+    hit: (key, windowMs) => counted.hit(key, windowMs),
+    giveBack: (...given) => counted.giveBack(...given),
+    close: () => counted.close()
+  }
   let leased = createLeases({ tally: createMemoryTally() })
   const leases: Leases = { peek: (rules, keys) => leased.peek(rules, keys), ask: (rules, keys) => leased.ask(rules, keys), look: (rules, keys) => leased.look(rules, keys), close: () => leased.close() }
   let locked = createMemoryLockouts()
-  const lockouts: Lockouts = { attempt: (...given) => locked.attempt(...given), look: (...given) => locked.look(...given), giveBack: (...given) => locked.giveBack(...given), list: () => locked.list(), lift: keys => locked.lift(keys), close: () => locked.close() }
+  const lockouts: Lockouts = {
+    attempt: (...given) => locked.attempt(...given),
+    look: (...given) => locked.look(...given),
+    giveBack: (...given) => locked.giveBack(...given),
+    admit: (...given) => locked.admit(...given),
+    settle: (...given) => locked.settle(...given),
+    list: () => locked.list(),
+    lift: keys => locked.lift(keys),
+    close: () => locked.close()
+  }
   let asked: Asked | undefined
   let answer: unknown
   const app = await createOfflineApp(config, {

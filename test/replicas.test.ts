@@ -235,3 +235,20 @@ t.test('a rediss:// Redis with user and password is reached', async t => {
   t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
 })
 
+
+t.test('of guesses at two replicas at once exactly as many are evaluated as one would let', async t => {
+  const redis = await testRedis(t.after)
+  let asked = 0
+  const backend = await testUpstream(t.after, (_request, response) => {
+    asked++
+    response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
+  })
+  const files = {
+    gateway: { ...withRedis(redis.url), login: { sources: [{ kind: 'upstream-login', upstream: 'b', path: '/login', success: { path: 'code', in: [0] }, user: { id: 'id' } }] } },
+    routes: { upstreams: { b: { url: backend.url } } },
+    limits: { lockout: {} }
+  }
+  const all = await three(t.after, redis.port, files)
+  const answers = await Promise.all(Array.from({ length: 90 }, (_, index) => (all[index % 3] as TestGateway).call('/api/auth/admin/login', { json: { username: `user-${index}`, password: 'wrong' } })))
+  t.same([answers.filter(({ status }) => status === 401).length, asked], [20, 20])
+})

@@ -38,9 +38,15 @@ export function checkLimits ({ gateway, routes, limits }: Checked, report: Repor
     }
   }
   for (const route of Object.keys(limits.inFlightPerRoute)) if (!known.includes(route)) report('limits', ['inFlightPerRoute', route], `there is no route "${route}".${nearest(route, known)}`)
+  if (limits.endedSessions.window === 0) {
+    report('limits', ['endedSessions', 'window'], 'a window has a length')
+  }
   checkLockout({ gateway, limits }, report)
   for (const whom of ['address', 'account'] as const) {
-    const guarded = limits.lockout[whom].mode === 'enforce' || entries.some(([, limit]) => limit.mode === 'enforce' && [limit.by].flat().includes(whom) && (limit.routes.length === 0 || limit.routes.includes('login')))
+    const counts = ({ mode, by, routes: of }: LimitConfig) =>
+      mode === 'enforce' && [by].flat().includes(whom) && of.includes('login')
+    const guarded = limits.lockout[whom].mode === 'enforce' ||
+      entries.some(([, limit]) => counts(limit))
     if (!guarded) report('limits', ['lockout', whom, 'mode'], `nothing counts sign-ins by ${whom}: passwords can be guessed without end`, 'warning')
   }
 }

@@ -58,6 +58,29 @@ export const limitsSchema = Type.Object({
   inFlightPerRoute: named(whole({ minimum: 1, maximum: 100_000, description: 'How many.' }), { description: 'Requests of a route at the same time in one process, by its name; more are 503.', examples: [{ reports: 4 }] }),
   lockout,
   inFlightPerUser: whole({ minimum: 1, maximum: 10_000, default: 48, description: 'Requests of one user (or one address that is not signed in) at the same time.' }),
+  endedSessions: Type.Object({
+    max: whole({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      default: 3000,
+      description: 'How many are allowed in a window.'
+    }),
+    window: duration({ default: '1m', description: 'How long a window is.' })
+  }, {
+    additionalProperties: false,
+    default: {},
+    description: 'Requests with the genuine cookie of a session that is over, such as those of ' +
+      'tabs that were left open; they are answered 401. Each such session is counted by itself, ' +
+      'and in no limit by address, so that it takes nothing from those who have yet to sign in. ' +
+      'A cookie that this gateway did not sign counts as none.'
+  }),
+  inFlightSignIns: whole({
+    minimum: 1,
+    maximum: 10_000,
+    default: 200,
+    description: 'Sign-ins from one address at the same time, those that wait for others of the ' +
+      'address included. They count here and not in `inFlightPerUser`.'
+  }),
   limits: named(limit, {
     description: 'Limits, by name; several may hold for one request.',
     default: {

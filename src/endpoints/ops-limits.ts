@@ -65,9 +65,10 @@ export function addOpsLimits (ops: FastifyInstance, { limits, readUses, leases, 
       const keys = keysOf(counted, caller)
       const known = rules.flatMap((rule, index) => [inForce.limits[rule.name]?.by].flat().includes('session') ? [] : [{ rule, key: keys[index] as string }])
       const verdicts = await leases.look(known.map(({ rule }) => rule), known.map(({ key }) => key))
+      const names = [whoIn(route, counted, caller), routeIn(route)]
       return {
         counts: known.map(({ rule }, index) => ({ limit: rule.name, rule, ...verdicts[index] as Verdict })),
-        inFlight: Object.fromEntries([whoIn(counted, caller), routeIn(route)].map(name => [name, inFlight.get(name) ?? 0]))
+        inFlight: Object.fromEntries(names.map(name => [name, inFlight.get(name) ?? 0]))
       }
     })
   })

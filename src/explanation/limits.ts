@@ -55,9 +55,19 @@ function ofLockout ({ limits: { lockout } }: LoadedConfig, place: Placing): Line
   })
 }
 
-function ofFlight ({ limits: { inFlightPerUser, inFlightPerRoute } }: LoadedConfig, route: string | undefined, known: Counts | undefined, place: Placing): Line[] {
+function ofFlight (
+  { limits }: LoadedConfig,
+  route: string | undefined,
+  known: Counts | undefined,
+  place: Placing
+): Line[] {
   const now = (isWho: boolean) => Object.entries(known?.inFlight ?? {}).find(([name]) => name.startsWith('route:') !== isWho)?.[1]
   const line = (key: string, path: Path, max: number, running: number | undefined): Line => ({ text: `${key}: ${max} at the same time${running === undefined ? '' : `; ${running} now`}`, at: place('limits', path), facts: { limit: key, max, ...(running !== undefined && { used: running }) } })
-  const ofRoute = route === undefined ? undefined : inFlightPerRoute[route]
-  return [line('inFlightPerUser', ['inFlightPerUser'], inFlightPerUser, now(true)), ...ofRoute === undefined ? [] : [line('inFlightPerRoute', ['inFlightPerRoute', route ?? ''], ofRoute, now(false))]]
+  const ofRoute = route === undefined ? undefined : limits.inFlightPerRoute[route]
+  const bound = route === 'login' ? 'inFlightSignIns' : 'inFlightPerUser'
+  const lines = [line(bound, [bound], limits[bound], now(true))]
+  if (ofRoute !== undefined) {
+    lines.push(line('inFlightPerRoute', ['inFlightPerRoute', route ?? ''], ofRoute, now(false)))
+  }
+  return lines
 }

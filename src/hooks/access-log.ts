@@ -22,6 +22,7 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
   app.decorateRequest('actor', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
+  app.decorateRequest('endedSession', undefined)
   app.decorateRequest('whenOver', null as never)
   app.addHook('onRequest', function logWhenOver (request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.

@@ -44,6 +44,8 @@ declare module 'fastify' {
     live: Live | undefined
     /** Why the session that the cookie names is over. */
     ended: EndReason | undefined
+    /** The public id of that session: its cookie is signed, so nobody made it up. */
+    endedSession: string | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
   }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Leases } from '../limits/leases.ts'
-import { compilePlan } from '../limits/plan.ts'
+import { compileEnded, compilePlan, signInRoute } from '../limits/plan.ts'
 import { identityKey, type VouchedUser } from '../session/identity-key.ts'
 import type { Rule, Verdict } from '../limits/rules.ts'
 import { createCountedAddress } from './address.ts'
@@ -24,16 +24,20 @@ interface Options {
 
 export function createLimits ({ config, leases, inFlight, onRefused }: Options): LimitsHook {
   const plan = compilePlan(config)
+  const ofEnded = compileEnded(config)
   const countedAddress = createCountedAddress(config.ipv6Prefix)
   const tells = (refused: boolean) => config.headers === 'always' || (refused && config.headers === 'refused')
 
   return function checkLimits (request, reply, done) {
     const session = liveSession(request)
-    const { config: { route = unknownRoute } } = request.routeOptions
+    const { config: { route = unknownRoute, access } } = request.routeOptions
     const address = countedAddress(request)
-    const full = enter(whoIn(address, session), route, request, reply)
+    const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
+    const who = ended === undefined ? whoIn(route, address, session) : `ended:${ended}`
+    const full = enter(who, route, request, reply)
     if (full !== undefined) return done(full)
-    const { rules, keysOf, policy } = plan(route, request.method, session)
+    const held = ended === undefined ? plan(route, request.method, session) : ofEnded(ended)
+    const { rules, keysOf, policy } = held
     if (rules.length === 0) return done()
     const keys = keysOf(address, session)
     const judge = (verdicts: readonly Verdict[]) => {
@@ -57,10 +61,11 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
   function enter (who: string, route: string, request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
     // Who left while the session was looked up closes no more, and would be counted for ever.
     if (reply.raw.closed) return undefined
+    const bound = inFlightBound(route)
     const most = config.inFlightPerRoute[route]
     const ofRoute = routeIn(route)
-    if ((inFlight.get(who) ?? 0) >= config.inFlightPerUser) {
-      onRefused('inFlightPerUser', false)
+    if ((inFlight.get(who) ?? 0) >= config[bound]) {
+      onRefused(bound, false)
       return new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
     }
     if (most !== undefined && (inFlight.get(ofRoute) ?? 0) >= most) {
@@ -83,8 +88,19 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
 }
 
 /** Under which names requests in flight are counted. */
-export const whoIn = (address: string, user: VouchedUser | undefined) =>
-  user === undefined ? `address:${address}` : `user:${identityKey(user)}`
+export function whoIn (
+  route: string,
+  address: string,
+  user: VouchedUser | undefined
+): string {
+  if (route === signInRoute) return `sign-in:${address}`
+  return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
+}
+
+/** The key of `limits.yaml` that says how many requests of one caller may be in flight. */
+function inFlightBound (route: string): 'inFlightSignIns' | 'inFlightPerUser' {
+  return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
+}
 export const routeIn = (route: string) => `route:${route}`
 
 /** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */

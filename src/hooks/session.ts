@@ -3,7 +3,7 @@ import fastifySession, { type SessionStore as PluginStore } from '@fastify/sessi
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
 import { GatewayError } from '../errors.ts'
-import type { Session } from '../session/record.ts'
+import { keyOf, publicId, type Session } from '../session/record.ts'
 import type { Live } from '../session/judge.ts'
 import type { NewSession, Sessions } from '../session/session.ts'
 import './context.ts'
@@ -51,7 +51,10 @@ export function addSessionReader (scope: FastifyInstance, { sessions, cookie, se
     sessions.resolve(value).then(found => {
       if ('unreadable' in found) return done(unreadableError())
       if ('live' in found) request.live = found.live
-      else request.ended = found.ended
+      else {
+        request.ended = found.ended
+        request.endedSession = publicId(keyOf(value))
+      }
       done()
     }, (error: Error) => done(error))
   })

@@ -1,9 +1,10 @@
 /** How often a password may be tried: of an address, and of an account from anywhere. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import rateLimit, { type CreateRateLimitOptions, type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
-import type { Counters } from '../limits/counters.ts'
+import type { Count, Counters } from '../limits/counters.ts'
 import { accountKey } from '../limits/account.ts'
 import { createCountedAddress } from './address.ts'
 import type { Lockout } from './lockout.ts'
@@ -34,10 +35,17 @@ interface Options {
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
+interface Counted {
+  readonly key: string
+  readonly ttlInSeconds: number
+  readonly exceeded: boolean
+  readonly count: Count | undefined
+}
+
 interface Limiter {
   readonly name: string
   readonly limit: LimitConfig
-  readonly count: (request: FastifyRequest) => Promise<{ key: string, ttlInSeconds: number, exceeded: boolean }>
+  readonly count: (request: FastifyRequest) => Promise<Counted>
 }
 
 const accountTried = Symbol('account')
@@ -54,19 +62,30 @@ export async function createSignInLimits (app: FastifyInstance, { config, counte
     const key = accountKey(account)
     request[accountTried] = key
     const guarded = await lockout.attempt(request, { username: account, account: key, address: countedAddress(request) })
-    const counted: string[] = []
-    const giveBack = async () => { await Promise.all([guarded.giveBack(), ...counted.map(each => counters.giveBack(each))]) }
-    for (const { name, limit, count } of limiters) {
-      if (guarded.isKnown && limit.refusedOnly) continue
-      const { key: counter, exceeded, ttlInSeconds } = await count(request)
-      if (exceeded) onRefused(name, limit.mode === 'shadow')
-      if (exceeded && limit.mode === 'enforce') {
-        await guarded.giveBack()
-        throw new GatewayError(whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded', { retryAfter: Math.max(1, ttlInSeconds) })
+    const hits: Array<{ readonly key: string, readonly count: Count | undefined }> = []
+    try {
+      for (const { name, limit, count } of limiters) {
+        if (guarded.isKnown && limit.refusedOnly) continue
+        const { exceeded, ttlInSeconds, ...hit } = await count(request)
+        if (exceeded) onRefused(name, limit.mode === 'shadow')
+        if (exceeded && limit.mode === 'enforce') {
+          const code = whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded'
+          throw new GatewayError(code, { retryAfter: Math.max(1, ttlInSeconds) })
+        }
+        if (limit.refusedOnly) hits.push(hit)
       }
-      if (limit.refusedOnly) counted.push(counter)
+    } catch (error) {
+      await guarded.giveBack()
+      throw error
     }
-    return { refused: guarded.refused, giveBack, remember: guarded.remember }
+    return {
+      refused: guarded.refused,
+      giveBack: async () => {
+        const all = hits.map(({ key: counter, count }) => counters.giveBack(counter, count))
+        await Promise.all([guarded.giveBack(), ...all])
+      },
+      remember: guarded.remember
+    }
   }
 
   return { attempt }
@@ -82,18 +101,32 @@ function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig, 
     name,
     limit,
     count: async request => {
-      const result = await run(request)
-      if (result.isAllowed) return { key: result.key, ttlInSeconds: 0, exceeded: false }
-      return { key: result.key, ttlInSeconds: result.ttlInSeconds, exceeded: result.isExceeded }
+      const hit: Hit = {}
+      const result = await currentHit.run(hit, () => run(request))
+      const { key } = result
+      const { count } = hit
+      if (result.isAllowed) return { key, ttlInSeconds: 0, exceeded: false, count }
+      return { key, ttlInSeconds: result.ttlInSeconds, exceeded: result.isExceeded, count }
     }
   }
 }
+
+/** What the counters said, which the plugin does not hand on. */
+interface Hit {
+  count?: Count
+}
+
+const currentHit = new AsyncLocalStorage<Hit>()
 
 /** Our counters as the plugin's store. */
 function storeOn (counters: Counters): new () => FastifyRateLimitStore {
   return class CounterStore {
     incr (key: string, done: (error: Error | null, count?: { current: number, ttl: number }) => void, windowMs?: number): void {
-      counters.hit(key, windowMs ?? 60_000).then(count => done(null, count), (error: Error) => done(error))
+      const hit = currentHit.getStore() ?? {}
+      counters.hit(key, windowMs ?? 60_000).then(count => {
+        hit.count = count
+        done(null, count)
+      }, (error: Error) => done(error))
     }
 
     child (): CounterStore { return this }

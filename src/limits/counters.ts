@@ -1,18 +1,23 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
 import type { Cluster, Redis, Result } from 'ioredis'
-import { createSwitch } from './outage.ts'
+import { createSettlements, createSwitch } from './outage.ts'
 
 export interface Count {
   readonly current: number
   /** Milliseconds until the window ends. */
   readonly ttl: number
+  /** Whether it was counted in this process alone, since Redis did not answer. */
+  readonly isLocal?: boolean
 }
 
 export interface Counters {
   /** Counts one and says how many there are now. The window starts with the first. */
   hit (key: string, windowMs: number): Promise<Count>
-  /** Takes one back, never below nothing. */
-  giveBack (key: string): Promise<void>
+  /**
+   * Takes one back, never below nothing.
+   * @param counted what `hit` returned, so that it is taken back where it was counted
+   */
+  giveBack (key: string, counted?: Count): Promise<void>
   close (): void
 }
 
@@ -91,10 +96,23 @@ export function createRedisCounters (redis: Redis | Cluster, prefix: string): Co
  */
 export function withFallback (shared: Counters, local: Counters, onAway: (away: boolean) => void, now?: () => number): Counters {
   const attempt = createSwitch(onAway, now)
+  const owed = createSettlements(attempt)
   return {
-    hit: (key, windowMs) => attempt(() => shared.hit(key, windowMs), () => local.hit(key, windowMs)),
-    giveBack: key => attempt(() => shared.giveBack(key), () => local.giveBack(key)),
+    hit: (key, windowMs) => attempt(
+      () => owed.first(() => shared.hit(key, windowMs)),
+      async () => ({ ...await local.hit(key, windowMs), isLocal: true })
+    ),
+    giveBack: (key, counted) => {
+      if (counted?.isLocal === true) return local.giveBack(key)
+      const giveBack = () => shared.giveBack(key)
+      const whileAway = async () => {
+        if (counted === undefined) await local.giveBack(key)
+        else owed.add(giveBack)
+      }
+      return attempt(() => owed.first(giveBack), whileAway)
+    },
     close: () => {
+      owed.close()
       shared.close()
       local.close()
     }

@@ -17,12 +17,27 @@ export interface LockoutRule {
 export type LockoutState = readonly [failures: number, forgottenAt: number, locks: number, lockedUntil: number]
 
 export interface Attempt {
+  /** Identifies the attempt when it is given back, so that only what was counted is taken back. */
+  readonly id: string
+  /** Whether it was counted in this process alone, since Redis did not answer. */
+  readonly isLocal?: boolean
   /** Milliseconds until one may try; 0 where this attempt may go on. It is counted as a failure then. */
   readonly waitMs: number
   /** Locks before this attempt: what tells, when it is given back, whether one has come of it since. */
   readonly locks: number
   /** How long it locks, should it not be given back; 0 where it does not. */
   readonly lockMs: number
+}
+
+/** `locks` is unknown where Redis counted the attempt, but its answer was lost. */
+export type GivenBack = Pick<Attempt, 'id' | 'isLocal'> & { readonly locks: number | undefined }
+
+/** Whether a password of a key may be evaluated now. */
+export interface Admission {
+  /** Identifies the place in `settle`; undefined where none was to be had. */
+  readonly place: string | undefined
+  /** Milliseconds until the lock ends; 0 without a place: all of them are taken for the moment. */
+  readonly waitMs: number
 }
 
 export interface Ban {
@@ -32,11 +47,24 @@ export interface Ban {
 
 export interface Lockouts {
   /** Counts an attempt as a failure, so that attempts at the same time do not slip past; none while it is locked, so that nobody can make a lock longer. */
-  attempt (key: string, rule: LockoutRule): Promise<Attempt>
+  attempt (key: string, rule: LockoutRule, id?: string): Promise<Attempt>
   /** Milliseconds until one may try; nothing is counted. */
   look (key: string, rule: LockoutRule): Promise<number>
-  /** Takes an attempt back that was no failure, and with it a lock that would not have come without it. */
-  giveBack (key: string, rule: LockoutRule, attempt: Attempt): Promise<void>
+  /**
+   * Takes an attempt back that was no failure, and with it a lock that would not have come without
+   * it. One that was never counted, or was given back before, changes nothing.
+   */
+  giveBack (key: string, rule: LockoutRule, attempt: GivenBack): Promise<void>
+  /**
+   * Takes a place in which a password is evaluated. There are as many as failures are left before
+   * the key is locked, so that guesses at the same time cannot be more than that.
+   */
+  admit (key: string, rule: LockoutRule, place?: string): Promise<Admission>
+  /**
+   * Gives the place back; a failure is counted then.
+   * @returns how long it locks, in milliseconds; 0 where it does not
+   */
+  settle (key: string, rule: LockoutRule, place: string, failed: boolean): Promise<number>
   /** Who is locked now; who is free again first comes first. */
   list (): Promise<Ban[]>
   /** Forgets all about them. */
@@ -45,7 +73,11 @@ export interface Lockouts {
 }
 
 /** @returns what the attempt meets, and the state once it was counted */
-export function countAttempt ({ after, withinMs, delayMs, longestMs, forgetMs, strict }: LockoutRule, state: LockoutState | undefined, now: number): Attempt & { readonly next: LockoutState | undefined } {
+export function countAttempt (
+  { after, withinMs, delayMs, longestMs, forgetMs, strict }: LockoutRule,
+  state: LockoutState | undefined,
+  now: number
+): Omit<Attempt, 'id'> & { readonly next: LockoutState | undefined } {
   const [failed = 0, forgottenAt = 0, locked = 0, lockedUntil = 0] = state ?? []
   if (now < lockedUntil) return { waitMs: lockedUntil - now, locks: locked, lockMs: 0, next: undefined }
   const isFresh = now >= forgottenAt
@@ -64,19 +96,45 @@ export function takeBackAttempt ({ after, withinMs }: LockoutRule, [failures, fo
   return [failures, forgottenAt, locks, lockedUntil]
 }
 
+/** Who was counted while nobody was locked, and meets a lock now, was counted one lock ago. */
+function locksBefore ([, , locks, lockedUntil]: LockoutState, now: number): number {
+  return now < lockedUntil ? locks - 1 : locks
+}
+
+/** How many passwords may be evaluated at the same time: as many as failures are left. */
+function placesLeft ({ after }: LockoutRule, state: LockoutState, now: number): number {
+  const [failures, forgottenAt] = state
+  return after - (now >= forgottenAt ? 0 : failures)
+}
+
+/** A place whose process ended before it settled is free again after this. */
+export const placeMs = 120_000
+
 /** When nothing of a state counts any more. */
 const lockoutEnd = ([, forgottenAt, locks, lockedUntil]: LockoutState, forgetMs: number): number => Math.max(forgottenAt, locks > 0 ? lockedUntil + forgetMs : 0)
 
 const maxKeys = 100_000
 
+interface Kept {
+  readonly state: LockoutState
+  readonly endsAt: number
+  /** Attempts that may be given back. */
+  readonly attempts: Set<string>
+}
+
+const nothing: LockoutState = [0, 0, 0, 0]
+
 /** Bounded: who is not locked gives way first, since clients choose the keys. */
 export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
-  const states = new Map<string, { state: LockoutState, endsAt: number }>()
+  const states = new Map<string, Kept>()
+  /** When each place is free again at the latest. As many keys as sign-ins are running. */
+  const places = new Map<string, Map<string, number>>()
+  let lastId = 0
 
-  function keep (key: string, state: LockoutState, rule: LockoutRule): void {
+  function keep (key: string, state: LockoutState, rule: LockoutRule, attempts: Set<string>): void {
     states.delete(key)
     if (states.size >= maxKeys) makeRoom()
-    states.set(key, { state, endsAt: lockoutEnd(state, rule.forgetMs) })
+    states.set(key, { state, endsAt: lockoutEnd(state, rule.forgetMs), attempts })
   }
 
   function makeRoom (): void {
@@ -85,26 +143,61 @@ export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
     if (states.size >= maxKeys) states.delete(states.keys().next().value ?? '')
   }
 
-  const stateOf = (key: string, time: number) => {
+  const keptOf = (key: string, time: number) => {
     const found = states.get(key)
-    return found !== undefined && found.endsAt > time ? found.state : undefined
+    return found !== undefined && found.endsAt > time ? found : undefined
+  }
+
+  function count (key: string, rule: LockoutRule, id: string): Omit<Attempt, 'id'> {
+    const time = now()
+    const kept = keptOf(key, time)
+    const { next, ...counted } = countAttempt(rule, kept?.state, time)
+    if (next === undefined) return counted
+    const attempts = kept?.attempts ?? new Set()
+    attempts.add(id)
+    // Those that failed are never given back.
+    if (attempts.size > 2 * rule.after) attempts.delete(attempts.values().next().value ?? '')
+    keep(key, next, rule, attempts)
+    return counted
+  }
+
+  function placesOf (key: string, time: number): Map<string, number> {
+    const taken = places.get(key) ?? new Map<string, number>()
+    for (const [place, until] of taken) if (until <= time) taken.delete(place)
+    return taken
   }
 
   return {
-    async attempt (key, rule) {
-      const time = now()
-      const { next, ...attempt } = countAttempt(rule, stateOf(key, time), time)
-      if (next !== undefined) keep(key, next, rule)
-      return attempt
+    async attempt (key, rule, id = String(++lastId)) {
+      return { id, ...count(key, rule, id) }
     },
     async look (key, rule) {
       const time = now()
-      return countAttempt(rule, stateOf(key, time), time).waitMs
+      return countAttempt(rule, keptOf(key, time)?.state, time).waitMs
     },
-    async giveBack (key, rule, attempt) {
+    async giveBack (key, rule, { id, locks }) {
       const time = now()
-      const state = stateOf(key, time)
-      if (state !== undefined) keep(key, takeBackAttempt(rule, state, attempt, time), rule)
+      const kept = keptOf(key, time)
+      if (kept?.attempts.delete(id) !== true) return
+      const attempt = { locks: locks ?? locksBefore(kept.state, time) }
+      keep(key, takeBackAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
+    },
+    async admit (key, rule, place = String(++lastId)) {
+      const time = now()
+      const state = keptOf(key, time)?.state ?? nothing
+      const [, , , lockedUntil] = state
+      if (time < lockedUntil) return { place: undefined, waitMs: lockedUntil - time }
+      const taken = placesOf(key, time)
+      if (taken.size >= placesLeft(rule, state, time)) return { place: undefined, waitMs: 0 }
+      taken.set(place, time + placeMs)
+      places.set(key, taken)
+      return { place, waitMs: 0 }
+    },
+    async settle (key, rule, place, failed) {
+      const taken = placesOf(key, now())
+      taken.delete(place)
+      if (taken.size === 0) places.delete(key)
+      return failed ? count(key, rule, place).lockMs : 0
     },
     async list () {
       const time = now()

@@ -38,13 +38,33 @@ interface OfRoute {
 /** Whether it counts attempts to sign in, before the password is looked at. */
 export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) => refusedOnly || [by].flat().includes('account')
 
+/** Sign-in has budgets of its own: whoever used up another one can still sign in. */
+export const signInRoute = 'login'
+
+/** Whether a limit holds for a route. Sign-in has to be named. */
+function isForRoute ({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
+  return routes.length === 0 ? route !== signInRoute : routes.includes(route)
+}
+
+function isForMethod ({ methods }: Pick<LimitConfig, 'methods'>, method: string): boolean {
+  return methods.length === 0 || (methods as readonly string[]).includes(method)
+}
+
 /** Of all limits but those of sign-in attempts, which are counted by themselves. */
 export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
-  const compiled = Object.entries(limits).filter(([, { mode, by, refusedOnly }]) => mode !== 'off' && !isOfSignIn({ by, refusedOnly })).map(([name, limit]) => compile(name, limit, replicas === 'counted' ? undefined : replicas))
+  const isHere = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
+  const others = Object.entries(limits).filter(([, limit]) => isHere(limit))
+  const processes = replicas === 'counted' ? undefined : replicas
+  const compiled = others.map(([name, limit]) => compile(name, limit, processes))
+  const ofSignIn = others.map(([name, limit]) => {
+    return compile(name, limit, processes, limit.routes.length > 1 ? '.sign-in' : '')
+  })
   const ofRoutes = new Map<string, Map<string, OfRoute>>()
 
   function ofRoute (route: string, method: string): OfRoute {
-    const here = compiled.filter(({ config: { routes, methods } }) => (routes.length === 0 || routes.includes(route)) && (methods.length === 0 || (methods as readonly string[]).includes(method)))
+    const possible = route === signInRoute ? ofSignIn : compiled
+    const holds = ({ config }: Compiled) => isForRoute(config, route) && isForMethod(config, method)
+    const here = possible.filter(holds)
     return { anonymous: hold(here.filter(isOfAddress)), signedIn: byRoles(here.filter(each => !isOfAddress(each))) }
   }
 
@@ -57,12 +77,18 @@ export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' |
   }
 }
 
-function compile (name: string, config: LimitConfig, replicas: number | undefined): Compiled {
+/** @param apart what tells a budget of its own from the limit's others */
+function compile (
+  name: string,
+  config: LimitConfig,
+  replicas: number | undefined,
+  apart = ''
+): Compiled {
   const { max, window, kind, burst, mode } = config
   const whom = [config.by].flat()
   const rule: Rule = { name, kind: burst === undefined ? kind : 'bucket', max, windowMs: window, burst: burst ?? max, enforced: mode === 'enforce', replicas }
   // In braces stands whom Redis keeps together; behind it what tells apart one limit, and one way of counting, from another.
-  const tail = `${name}.${rule.kind}`
+  const tail = `${name}.${rule.kind}${apart}`
   const withAddress = whom.includes('address')
   const withSession = whom.includes('session')
   if (whom.length === 1 && withAddress) return { rule, config, keyOf: address => `{a:${address}}${tail}` }
@@ -81,8 +107,36 @@ const isOfAddress = ({ config: { by } }: Compiled) => [by].flat().every(whom => 
 
 function hold (limits: readonly Compiled[]): Held {
   const rules = limits.map(({ rule }) => rule)
-  const policy = rules.filter(({ enforced }) => enforced).map(({ name, max, windowMs }) => `"${name}";q=${max};w=${Math.max(1, Math.round(windowMs / 1000))}`).join(', ')
-  return { rules, policy, keysOf: (address, caller) => limits.map(({ keyOf }) => keyOf(address, caller)) }
+  return {
+    rules,
+    policy: policyOf(rules),
+    keysOf: (address, caller) => limits.map(({ keyOf }) => keyOf(address, caller))
+  }
+}
+
+function policyOf (rules: readonly Rule[]): string {
+  const told = rules.filter(({ enforced }) => enforced)
+  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
+  const policies = told.map(({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`)
+  return policies.join(', ')
+}
+
+/** Of whoever sends the cookie of a session that is over. */
+export function compileEnded (
+  { endedSessions: { max, window }, replicas }: Pick<LimitsConfig, 'endedSessions' | 'replicas'>
+): (session: string) => Held {
+  const name = 'ended-sessions'
+  const rule: Rule = {
+    name,
+    kind: 'fixed',
+    max,
+    windowMs: window,
+    burst: max,
+    enforced: true,
+    replicas: replicas === 'counted' ? undefined : replicas
+  }
+  const policy = policyOf([rule])
+  return session => ({ rules: [rule], policy, keysOf: () => [`{e:${session}}${name}.fixed`] })
 }
 
 /** Put together once for each set of limits that some roles have. */

@@ -1,16 +1,24 @@
 /** Lockouts that all replicas share, in Redis. */
+import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
-import type { LockoutRule, Lockouts } from './lockout.ts'
+import { type Attempt, type LockoutRule, type Lockouts, placeMs } from './lockout.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     lockoutAttempt (key: string, ...given: Array<string | number>): Result<unknown, Context>
     lockoutLook (key: string, ...given: Array<string | number>): Result<unknown, Context>
     lockoutGiveBack (key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutAdmit (key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutSettle (key: string, ...given: Array<string | number>): Result<unknown, Context>
   }
 }
 
-/** The same as lockout.ts, by Redis' own clock. ARGV: after, within, delay, longest, forget, strict; the locks of the attempt to give back; another clock's time, or nothing. */
+/**
+ * The same as lockout.ts, by Redis' own clock. ARGV: after, within, delay, longest, forget, strict;
+ * the locks of the attempt to give back, or nothing; another clock's time, or nothing; the
+ * attempt's id, or the place's; how long that is remembered. KEYS[2]: ids, and when each is
+ * forgotten.
+ */
 const common = `
 local after, within, delay, longest, forget, strict = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local now = tonumber(ARGV[8])
@@ -26,7 +34,7 @@ local function put (a, b, c, d)
   redis.call('SET', KEYS[1], string.format('%d %d %d %d', a, b, c, d), 'PX', string.format('%d', ends - now))
 end`
 
-const attemptScript = `${common}
+const countFailure = `
 if now < until_ then return { until_ - now, locks, 0, now } end
 local fresh = now >= forgotten
 local failures = (fresh and 0 or failed) + 1
@@ -39,11 +47,36 @@ local lock = math.min(longest, delay * 2 ^ math.min(locks, 40))
 put(strict and after - 1 or 0, strict and now + lock + within or 0, locks + 1, now + lock)
 return { 0, locks, lock, now }`
 
+const rememberId = `
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZADD', KEYS[2], now + ARGV[10], ARGV[9])
+redis.call('PEXPIRE', KEYS[2], ARGV[10])`
+
+const attemptScript = `${common}
+if now >= until_ then
+${rememberId}
+end
+${countFailure}`
+
+const admitScript = `${common}
+if now < until_ then return { 0, until_ - now } end
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+local left = after - (now >= forgotten and 0 or failed)
+if redis.call('ZCARD', KEYS[2]) >= left then return { 0, 0 } end
+${rememberId}
+return { 1, 0 }`
+
+const settleScript = `${common}
+redis.call('ZREM', KEYS[2], ARGV[9])
+if ARGV[11] ~= '1' then return { 0, locks, 0, now } end
+${countFailure}`
+
 const lookScript = `${common}
 return math.max(0, until_ - now)`
 
 const giveBackScript = `${common}
-local before = tonumber(ARGV[7])
+if redis.call('ZREM', KEYS[2], ARGV[9]) == 0 then return 0 end
+local before = tonumber(ARGV[7]) or (now < until_ and locks - 1 or locks)
 if locks == before then
   if failed > 0 then put(failed - 1, forgotten, locks, until_) end
 elseif locks == before + 1 and now < until_ then
@@ -52,6 +85,9 @@ elseif locks == before + 1 and now < until_ then
 end
 return 0`
 
+/** An attempt that Redis should take back after an outage is known for so long. */
+const attemptMs = 3_600_000
+
 /**
  * Rejects when Redis cannot answer. Each key is counted by itself, so that a Cluster may hold it anywhere; who is locked
  * stands in a list beside, for operators.
@@ -59,36 +95,68 @@ return 0`
  * @param now another clock than Redis' own, for tests
  */
 export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now?: () => number): Lockouts {
-  redis.defineCommand('lockoutAttempt', { numberOfKeys: 1, lua: attemptScript })
+  redis.defineCommand('lockoutAttempt', { numberOfKeys: 2, lua: attemptScript })
   redis.defineCommand('lockoutLook', { numberOfKeys: 1, lua: lookScript })
-  redis.defineCommand('lockoutGiveBack', { numberOfKeys: 1, lua: giveBackScript })
+  redis.defineCommand('lockoutGiveBack', { numberOfKeys: 2, lua: giveBackScript })
+  redis.defineCommand('lockoutAdmit', { numberOfKeys: 2, lua: admitScript })
+  redis.defineCommand('lockoutSettle', { numberOfKeys: 2, lua: settleScript })
   const bans = `${prefix}bans`
-  const keyOf = (key: string) => `${prefix}lockout:${key}`
-  const given = ({ after, withinMs, delayMs, longestMs, forgetMs, strict }: LockoutRule, locks: number) => [after, withinMs, delayMs, longestMs, forgetMs, strict ? 1 : 0, locks, now === undefined ? '' : now()]
+  // Without braces of its own, so that `besides` can keep a second key in the same slot.
+  const keyOf = (key: string) => {
+    return `${prefix}lockout:${key.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
+  }
+  const time = () => now === undefined ? '' : now()
+  const given = (rule: LockoutRule, locks: number | '' = 0) => [
+    rule.after,
+    rule.withinMs,
+    rule.delayMs,
+    rule.longestMs,
+    rule.forgetMs,
+    rule.strict ? 1 : 0,
+    locks,
+    time()
+  ]
   const redisTime = async () => {
     if (now !== undefined) return now()
     const [seconds, micros] = await redis.time()
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
   }
+  async function counted (key: string, answer: unknown): Promise<Omit<Attempt, 'id'>> {
+    const [waitMs, locks, lockMs, at] = numbersOf(answer, 4) as [number, number, number, number]
+    if (lockMs > 0) {
+      await redis.zadd(bans, at + lockMs, key)
+      await redis.zremrangebyscore(bans, '-inf', at)
+    }
+    return { waitMs, locks, lockMs }
+  }
 
   return {
-    async attempt (key, rule) {
-      const answer: unknown = await redis.lockoutAttempt(keyOf(key), ...given(rule, 0))
-      if (!Array.isArray(answer) || answer.length !== 4 || !answer.every(Number.isInteger)) throw new Error('Redis gave an answer that makes no sense')
-      const [waitMs, locks, lockMs, time] = answer as [number, number, number, number]
-      if (lockMs > 0) {
-        await redis.zadd(bans, time + lockMs, key)
-        await redis.zremrangebyscore(bans, '-inf', time)
-      }
-      return { waitMs, locks, lockMs }
+    async attempt (key, rule, id = randomUUID()) {
+      const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
+      const answer: unknown = await redis.lockoutAttempt(...keys, ...given(rule), id, attemptMs)
+      return { id, ...await counted(key, answer) }
     },
     async look (key, rule) {
-      const waitMs: unknown = await redis.lockoutLook(keyOf(key), ...given(rule, 0))
-      if (typeof waitMs !== 'number') throw new Error('Redis gave an answer that makes no sense')
+      const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...given(rule))], 1)
       return waitMs
     },
-    async giveBack (key, rule, attempt) {
-      if (await redis.lockoutGiveBack(keyOf(key), ...given(rule, attempt.locks)) === 1) await redis.zrem(bans, key)
+    async giveBack (key, rule, { id, locks }) {
+      const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
+      const more = [...given(rule, locks ?? ''), id, attemptMs]
+      const unlocked = await redis.lockoutGiveBack(...keys, ...more)
+      if (unlocked === 1) await redis.zrem(bans, key)
+    },
+    async admit (key, rule, place = randomUUID()) {
+      const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
+      const answer: unknown = await redis.lockoutAdmit(...keys, ...given(rule), place, placeMs)
+      const [isAdmitted, waitMs = 0] = numbersOf(answer, 2)
+      return { place: isAdmitted === 1 ? place : undefined, waitMs }
+    },
+    async settle (key, rule, place, failed) {
+      const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
+      const more = [...given(rule), place, placeMs, failed ? 1 : 0]
+      const { lockMs } = await counted(key, await redis.lockoutSettle(...keys, ...more))
+      return lockMs
     },
     async list () {
       const found = await redis.zrangebyscore(bans, `(${await redisTime()}`, '+inf', 'WITHSCORES')
@@ -100,4 +168,13 @@ export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now
     },
     close: () => {}
   }
+}
+
+/** A second key that a Cluster keeps beside the first. */
+const besides = (key: string, what: string): string => `{${key}}.${what}`
+
+function numbersOf (answer: unknown, count: number): number[] {
+  const isSound = Array.isArray(answer) && answer.length === count && answer.every(Number.isInteger)
+  if (!isSound) throw new Error('Redis gave an answer that makes no sense')
+  return answer as number[]
 }

@@ -97,7 +97,7 @@ t.test('Combined Log Format: routes by path, users where there are any, and what
     requests: 6,
     refused: 2,
     log: { combined: 8, unattributed: 1, unlimited: 1 },
-    limits: [{ limit: 'users', requests: 2, refused: 1 }, { limit: 'guests', requests: 4, refused: 1 }, { limit: 'accounts', requests: 0 }],
+    limits: [{ limit: 'users', requests: 2, refused: 1 }, { limit: 'guests', requests: 3, refused: 1 }, { limit: 'accounts', requests: 0 }],
     callers: [{ whom: 'user ann' }, { whom: 'address 2001:db8::' }],
     notes: [String, /accounts: not simulated for 8 lines in Combined Log Format/, /1 request was left out/]
   })

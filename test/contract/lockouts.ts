@@ -114,4 +114,44 @@ export function lockoutsContract (t: Test, lockouts: Lockouts, pass: (ms: number
     pass(20 * minute)
     t.same(await listed(), [])
   })
+
+  t.test('as many passwords are evaluated at the same time as failures are left; what fails takes its place for good', async t => {
+    const key = freshKey()
+    const admitted = async (rule = lockRule()) => (await lockouts.admit(key, rule)).place
+    const places = [await admitted(), await admitted(), await admitted()]
+    t.equal(new Set(places).size, 3)
+    t.same(await lockouts.admit(key, lockRule()), { place: undefined, waitMs: 0 }, 'all places are taken')
+    t.equal(await lockouts.settle(key, lockRule(), places[0] ?? '', false), 0)
+    const again = await admitted()
+    t.ok(again, 'a right one gives its place back')
+    t.equal(await lockouts.settle(key, lockRule(), again ?? '', true), 0)
+    t.equal(await admitted(), undefined, 'a wrong one does not')
+    t.same([await lockouts.settle(key, lockRule(), places[1] ?? '', true), await lockouts.settle(key, lockRule(), places[2] ?? '', true)], [0, minute])
+    t.same(await lockouts.admit(key, lockRule()), { place: undefined, waitMs: minute })
+    pass(minute)
+    t.ok(await admitted(lockRule({ strict: false })))
+  })
+
+  t.test('a place whose owner never settled is free again after two minutes', async t => {
+    const key = freshKey()
+    for (let index = 0; index < 3; index++) await lockouts.admit(key, lockRule())
+    pass(2 * minute - 1)
+    t.equal((await lockouts.admit(key, lockRule())).place, undefined)
+    pass(1)
+    t.ok((await lockouts.admit(key, lockRule())).place)
+  })
+
+  t.test('an attempt that was not counted here cannot be given back', async t => {
+    const key = freshKey()
+    await fail(key, 2)
+    for (const locks of [0, undefined]) await lockouts.giveBack(key, lockRule(), { id: 'of another', locks })
+    t.same(await fail(key, 2), [0, minute])
+  })
+
+  t.test('names with braces, which a Cluster takes for a mark, are counted as all others', async t => {
+    for (const name of ['{', '}', '{}', 'a{b}c', '}{', '{{x}}']) {
+      const key = `${freshKey()}${name}`
+      t.same(await fail(key, 4), [0, 0, 0, minute], name)
+    }
+  })
 }

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { hashPassword } from '../../src/login/argon2.ts'
 import { stopClock } from '../support/clock.ts'
 import { type Called, configFolder, cookieOf, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -236,4 +237,94 @@ t.test('where cookies are Secure, this one is too, and says so in its name', asy
   const gateway = await guarded(t, lockout, { session: { cookie: { secure: true } } })
   const set = (await attempt(gateway, 'alice', { typed: password })).headers.getSetCookie().find(cookie => cookie.includes('console_known'))
   t.match(set, /^__Host-console_known=.*; Path=\/; .*Secure/)
+})
+
+/** A back-end whose sign-in says yes to the right password, when it is let; it counts how many it was asked at a time. */
+async function slowBackEnd (t: Test) {
+  const waiting: Array<() => void> = []
+  let isHeld = true
+  let running = 0
+  let most = 0
+  let asked = 0
+  const backend = await testUpstream(t.after, (_request, response, { body }) => {
+    const { username, password: typed } = JSON.parse(body.toString()) as { username: string, password: string }
+    asked++
+    most = Math.max(most, ++running)
+    const answer = () => {
+      running--
+      const right = typed === password
+      response.writeHead(right ? 200 : 401, { 'content-type': 'application/json' }).end(JSON.stringify({ code: right ? 0 : 1, id: username }))
+    }
+    if (isHeld) waiting.push(answer)
+    else setImmediate(answer)
+  })
+  const files = {
+    gateway: {
+      server: { trustedProxies: ['127.0.0.1'] },
+      login: { sources: [{ kind: 'upstream-login', upstream: 'b', path: '/login', success: { path: 'code', in: [0] }, user: { id: 'id' } }] }
+    },
+    routes: { upstreams: { b: { url: backend.url } } },
+    limits: { lockout }
+  }
+  const release = () => {
+    isHeld = false
+    for (const answer of waiting.splice(0)) answer()
+  }
+  const hold = () => { isHeld = true }
+  return { files, hold, release, running: () => running, most: () => most, asked: () => asked }
+}
+
+const count = (answers: readonly Called[], status: number) => answers.filter(answer => answer.status === status).length
+const signIns = (gateway: TestGateway, times: number, typed: string) => Promise.all(Array.from({ length: times }, (_, index) => attempt(gateway, `user-${index}`, { typed })))
+
+t.test('100 right sign-ins at once from one address all succeed, no more than 20 of them are evaluated at a time', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, backend.files)
+  const answers = signIns(gateway, 100, password)
+  await until('as many are evaluated as may be wrong', () => backend.running() === 20)
+  backend.release()
+  t.equal(count(await answers, 200), 100)
+  t.same([backend.most(), backend.asked()], [20, 100])
+})
+
+t.test('of 200 guesses at 200 accounts at once from one address exactly 20 are evaluated, and the others need not wait for their time', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, backend.files)
+  const answers = signIns(gateway, 200, 'wrong')
+  await until('as many are evaluated as may be wrong', () => backend.running() === 20)
+  const elsewhere = attempt(gateway, 'elsewhere', { typed: password, address: '203.0.113.9' })
+  await until('another address does not wait for them', () => backend.running() === 21)
+  backend.release()
+  const all = await answers
+  t.same([count(all, 401), count(all, 429), backend.asked()], [20, 180, 21])
+  t.equal((await elsewhere).status, 200)
+  t.ok(Number(all.find(({ status }) => status === 429)?.headers.get('retry-after')) > 50, 'until the lock ends')
+})
+
+t.test('each failure of an address leaves one place less, a right password none', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, { ...backend.files, limits: { lockout: { address: { after: 3 } } } })
+  const both = [attempt(gateway, 'user-0'), attempt(gateway, 'user-1', { typed: password })]
+  await until('both are evaluated', () => backend.running() === 2)
+  backend.release()
+  t.same((await Promise.all(both)).map(({ status }) => status), [401, 200])
+  backend.hold()
+  const three = [attempt(gateway, 'user-2'), attempt(gateway, 'user-3'), attempt(gateway, 'user-4')]
+  await until('two are evaluated', () => backend.running() === 2)
+  backend.release()
+  t.same((await Promise.all(three)).map(({ status }) => status).toSorted(), [401, 401, 429])
+  t.equal(backend.asked(), 4)
+})
+
+t.test('a sign-in that waited five seconds for others of its address is 429, and they are not harmed', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, { ...backend.files, limits: { lockout: { address: { after: 2 } } } })
+  const first = signIns(gateway, 2, password)
+  await until('both are evaluated', () => backend.running() === 2)
+  const late = await attempt(gateway, 'late', { typed: password })
+  t.match(late, { status: 429, json: { errorCode: 'limit.exceeded' } })
+  t.equal(late.headers.get('retry-after'), '1')
+  backend.release()
+  t.equal(count(await first, 200), 2)
+  t.equal((await attempt(gateway, 'late', { typed: password })).status, 200)
 })

@@ -192,3 +192,57 @@ t.test('who leaves while Redis is asked for the session keeps no place, and noth
   t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
   t.equal(backend.begun(), 1)
 })
+
+t.test('sign-in has budgets of its own: whoever used up all others can still sign in', async t => {
+  const waiting: Array<() => void> = []
+  const backend = await testUpstream(t.after, (_request, response) => { waiting.push(() => response.end('{}')) })
+  const gateway = await testGateway(t.after, {
+    routes: { upstreams: { b: { url: backend.url } }, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } },
+    limits: {
+      inFlightPerUser: 2,
+      limits: { anonymous: { by: 'address', max: 5, window: '1h' }, some: { by: 'address', max: 4, window: '1h', routes: ['login', 'profile'] } }
+    }
+  })
+  const held = [gateway.call('/api/open'), gateway.call('/api/open')]
+  await until('no place is left for another request', () => waiting.length === 2)
+  t.equal((await gateway.call('/api/open')).status, 429, 'too many at the same time')
+  t.equal((await gateway.call(login, { json: { username: 'alice', password } })).status, 200)
+  waiting.splice(0).forEach(answer => answer())
+  await Promise.all(held)
+  const statuses = async (path: string, times: number) => {
+    const found: number[] = []
+    for (let index = 0; index < times; index++) found.push((await gateway.call(path)).status)
+    return found
+  }
+  t.same(await statuses('/api/account/profile', 4), [401, 401, 401, 429])
+  for (let index = 0; index < 3; index++) t.equal((await gateway.call(login, { json: { username: 'alice', password } })).status, 200, 'of a limit that names sign-in and others each has its own')
+  const { status, headers } = await gateway.call(login, { json: { username: 'alice', password } })
+  t.equal(status, 429, 'and the limit holds for sign-in as well')
+  t.match(headers.get('ratelimit-policy'), /^"some"/)
+})
+
+t.test('30 tabs of ended sessions that poll take nothing from anybody else behind their address, and still hear 401', async t => {
+  const gateway = await testGateway(t.after, { limits: { limits: { anonymous: { by: 'address', max: 10, window: '1h' } } } })
+  const tabs = await Promise.all(Array.from({ length: 3 }, () => gateway.signIn()))
+  for (const cookie of tabs) t.equal((await gateway.call('/api/account/logout', { cookie })).status, 200)
+  for (let poll = 0; poll < 90; poll++) t.match(await gateway.call(profile, { cookie: tabs[poll % 3] ?? '' }), { status: 401, json: { errorCode: 'session.revoked' } })
+  t.equal((await gateway.call(profile)).status, 401, 'a browser without a session has its whole budget')
+  t.match((await gateway.call(profile)).headers.get('ratelimit'), /^"anonymous";r=8;/)
+  t.equal((await gateway.call(login, { json: { username: 'alice', password } })).status, 200)
+})
+
+t.test('an ended session has a budget of its own, and what is not signed is anonymous', async t => {
+  const gateway = await testGateway(t.after, { limits: { endedSessions: { max: 4, window: '1h' }, limits: { anonymous: { by: 'address', max: 3, window: '1h' } } } })
+  const [one, other] = [await gateway.signIn(), await gateway.signIn()]
+  for (const cookie of [one, other]) await gateway.call('/api/account/logout', { cookie })
+  const statuses = async (cookie: string, times: number) => {
+    const found: number[] = []
+    for (let index = 0; index < times; index++) found.push((await gateway.call(profile, { cookie })).status)
+    return found
+  }
+  t.same(await statuses(one, 6), [401, 401, 401, 401, 429, 429])
+  t.same(await statuses(other, 2), [401, 401], 'each by itself')
+  const forged = `${other.slice(0, -8)}AAAAAAAA`
+  t.same(await statuses(forged, 5), [401, 401, 401, 429, 429], 'a forged cookie counts by address')
+  t.same(await statuses(other, 1), [401])
+})

@@ -5,6 +5,7 @@ import { createRedisDialler } from '../../src/redis.ts'
 import { countersContract } from '../contract/counters.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
+import { until } from '../support/until.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
 
 /** A client as the gateway has it, and what it says of its Redis. */
@@ -112,6 +113,28 @@ t.test('while Redis is away limits go on in this process, and come back to Redis
   await goneAgain
   t.equal(await current(counters), 6)
   t.equal(outages, 2, 'the next outage is said too')
+})
+
+t.test('what was counted in Redis is given back there, also when it was away just then; what was counted here, here', async t => {
+  const server = await testRedis(t.after)
+  const { redis } = await connected(t, server, 300)
+  let time = 0
+  const counters = withFallback(createRedisCounters(redis, 'cg:'), createMemoryCounters(), () => {}, () => time)
+  t.after(() => counters.close())
+  const answersAgain = async () => {
+    server.signal('SIGCONT')
+    await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+    time += 1000
+  }
+  const shared = await counters.hit('k', 60_000)
+  server.signal('SIGSTOP')
+  await counters.giveBack('k', shared)
+  const local = await counters.hit('k', 60_000)
+  t.match(local, { current: 1, isLocal: true }, 'nothing of Redis was given back here')
+  await answersAgain()
+  t.equal((await counters.hit('k', 60_000)).current, 1, 'given back once Redis was there')
+  await counters.giveBack('k', local)
+  t.equal((await counters.hit('k', 60_000)).current, 2, 'what was counted here takes nothing from Redis')
 })
 
 t.test('a Redis that hangs costs one request its time-out, not each', async t => {

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { withLocalLockouts } from '../../src/limits/fallback-lockouts.ts'
 import { countAttempt, createMemoryLockouts, type LockoutState, takeBackAttempt } from '../../src/limits/lockout.ts'
 import { createRedisLockouts } from '../../src/limits/redis-lockouts.ts'
 import { createRedisDialler } from '../../src/redis.ts'
 import { lockoutsContract, lockRule } from '../contract/lockouts.ts'
 import { redisConfig } from '../support/config.ts'
+import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 
 const minute = 60_000
@@ -128,4 +129,78 @@ t.test('a flood of made-up names does not push out who is locked', async t => {
   for (let index = 0; index < 3; index++) await lockouts.attempt('account:locked', lockRule())
   for (let index = 0; index < 100_001; index++) await lockouts.attempt(`account:${index}`, lockRule())
   t.ok((await lockouts.attempt('account:locked', lockRule())).waitMs > 0)
+})
+
+/** Lockouts over a real Redis that can be stopped, with a clock for the pause after a failure. */
+async function withOutages (t: Test, commandTimeoutMs?: number) {
+  const { server, redis } = await connected(t.after, commandTimeoutMs)
+  let time = 0
+  const away: boolean[] = []
+  const lockouts = withLocalLockouts({ shared: createRedisLockouts(redis, 'cg:'), local: createMemoryLockouts(() => start), replicas: () => 1, onAway: now => away.push(now), now: () => time })
+  t.after(() => lockouts.close())
+  const failures = async () => Number((await redis.get('cg:lockout:account:x'))?.split(' ', 1)[0] ?? 0)
+  return { server, redis, lockouts, away, failures, passPause: () => { time += 1000 } }
+}
+
+t.test('a right password whose attempt Redis counted before an outage is no failure after it', async t => {
+  const { server, redis, lockouts, away, failures, passPause } = await withOutages(t, 300)
+  const attempts = [await lockouts.attempt('account:x', lockRule()), await lockouts.attempt('account:x', lockRule())]
+  t.equal(await failures(), 2)
+  server.signal('SIGSTOP')
+  for (const attempt of attempts) await lockouts.giveBack('account:x', lockRule(), attempt)
+  t.same(away, [true])
+  server.signal('SIGCONT')
+  await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+  passPause()
+  const waits: number[] = []
+  for (let index = 0; index < 4; index++) waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+  t.same(waits.map(waitMs => waitMs > 0), [false, false, false, true], 'three failures lock, and none was there before')
+})
+
+t.test('what is owed to Redis is told when it is back, though nobody signs in', async t => {
+  const { server, redis, lockouts, failures, passPause } = await withOutages(t, 300)
+  const attempt = await lockouts.attempt('account:x', lockRule())
+  server.signal('SIGSTOP')
+  await lockouts.giveBack('account:x', lockRule(), attempt)
+  server.signal('SIGCONT')
+  await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+  passPause()
+  await until('the attempt is given back', async () => await failures() === 0)
+})
+
+t.test('an attempt that was counted in this process is given back here, and takes nothing from Redis', async t => {
+  const { server, redis, lockouts, failures, passPause } = await withOutages(t, 300)
+  await lockouts.attempt('account:x', lockRule())
+  server.signal('SIGSTOP')
+  const attempt = await lockouts.attempt('account:x', lockRule())
+  t.equal(attempt.isLocal, true)
+  server.signal('SIGCONT')
+  await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+  passPause()
+  await lockouts.giveBack('account:x', lockRule(), attempt)
+  await lockouts.look('account:x', lockRule())
+  t.equal(await failures(), 1, 'that of before; the one whose answer was lost is no more')
+  server.signal('SIGSTOP')
+  const waits: number[] = []
+  for (let index = 0; index < 4; index++) waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+  t.same(waits, [0, 0, 0, minute], 'nor is it here')
+})
+
+t.test('right passwords all through an outage lock nobody', async t => {
+  const { server, redis, lockouts, failures, passPause } = await withOutages(t, 300)
+  for (let round = 0; round < 12; round++) {
+    const signIn = await lockouts.attempt('account:x', lockRule())
+    t.equal(signIn.waitMs, 0, `sign-in ${round}`)
+    if (round % 3 === 0) server.signal('SIGSTOP')
+    await lockouts.giveBack('account:x', lockRule(), signIn)
+    passPause()
+    if (round % 3 !== 1) continue
+    server.signal('SIGCONT')
+    await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+  }
+  server.signal('SIGCONT')
+  await until('Redis answers again', () => redis.ping().then(() => true, () => false))
+  passPause()
+  await lockouts.look('account:x', lockRule())
+  t.equal(await failures(), 0)
 })
