@@ -51,6 +51,12 @@ export const errorKinds = {
   'upstream.error': kind(502, 2, 'The service behind this page reported an error.', '后端服务返回错误。'),
   'shape.not-json': kind(502, 2, 'The service behind this page gave an answer in another format than expected.', '后端服务返回的数据格式不符合预期。'),
   'shape.expression': kind(502, 2, 'The answer of the service behind this page could not be prepared for display.', '后端服务返回的数据无法处理。'),
+  'shape.number-too-long': kind(
+    502,
+    2,
+    'The answer of the service behind this page holds a number that is too long to compute with.',
+    '后端服务返回的数字过长,无法计算。'
+  ),
   'shape.too-large': kind(502, 2, 'The answer of the service behind this page is too large.', '后端服务返回的数据过大。'),
   'contract.broken': kind(502, 2, 'The service behind this page gave an answer that this page cannot use.', '后端服务返回的数据不符合约定。'),
   'session.unavailable': kind(503, 2, 'Sessions cannot be checked right now. You are not signed out; please try again in a moment.', '暂时无法校验会话,您并未登出,请稍后重试。'),

@@ -1,5 +1,6 @@
 /** Rules for shapes and their examples: an operation that could never do what it says is a fault here, not a surprise at run time. */
 import { createRequire } from 'node:module'
+import { losesDigits } from '../json/digits.ts'
 import { type Report } from './check.ts'
 import { nearest } from './faults.ts'
 import { partsOf } from './parts.ts'
@@ -64,7 +65,7 @@ function checkStep (step: ShapeStep, path: Path, rule: Rule): void {
   if (step.use !== undefined) rule.use(step.use, [...path, 'use'])
   if (step.jsonata !== undefined) {
     const fault = syntaxFault(step.jsonata)
-    if (fault !== undefined) report('routes', [...path, 'jsonata'], `is no JSONata expression: ${fault}`)
+    if (fault !== undefined) report('routes', [...path, 'jsonata'], fault)
   }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
@@ -120,9 +121,31 @@ const usesOf = (steps: readonly ShapeStep[]): string[] => steps.flatMap(step => 
 
 function syntaxFault (expression: string): string | undefined {
   try {
-    (require('jsonata') as typeof import('jsonata'))(expression)
-    return undefined
+    const parsed = (require('jsonata') as typeof import('jsonata'))(expression)
+    const long = longLiteral(parsed.ast(), expression)
+    if (long === undefined) return undefined
+    return `no number holds ${long}: compare with the text "${long}"`
   } catch (error) {
-    return error instanceof Error ? error.message : String((error as { message?: unknown }).message)
+    // JSONata throws plain objects.
+    return `is no JSONata expression: ${String((error as { message?: unknown }).message)}`
   }
+}
+
+const isWhole = /^\d+$/
+
+/** An id that JSONata would round: it would compare with another one than is written. */
+function longLiteral (node: unknown, expression: string): string | undefined {
+  if (typeof node !== 'object' || node === null) return undefined
+  const { type, position } = node as { type?: unknown, position?: unknown }
+  if (type === 'number' && typeof position === 'number') {
+    // JSONata's position is the one behind the literal.
+    const before = expression.slice(Math.max(0, position - 400), position)
+    const [written = '0'] = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.exec(before) ?? []
+    return isWhole.test(written) && losesDigits(written) ? written : undefined
+  }
+  for (const member of Object.values(node)) {
+    const found = longLiteral(member, expression)
+    if (found !== undefined) return found
+  }
+  return undefined
 }

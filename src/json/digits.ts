@@ -17,7 +17,7 @@ const mayOverflow = /\d[eE][+-]?\d{3}/g
 const wholeNumber = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /** May take a text within a string for a number: then parsing is slower, and nothing else. */
-function hasLongNumber (text: string): boolean {
+export function hasLongNumber (text: string): boolean {
   // One of 16 digits in a row stands at a place that 16 divides, and the other 15 of 16 places need no look.
   for (let at = safeDigits; at < text.length; at += safeDigits + 1) {
     if (!isDigit(text, at)) continue
@@ -56,7 +56,7 @@ function isLossyAt (text: string, start: number): boolean {
   return source !== undefined && losesDigits(source)
 }
 
-function losesDigits (source: string): boolean {
+export function losesDigits (source: string): boolean {
   const value = Number(source)
   if (String(value) === source) return false
   if (!Number.isFinite(value)) return true

@@ -1,7 +1,8 @@
 /** JSONata expressions, run in a thread of their own: a regular expression that never ends, or a list that grows without end, costs one answer and not the gateway. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
 
@@ -14,7 +15,8 @@ export interface Bounds {
 
 /** What the thread is told, and what it tells. */
 export interface Task { readonly expression: string, readonly input: string, readonly timeoutMs: number, readonly maxLength: number }
-export type Outcome = { readonly output: string } | { readonly error: string }
+export type Outcome = { readonly output: string } | Failure
+interface Failure { readonly error: string, readonly code?: 'shape.number-too-long' }
 
 interface Job extends Task {
   readonly done: (outcome: Outcome) => void
@@ -27,7 +29,10 @@ const memoryMb = 64
 const startMs = 10_000
 
 export interface Expressions {
-  /** @throws GatewayError `shape.expression` where it fails or exceeds a bound, `overloaded` where too many wait */
+  /**
+   * @throws GatewayError `shape.expression` where it fails or exceeds a bound, `overloaded` where
+   * too many wait, `shape.number-too-long` where it computes with a number that no double holds
+   */
   readonly evaluate: (expression: string, input: Json, bounds: Bounds) => Promise<Json>
   readonly close: () => Promise<void>
 }
@@ -92,8 +97,8 @@ export function createExpressions (): Expressions {
         waiting.push({ expression, input, timeoutMs, maxLength: maxBytes, done })
         next()
       })
-      if ('error' in outcome) throw failed(outcome.error)
-      return JSON.parse(outcome.output) as Json
+      if ('error' in outcome) throw failed(outcome.error, outcome.code)
+      return parseKeepingDigits(outcome.output)
     },
     close: async () => {
       for (const job of waiting.splice(0)) job.done({ error: 'the gateway stops' })
@@ -105,4 +110,5 @@ export function createExpressions (): Expressions {
   }
 }
 
-const failed = (reason: string) => new GatewayError('shape.expression', { cause: new Error(reason) })
+const failed = (reason: string, code: ErrorCode = 'shape.expression') =>
+  new GatewayError(code, { cause: new Error(reason) })

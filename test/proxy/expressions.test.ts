@@ -1,4 +1,5 @@
 import t from 'tap'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { createExpressions } from '../../src/proxy/expressions.ts'
 
 const bounds = { timeoutMs: 20_000, maxBytes: 100_000 }
@@ -10,6 +11,14 @@ t.test('an expression makes JSON of JSON; what it finds nothing for is null', as
   t.equal(await expressions.evaluate('nothing.here', {}, bounds), null)
   t.equal(await expressions.evaluate('$', null, bounds), null)
   await t.rejects(expressions.evaluate('function($x) { $x }', {}, bounds), { code: 'shape.expression' }, 'a function is no JSON')
+})
+
+t.test('numbers that no double holds come back as they are, and are not computed with', async t => {
+  const input = parseKeepingDigits('{"id":9007199254740993,"large":1e400}')
+  t.equal(JSON.stringify(await expressions.evaluate('$', input, bounds)), '{"id":9007199254740993,"large":1e400}')
+  t.equal(await expressions.evaluate('id = "9007199254740993"', input, bounds), true)
+  const sum = expressions.evaluate('id + 1', input, bounds)
+  await t.rejects(sum, { code: 'shape.number-too-long', status: 502 })
 })
 
 t.test('many at once each get their own answer', async t => {

@@ -1,0 +1,27 @@
+/** The order of numbers by their exact decimal value, however many digits they are written with. */
+
+const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+/** Beyond it exponents are taken for equal. */
+const maxExponent = 4e15
+const exponentDigits = 16
+
+/**
+ * A text for a JSON number that sorts, letter by letter, as the number does among numbers.
+ * @param written as JSON writes numbers
+ */
+export function orderKey (written: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberParts.exec(written) ?? []
+  const all = whole + fraction
+  let first = 0
+  while (all[first] === '0') first++
+  if (first === all.length) return 'o'
+  let end = all.length
+  while (all[end - 1] === '0') end--
+  const digits = all.slice(first, end)
+  const magnitude = clamp(Number(exponent) + whole.length - first) + maxExponent
+  const key = String(magnitude).padStart(exponentDigits, '0') + digits
+  // Of two negative numbers the greater magnitude comes first, and the longer text too.
+  return sign === '' ? `p${key}` : `n${key.replaceAll(/\d/g, digit => String(9 - Number(digit)))}~`
+}
+
+const clamp = (exponent: number) => Math.max(-maxExponent, Math.min(maxExponent, exponent))

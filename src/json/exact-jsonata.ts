@@ -1,0 +1,165 @@
+/**
+ * JSONata over numbers that no double holds: they move and compare digit by digit, and arithmetic
+ * on them fails, since it would round. JSONata takes each for an object, so that its own checks of
+ * types refuse arithmetic; comparing and sorting are put in the place of its own.
+ */
+import type { Expression } from 'jsonata'
+import { orderKey } from './decimal.ts'
+import { parseKeepingDigits } from './digits.ts'
+import { isRawNumber, type Json } from './values.ts'
+
+type Node = Record<string, unknown>
+
+const comparisons: Readonly<Record<string, string>> = {
+  '=': '__equal',
+  '!=': '__unequal',
+  in: '__in',
+  '<': '__less',
+  '<=': '__lessOrEqual',
+  '>': '__greater',
+  '>=': '__greaterOrEqual'
+}
+
+/** Makes a compiled expression exact; it costs more than before. */
+export function makeExact (expression: Expression): Expression {
+  rewrite(expression.ast(), new Set())
+  for (const [name, run] of Object.entries(functions)) expression.registerFunction(name, run)
+  return expression
+}
+
+/**
+ * Whether JSONata refused a number because no double holds it.
+ * @param error what JSONata threw
+ */
+export function isAboutLongNumber (error: unknown): boolean {
+  const { code, value, value2 } = (error ?? {}) as Node
+  // A key of an object has to be a text, and short numbers are none either.
+  if (typeof code !== 'string' || code === 'T1003') return false
+  return [value, value2].flat().some(isRawNumber)
+}
+
+/** In place: JSONata evaluates this very tree. */
+function rewrite (node: unknown, seen: Set<unknown>): void {
+  if (typeof node !== 'object' || node === null || seen.has(node)) return
+  seen.add(node)
+  for (const member of Object.values(node)) rewrite(member, seen)
+  if (!Array.isArray(node)) replaceOperator(node as Node)
+}
+
+function replaceOperator (node: Node): void {
+  const { type, value, terms } = node
+  const comparison = type === 'binary' ? comparisons[String(value)] : undefined
+  if (comparison !== undefined) {
+    Object.assign(node, call(comparison, [node['lhs'], node['rhs']]))
+  } else if (type === 'sort') {
+    for (const term of terms as Node[]) {
+      term['expression'] = call('__orderKey', [term['expression']])
+    }
+  }
+}
+
+const call = (name: string, given: unknown[]): Node => ({
+  type: 'function',
+  value: '(',
+  procedure: { type: 'variable', value: name },
+  arguments: given
+})
+
+const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
+  __equal: (left, right) => isGiven(left, right) && isEqual(left, right),
+  __unequal: (left, right) => isGiven(left, right) && !isEqual(left, right),
+  __in: (item, list) => isGiven(item, list) && [list].flat().some(each => isSame(item, each)),
+  __less: (left, right) => ordered(left, right, (a, b) => a < b),
+  __lessOrEqual: (left, right) => ordered(left, right, (a, b) => a <= b),
+  __greater: (left, right) => ordered(left, right, (a, b) => a > b),
+  __greaterOrEqual: (left, right) => ordered(left, right, (a, b) => a >= b),
+  __orderKey: comparable,
+  sort: sorted,
+  type: typeName,
+  clone: value => parseKeepingDigits(JSON.stringify(value))
+}
+
+const isGiven = (left: Json, right: Json): boolean => left !== undefined && right !== undefined
+
+/** A number that no double holds is its text. */
+const textOrSelf = (value: Json): Json => isRawNumber(value) ? value.rawJSON : value
+
+const isSame = (left: Json, right: Json): boolean => textOrSelf(left) === textOrSelf(right)
+
+function isEqual (left: Json, right: Json): boolean {
+  if (isSame(left, right)) return true
+  if (!isHolder(left) || !isHolder(right)) return false
+  if (Array.isArray(left) !== Array.isArray(right)) return false
+  const names = Object.keys(left)
+  return names.length === Object.keys(right).length &&
+    names.every(name => Object.hasOwn(right, name) && isEqual(left[name], right[name]))
+}
+
+const isHolder = (value: Json): value is Record<string, Json> =>
+  typeof value === 'object' && value !== null && !isRawNumber(value)
+
+type Fits = (left: string, right: string) => boolean
+
+/** As JSONata compares: undefined where one side is, an error where they are of different kinds. */
+function ordered (left: Json, right: Json, fits: Fits): boolean | undefined {
+  for (const value of [left, right]) {
+    if (value !== undefined && kindOf(value) === 'other') throw refusal('T2010', value)
+  }
+  if (left === undefined || right === undefined) return undefined
+  if (kindOf(left) !== kindOf(right)) throw refusal('T2009')
+  return fits(comparable(left) as string, comparable(right) as string)
+}
+
+function kindOf (value: Json): 'number' | 'string' | 'other' {
+  if (isRawNumber(value) || (typeof value === 'number' && Number.isFinite(value))) return 'number'
+  return typeof value === 'string' ? 'string' : 'other'
+}
+
+/** A text that sorts as the number does; anything else as it is. */
+function comparable (value: Json): Json {
+  return kindOf(value) === 'number' ? orderKey(String(textOrSelf(value))) : value
+}
+
+/** Whether the first stands behind the second. */
+type IsBehind = (a: Json, b: Json) => Json
+
+/** `$sort`, by the order of numbers or of texts where it is given no function. */
+async function sorted (given: Json, isBehind?: IsBehind): Promise<Json> {
+  if (given === undefined) return undefined
+  const list = [given].flat()
+  if (isBehind !== undefined) return await mergeSort(list, isBehind)
+  const kinds = new Set(list.map(kindOf))
+  if (list.length > 1 && (kinds.size > 1 || kinds.has('other'))) throw refusal('D3070', list)
+  return await mergeSort(list, (a, b) => (comparable(a) as string) > (comparable(b) as string))
+}
+
+/** Array's own sort cannot wait for a function of the expression. */
+async function mergeSort (list: readonly Json[], isBehind: IsBehind): Promise<Json[]> {
+  if (list.length < 2) return [...list]
+  const middle = list.length >> 1
+  const left = await mergeSort(list.slice(0, middle), isBehind)
+  const right = await mergeSort(list.slice(middle), isBehind)
+  const merged: Json[] = []
+  let at = 0
+  for (const item of left) {
+    while (at < right.length && await isBehind(item, right[at]) === true) merged.push(right[at++])
+    merged.push(item)
+  }
+  return [...merged, ...right.slice(at)]
+}
+
+function typeName (value: Json): Json {
+  if (value === undefined) return undefined
+  if (value === null) return 'null'
+  if (isRawNumber(value)) return 'number'
+  if (Array.isArray(value)) return 'array'
+  return isFunction(value) ? 'function' : typeof value
+}
+
+function isFunction (value: Json): boolean {
+  const { _jsonata_function: isBuiltIn, _jsonata_lambda: isLambda } = value as Node
+  return typeof value === 'function' || isBuiltIn === true || isLambda === true
+}
+
+/** In JSONata's own form, and without its values: the log may not hold them. */
+const refusal = (code: string, value?: Json) => Object.assign(new Error(code), { code, value })
