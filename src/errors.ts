@@ -26,6 +26,12 @@ export const errorKinds = {
   'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
   'login.locked': kind(429, 2, 'Too many failed sign-ins for this account. Please wait, then try again.', '该账户登录失败次数过多,请稍后再试。'),
   'route.forbidden': kind(403, 2, 'Your role does not allow this.', '您的角色无权执行此操作。'),
+  'ops.host': kind(
+    421,
+    2,
+    'The operators’ listener has no such name. Call it by its address, or list the name in ops.hosts.',
+    '运维端口没有此名称。请使用其地址访问,或将该名称加入 ops.hosts。'
+  ),
   'ops.secret': kind(
     401,
     2,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createGuard } from './admin/guard.ts'
+import { createHostCheck } from './admin/hosts.ts'
 import { type SecretFile, writeSecretFile } from './admin/secret-file.ts'
 import { usesRedis } from './config/check.ts'
 import { describeFault } from './config/faults.ts'
@@ -64,7 +65,8 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       readiness: ready,
       metrics: { text: serving.metricsText },
       openApi: () => openApi(reloader.current().config),
-      guard: createGuard({ secret, openMetrics: opsSettings.openMetrics })
+      guard: createGuard({ secret, openMetrics: opsSettings.openMetrics }),
+      checkHost: createHostCheck({ hosts: opsSettings.hosts, log })
     })
     serving.addDesk(ops)
     addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: () => reloader.reload('operator'), rollback: reloader.rollback })

@@ -4,6 +4,7 @@ import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
 import { checkOperation } from './check-operation.ts'
+import { checkOps, hostPattern } from './check-ops.ts'
 import { checkReach } from './check-reach.ts'
 import { checkParts } from './check-parts.ts'
 import { checkExpectations } from './expectations.ts'
@@ -21,7 +22,7 @@ import type { Path } from './visit.ts'
 
 export type Report = (file: 'gateway' | 'routes' | 'limits', path: Path, message: string, severity?: 'fault' | 'warning') => void
 
-interface Checked {
+export interface Checked {
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
@@ -30,6 +31,7 @@ interface Checked {
 
 const rules = [
   checkInstall,
+  checkOps,
   checkLogin,
   checkSources,
   checkUpstreams,
@@ -75,11 +77,6 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   const { server, ops, session, redis, envelope, identity } = gateway
   const shared = usesRedis(gateway)
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
-  if (ops.secret !== undefined && !/^[\x21-\x7e]{32,}$/.test(ops.secret)) {
-    const message = 'has to be at least 32 visible ASCII characters without blanks; ' +
-      'make one with `console-gateway generate-secret`'
-    report('gateway', ['ops', 'secret'], message)
-  }
   if (shared && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
   if (!shared && server.workers !== 1) report('gateway', ['server', 'workers'], 'without Redis there is one worker: sessions and limits live in its process', 'warning')
   if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')
@@ -88,7 +85,7 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   if (server.hosts.length === 0 && session.cookie.secure) report('gateway', ['server', 'hosts'], 'empty: every well-formed Host is answered; name your own', 'warning')
   for (const [section, { listen }] of Object.entries({ server, ops })) if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
   if (server.listen === ops.listen && portOf(ops.listen) !== 0) report('gateway', ['ops', 'listen'], 'is server.listen too: operators need a port of their own')
-  server.hosts.forEach((host, index) => { if (!/^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/.test(host)) report('gateway', ['server', 'hosts', index], 'expected a host name alone, without scheme, port or path') })
+  server.hosts.forEach((host, index) => { if (!hostPattern.test(host)) report('gateway', ['server', 'hosts', index], 'expected a host name alone, without scheme, port or path') })
   server.origins.forEach((origin, index) => {
     const written = URL.canParse(origin) ? new URL(origin).origin : undefined
     if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)

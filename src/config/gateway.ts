@@ -28,6 +28,14 @@ const ops = section({
       'machine find it.',
     examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret']
   })),
+  hosts: list(text({ description: 'A host name, without port.' }), {
+    default: [],
+    description: 'Names of this listener, beside IP addresses, `localhost` and names without a dot. ' +
+      '`/metrics`, `/readyz` and `/openapi.json` refuse a browser (421) that calls them by another ' +
+      'name, so that no page can read them by giving its own name this address. Whoever else calls ' +
+      'by another name is answered, and once a day there is a warning.',
+    examples: [['gateway.monitoring.svc']]
+  }),
   openMetrics: flag({
     default: false,
     description: 'Whether `/metrics` is answered without `ops.secret`.'

@@ -1,6 +1,8 @@
 /** The operators' listener: is the process alive, may it get traffic. */
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Guard } from '../admin/guard.ts'
+import type { createHostCheck } from '../admin/hosts.ts'
+import { answerOpsError } from '../hooks/desk.ts'
 import { readJsonBodies } from '../hooks/json-body.ts'
 import type { Metrics } from '../metrics.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -18,13 +20,14 @@ interface Options {
   readonly openApi: () => object
   /** `checked elsewhere` in a worker, which only the first process asks, after its own guard. */
   readonly guard: Guard | 'checked elsewhere'
+  readonly checkHost?: ReturnType<typeof createHostCheck>
 }
 
 /**
  * `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503, and to
  * operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers.
  */
-export function createOps ({ readiness, metrics, openApi, guard }: Options): FastifyInstance {
+export function createOps ({ readiness, metrics, openApi, guard, checkHost }: Options): FastifyInstance {
   const ops = Fastify({
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
@@ -33,7 +36,9 @@ export function createOps ({ readiness, metrics, openApi, guard }: Options): Fas
   adopt(ops.server)
   readJsonBodies(ops)
   ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
+  if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
   if (guard !== 'checked elsewhere') ops.addHook('onRequest', guard.check)
+  ops.setErrorHandler(answerOpsError)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async (request, reply) => {
     const { ready, parts } = await readiness()

@@ -1,0 +1,43 @@
+/** Which names the operators' listener has: a page that gave its own name our address must read nothing. */
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { GatewayError } from '../errors.ts'
+import { hostName } from '../hooks/desk.ts'
+
+interface Options {
+  /** `ops.hosts`. */
+  readonly hosts: readonly string[]
+  readonly log: { readonly warn: (fields: object, message: string) => void }
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number
+}
+
+/** What tells and needs no session; `/healthz` tells nothing, and the desk has stricter rules. */
+const checkedPaths = new Set(['/readyz', '/metrics', '/openapi.json'])
+const dayMs = 86_400_000
+const maxShownName = 100
+
+/**
+ * A hook for the operators' listener. An IP address, `localhost`, a single-label name (`gateway`)
+ * and `ops.hosts` are ours. Under another name a browser's request is 421. Any other is answered,
+ * since scrapers and probes use names that config never had to list, with one warning a day.
+ */
+export function createHostCheck ({ hosts, log, now = () => performance.now() }: Options) {
+  const listed = new Set(hosts.map(host => host.toLowerCase()))
+  let quietUntil = -Infinity
+  return async function checkHost ({ headers, routeOptions }: FastifyRequest): Promise<void> {
+    if (!checkedPaths.has(routeOptions.url ?? '')) return
+    const name = hostName(headers.host).toLowerCase()
+    if (isIP(name) !== 0 || !name.includes('.') || listed.has(name)) return
+    const isFromPage = [headers.origin, headers.referer, headers['sec-fetch-site']]
+      .some(field => field !== undefined)
+    if (isFromPage) throw new GatewayError('ops.host')
+    if (now() < quietUntil) return
+    quietUntil = now() + dayMs
+    log.warn(
+      { event: 'ops.host', host: name.slice(0, maxShownName) },
+      'the operators’ listener was called by a name that ops.hosts does not list; ' +
+        'it answered, since no browser asked. List the name there'
+    )
+  }
+}
