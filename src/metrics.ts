@@ -25,8 +25,14 @@ export interface Metrics {
   readonly gauge: (name: string, help: string, labelNames?: readonly string[]) => Family<Gauge>
   /** @param buckets upper bounds, rising */
   readonly histogram: (name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) => Family<Histogram>
-  /** A gauge that is read when somebody asks: for each series its label values, and the value. */
-  readonly read: (name: string, help: string, labelNames: readonly string[], values: () => Iterable<readonly [labels: readonly string[], value: number]>) => void
+  /** Read when somebody asks: for each series its label values, and the value. A gauge unless `type` says so. */
+  readonly read: (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    values: () => Iterable<readonly [labels: readonly string[], value: number]>,
+    type?: 'counter' | 'gauge'
+  ) => void
   /** All of them as Prometheus reads them, with those of the process. */
   readonly text: () => Promise<{ readonly type: string, readonly body: string }>
 }
@@ -121,8 +127,8 @@ export function createMetrics (): Metrics {
     histogram: (name, help, labelNames, buckets) => family(
       { name, help, type: 'histogram' }, labelNames, () => new Buckets(buckets), (cell, labels) => cell.samples(name, labels)
     ),
-    read: (name, help, labelNames, values) => {
-      metrics.set(name, { name, help, type: 'gauge', samples: () => Array.from(values(), ([given, value]) => ({ labels: Object.fromEntries(labelNames.map((label, index) => [label, given[index] ?? ''])), value })) })
+    read: (name, help, labelNames, values, type = 'gauge') => {
+      metrics.set(name, { name, help, type, samples: () => Array.from(values(), ([given, value]) => ({ labels: Object.fromEntries(labelNames.map((label, index) => [label, given[index] ?? ''])), value })) })
     },
     text: async () => {
       const { Registry, ofProcess } = await library()

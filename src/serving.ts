@@ -1,6 +1,6 @@
 /** What serves the public from this process: the services, the listener, and the generation that takes requests. */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as TcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { sourceName } from './config/gateway.ts'
@@ -13,6 +13,7 @@ import { createGeneration, type Generation } from './generation.ts'
 import { tuneMemory } from './memory.ts'
 import type { Metrics } from './metrics.ts'
 import { createOuterServer } from './outer-server.ts'
+import { measureStrays } from './process/uncaught.ts'
 import { createServices, type Log } from './services.ts'
 
 /** This process, or several. */
@@ -31,8 +32,8 @@ export interface Serving {
   readonly metricsText: Metrics['text']
   /** Adds to the ops listener what only those who serve can answer. */
   readonly addDesk: (ops: FastifyInstance) => void
-  /** Takes no more requests, and lets those in flight finish for so long. @returns whether all did */
-  readonly stop: (graceMs: number) => Promise<boolean>
+  /** Takes no more requests, and lets those in flight finish for so long. Idle connections end after `lingerMs`. @returns whether all did */
+  readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
   /** Gives back what is left, once generations are gone. */
   readonly close: () => Promise<void>
 }
@@ -41,6 +42,7 @@ export function createServing (config: Config, log: Log): Serving {
   tuneMemory()
   const { server: settings, ops: { strictRedis } } = config.gateway
   const services = createServices(config, log)
+  measureStrays(services.metrics)
   let current: Generation | undefined
   const server = createOuterServer(config.gateway, (request, response) => current?.handle(request, response), services)
 
@@ -61,8 +63,8 @@ export function createServing (config: Config, log: Log): Serving {
       addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases, inFlight: services.inFlight })
       addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
     },
-    stop: async graceMs => {
-      const closed = closeServer(server)
+    stop: async (graceMs, lingerMs = 0) => {
+      const closed = closeServer(server, lingerMs)
       const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
       server.closeAllConnections()
       await closed
@@ -94,10 +96,20 @@ export function urlOf (host: string, server: { address: Server['address'] }): st
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-async function closeServer (server: Server): Promise<void> {
-  await new Promise<void>(resolve => {
-    if (!server.listening) return resolve()
-    server.close(() => resolve())
+/** A request may be on its way on a connection that is idle now: with `lingerMs` it is answered. */
+async function closeServer (server: Server, lingerMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = Promise.withResolvers<void>()
+  const close = () => server.close(() => closed.resolve())
+  if (lingerMs === 0) {
+    close()
     server.closeIdleConnections()
-  })
+    return await closed.promise
+  }
+  server.prependListener('request', (_request, response) => { response.shouldKeepAlive = false })
+  // Takes no more connections. Server of node:http would end the idle ones too.
+  TcpServer.prototype.close.call(server, () => closed.resolve())
+  const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
+  await closed.promise
+  clearTimeout(timer)
 }

@@ -39,17 +39,21 @@ interface Question {
   readonly given: object
 }
 
+/** The worker tells that it drains and ends, because of an uncaught error. */
+const failing = 'failing'
+
 type Answer = { readonly id: number } & ({ readonly value: unknown } | { readonly error: Error, readonly fields: object })
 
 /** The worker ended before it had answered. */
 export class WorkerGone extends Error {}
 
 /** Asks a worker, which answers with `answerFirst`. What it throws is thrown here. */
-export function askWorker (worker: Worker): Ask {
+export function askWorker (worker: Worker, onFailing: () => void): Ask {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   let last = 0
   let gone = false
-  worker.on('message', (answer: Answer) => {
+  worker.on('message', (answer: Answer | typeof failing) => {
+    if (answer === failing) return onFailing()
     const asked = waiting.get(answer.id)
     waiting.delete(answer.id)
     if ('error' in answer) asked?.reject(Object.assign(answer.error, answer.fields))
@@ -72,6 +76,11 @@ export function askWorker (worker: Worker): Ask {
     waiting.set(id, asked)
     return await asked.promise
   }) as Ask
+}
+
+/** In a worker: from now on the first process asks it nothing more. */
+export function tellFailing (): void {
+  if (process.connected) process.send?.(failing, undefined, undefined, () => {})
 }
 
 /** In a worker: answers what the first process asks. */

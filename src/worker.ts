@@ -1,14 +1,16 @@
 /** One of the processes that serve: it does what the first one says, and ends when that is gone. */
 import { createOps } from './endpoints/ops.ts'
 import type { Generation } from './generation.ts'
-import { createLogger } from './services.ts'
+import { catchUncaught } from './process/uncaught.ts'
+import { createLogger, type Log } from './services.ts'
 import { createServing, type Serving } from './serving.ts'
-import { answerFirst } from './worker-calls.ts'
+import { answerFirst, tellFailing } from './worker-calls.ts'
 
 // Signals go to all processes of a terminal; the first one says what they mean.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let index = 0
+let log: Log | undefined
 let serving: Serving | undefined
 let ops: ReturnType<typeof createOps> | undefined
 let graceMs = 0
@@ -20,21 +22,42 @@ const there = () => {
   return { serving, ops }
 }
 
-async function stop (withinMs: number): Promise<boolean> {
+/** What is left after the drain has so long. */
+const endMs = 3000
+/** Clients with an idle connection get so long to learn that it ends. */
+const lingerMs = 500
+let stopping: Promise<boolean> | undefined
+
+async function stop (withinMs: number, idleMs = 0): Promise<boolean> {
+  stopping ??= drain(withinMs, idleMs)
+  return await stopping
+}
+
+async function drain (withinMs: number, idleMs: number): Promise<boolean> {
   if (serving === undefined) return true
   const ending = serving
   serving = undefined
-  const inTime = await ending.stop(withinMs)
+  const inTime = await ending.stop(withinMs, idleMs)
   await Promise.all([...generations.values()].map(generation => generation.retire(0)))
   await ending.close()
   return inTime
 }
 
+catchUncaught({
+  log: () => log ??= createLogger({ level: 'info', format: 'json' }),
+  onFatal: () => {
+    setTimeout(() => process.exit(1), graceMs + endMs)
+    tellFailing()
+    void stop(graceMs, Math.min(lingerMs, graceMs)).finally(() => process.exit(1))
+  }
+})
+
 answerFirst({
   start: async ({ number, config, ...given }) => {
     index = given.index
     graceMs = config.gateway.drain.grace
-    const made = createServing(config, createLogger(config.gateway.log, undefined, { worker: index }))
+    log = createLogger(config.gateway.log, undefined, { worker: index })
+    const made = createServing(config, log)
     serving = made
     ops = createOps({
       readiness: made.readiness,

@@ -9,6 +9,7 @@ import type { Generation } from './generation.ts'
 import { createMetrics } from './metrics.ts'
 import { mergeTexts } from './metrics-text.ts'
 import { adopt } from './observability/emitters.ts'
+import { measureStrays } from './process/uncaught.ts'
 import type { Log } from './services.ts'
 import type { Serving } from './serving.ts'
 import { askWorker, type Ask, WorkerGone, type WorkerState } from './worker-calls.ts'
@@ -43,7 +44,10 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   let listening = false
   let stopping = false
   const workers = new Map<number, One>()
+  /** They had an uncaught error: they finish what is in flight, and end. Others stand in their place. */
+  const draining = new Set<One>()
   const metrics = createMetrics()
+  measureStrays(metrics)
   const restarts = metrics.counter('console_gateway_worker_restarts_total', 'Workers that ended by themselves and were started anew.').with()
   metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [[[], up().length]])
 
@@ -60,16 +64,24 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
   async function start (index: number, failures = 0): Promise<void> {
     const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
-    const one: One = { index, worker, ask: askWorker(worker), up: false }
-    workers.set(index, one)
-    const began = performance.now()
-    worker.once('exit', (code, signal) => {
+    const replace = (reason: object, message: string) => {
       const served = one.up
       one.up = false
       if (stopping || !served) return
       restarts.inc()
-      log.error({ worker: index, code, signal }, 'a worker ended; starting another in its place')
+      log.error({ worker: index, ...reason }, `${message}; starting another in its place`)
       void restart(index, performance.now() - began < soundAfterMs ? failures + 1 : 0)
+    }
+    const onFailing = () => {
+      draining.add(one)
+      replace({}, 'a worker had an internal error and drains')
+    }
+    const one: One = { index, worker, ask: askWorker(worker, onFailing), up: false }
+    workers.set(index, one)
+    const began = performance.now()
+    worker.once('exit', (code, signal) => {
+      draining.delete(one)
+      replace({ code, signal }, 'a worker ended')
     })
     let taken = present
     await one.ask('start', { index, ...taken })
@@ -83,7 +95,8 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   }
 
   async function restart (index: number, failures: number): Promise<void> {
-    await wait(Math.min(soonestMs * 2 ** failures, latestMs))
+    // The first time at once.
+    if (failures > 1) await wait(Math.min(soonestMs * 2 ** failures, latestMs))
     if (stopping) return
     try {
       await start(index, failures)
@@ -155,13 +168,13 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
     },
     stop: async graceMs => {
       stopping = true
-      const whom = [...workers.values()]
+      const whom = [...workers.values(), ...draining]
       const all = await askAll(ask => ask('stop', { graceMs }), whom)
       return all.every(Boolean)
     },
     close: async () => {
       stopping = true
-      await Promise.all([...workers.values()].map(async ({ worker }) => {
+      await Promise.all([...workers.values(), ...draining].map(async ({ worker }) => {
         if (worker.isDead()) return
         const gone = new Promise<void>(resolve => { worker.once('exit', () => resolve()) })
         // It ends itself when it is left alone, with all it has to log.

@@ -5,6 +5,8 @@ import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/faults.ts'
 import { type Config, loadConfig } from '../config/load.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
+import { catchUncaught } from '../process/uncaught.ts'
+import { createLogger, type Log } from '../services.ts'
 import { tryConfig } from '../trial.ts'
 import type { Command } from './command.ts'
 
@@ -22,17 +24,22 @@ Examples:
   run: async ({ config }) => await serve(config) === undefined ? 1 : 0
 }
 
+/** What is left after the drain has so long. */
+const endMs = 3000
+
 /** Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. Says on standard error why it could not, and returns undefined then. */
 export async function serve (folder: string, alsoStop: () => Promise<void> = async () => {}): Promise<Gateway | undefined> {
   let config: Config
   let gateway: Gateway
+  let log: Log
   try {
     const loaded = loadConfig(folder, process.env)
+    log = createLogger(loaded.gateway.log)
     const { fault: _, ...plain } = loaded
     const faults = await tryConfig(loaded)
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
     config = plain
-    gateway = await startGateway(config)
+    gateway = await startGateway(config, log)
   } catch (error) {
     process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
     return undefined
@@ -41,10 +48,20 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   flushCompileCache()
   const { drain } = config.gateway
   // Somebody at a terminal does not wait for load balancers.
-  closeWithGrace({ skip: ['SIGHUP'], delay: drain.notice + drain.grace + 3000, logger: { error: (problem: unknown) => { process.stderr.write(`${problem instanceof Error ? problem.stack ?? problem.message : String(problem)}\n`) } } }, async ({ signal, err }) => {
-    if (err !== undefined) process.stderr.write(`${err.stack ?? err.message}\n`)
-    await gateway.stop(signal === 'SIGINT' || err !== undefined ? { noticeMs: 0 } : {})
+  closeWithGrace({
+    skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
+    delay: drain.notice + drain.grace + endMs,
+    logger: { error: writeProblem }
+  }, async ({ signal }) => {
+    await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
     await alsoStop()
+  })
+  catchUncaught({
+    log: () => log,
+    onFatal: () => {
+      setTimeout(() => process.exit(1), drain.grace + endMs)
+      void gateway.stop({ noticeMs: 0 }).then(alsoStop).finally(() => process.exit(1))
+    }
   })
   const atTerminal = process.stdout.isTTY
   process.on('SIGHUP', () => {
@@ -53,6 +70,11 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
     else void gateway.reload('SIGHUP')
   })
   return gateway
+}
+
+function writeProblem (problem: unknown): void {
+  const text = problem instanceof Error ? problem.stack ?? problem.message : String(problem)
+  process.stderr.write(`${text}\n`)
 }
 
 function hasTerminal (): boolean {

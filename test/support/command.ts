@@ -41,8 +41,13 @@ export interface Running {
 /** Starts a program that serves, or asks; both its outputs count as one. */
 export function running (cleanUp: (undo: () => unknown) => void, executable: string, words: readonly string[], env: RunOptions['env'] = {}): Running {
   const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
-  cleanUp(() => { child.kill('SIGKILL') })
   let written = ''
+  cleanUp(() => {
+    child.kill('SIGKILL')
+    const mayStray = env['NODE_OPTIONS']?.includes('faults-on-signal') === true
+    if (mayStray || !/"event":"process\.(?:stray-error|uncaught)".*/.test(written)) return
+    throw new Error(`an error found no listener:\n${written}`)
+  })
   let over = false
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {

@@ -34,9 +34,18 @@ function isEmitter (type: ts.Type): boolean {
   return members.every(name => type.getProperty(name) !== undefined)
 }
 
+/** Of what is called; behind `.call(…)`, of the method that stands before it. */
+function declarationOf (node: ts.NewExpression | ts.CallExpression) {
+  const { expression: callee } = node
+  if (ts.isPropertyAccessExpression(callee) && callee.name.text === 'call') {
+    return checker.getTypeAtLocation(callee.expression).getCallSignatures()[0]?.declaration
+  }
+  return checker.getResolvedSignature(node)?.declaration
+}
+
 /** Not a method that gives back the emitter it is called on; what src declares is judged there. */
 function isMade (node: ts.NewExpression | ts.CallExpression): boolean {
-  const declaration = checker.getResolvedSignature(node)?.declaration
+  const declaration = declarationOf(node)
   if (ts.isCallExpression(node) && declaration !== undefined) {
     if (declaration.type?.kind === ts.SyntaxKind.ThisType) return false
     if (!declaration.getSourceFile().isDeclarationFile) return false

@@ -6,8 +6,11 @@ import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { hashPassword } from '../../src/login/argon2.ts'
+import { countStrays, strayErrors } from '../../src/process/uncaught.ts'
 import { createLogger } from '../../src/services.ts'
 import { askOps, type OpsOptions } from './ops.ts'
+
+countStrays()
 
 type Tree = Record<string, unknown>
 
@@ -101,6 +104,7 @@ export async function testGateway (cleanUp: (undo: () => unknown) => void, files
   const gateway = await startGateway(loadConfig(folder, environment), logger, environment)
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
+    if (strayErrors() > 0) throw new Error(`${strayErrors()} error events found no listener`)
     rmSync(folder, { recursive: true, force: true })
   })
   const call = async (path: string, { method = 'GET', headers = {}, cookie, json, body }: CallOptions = {}): Promise<Called> => {

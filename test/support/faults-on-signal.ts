@@ -1,0 +1,13 @@
+/**
+ * Preloaded into a gateway of a test (`NODE_OPTIONS=--import=…`): SIGUSR2 makes a process throw,
+ * SIGWINCH makes a socket fail that has no `error` listener.
+ */
+import { Socket } from 'node:net'
+
+process.on('SIGUSR2', () => {
+  throw new TypeError('a fault made by a test')
+})
+
+process.on('SIGWINCH', () => {
+  new Socket().destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', errno: -104 }))
+})
