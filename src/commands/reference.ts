@@ -69,7 +69,7 @@ function forEditors (schema: Node, definitions: Definitions): object {
 }
 
 function plainForEditors (schema: Node, definitions: Definitions): object {
-  const { expected: _expected, format: _format, required, properties, patternProperties, items, anyOf, ...rest } = schema
+  const { expected: _expected, instead: _instead, format: _format, required, properties, patternProperties, items, anyOf, ...rest } = schema
   const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)]))
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
   // A number or a flag may also be a reference.

@@ -20,7 +20,15 @@ import { endpointNames, type RoutesConfig } from './routes.ts'
 import type { UsersConfig } from './users.ts'
 import type { Path } from './visit.ts'
 
-export type Report = (file: 'gateway' | 'routes' | 'limits', path: Path, message: string, severity?: 'fault' | 'warning') => void
+type Severity = 'fault' | 'warning'
+
+/** @param how `also`: the other place of a clash in the same file, whose line the message then names */
+export type Report = (
+  file: 'gateway' | 'routes' | 'limits',
+  path: Path,
+  message: string,
+  how?: Severity | { readonly severity?: Severity, readonly also: Path }
+) => void
 
 export interface Checked {
   readonly gateway: GatewayConfig
@@ -84,7 +92,7 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')
   if (server.hosts.length === 0 && session.cookie.secure) report('gateway', ['server', 'hosts'], 'empty: every well-formed Host is answered; name your own', 'warning')
   for (const [section, { listen }] of Object.entries({ server, ops })) if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
-  if (server.listen === ops.listen && portOf(ops.listen) !== 0) report('gateway', ['ops', 'listen'], 'is server.listen too: operators need a port of their own')
+  if (server.listen === ops.listen && portOf(ops.listen) !== 0) report('gateway', ['ops', 'listen'], 'is server.listen too: operators need a port of their own', { also: ['server', 'listen'] })
   server.hosts.forEach((host, index) => { if (!hostPattern.test(host)) report('gateway', ['server', 'hosts', index], 'expected a host name alone, without scheme, port or path') })
   server.origins.forEach((origin, index) => {
     const written = URL.canParse(origin) ? new URL(origin).origin : undefined
@@ -92,7 +100,7 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   })
   if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
   checkIdentity(identity, report)
-  server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], 'expected an address or a CIDR block such as 10.0.0.0/8') })
+  server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`) })
   for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)
 }
 
@@ -137,12 +145,12 @@ function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
 
 function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked, report: Report): void {
   const own = new Set([session.cookie.name, lockout.knownBrowser.cookie])
-  const taken = new Map<string, string>()
+  const taken = new Map<string, { owner: string, where: Path }>()
   const take = (method: string, path: string, owner: string, where: Path) => {
     const key = `${method} ${path}`
     const other = taken.get(key)
-    if (other !== undefined) report('routes', where, `${method} ${path} is taken by ${other}`)
-    else taken.set(key, owner)
+    if (other === undefined) return void taken.set(key, { owner, where })
+    report('routes', where, `${method} ${path} is taken by ${other.owner}`, { also: other.where })
   }
   take('POST', endpoints.login.path, 'endpoints.login', ['endpoints', 'login', 'path'])
   for (const method of ['GET', 'POST']) take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
@@ -180,6 +188,9 @@ const hasDots = (path: string) => path.split('/').slice(1).some(part => part ===
 /** What an alias may stand for: the path of each route and endpoint, with the methods there. */
 function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
   const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']], [endpoints.session.path, ['GET']]])
-  for (const { path, methods } of Object.values(routes)) targets.set(path, [...targets.get(path) ?? [], ...methods])
+  for (const { path, methods } of Object.values(routes)) {
+    // Two routes that clash have one method twice; the alias is no clash of its own.
+    targets.set(path, [...new Set([...targets.get(path) ?? [], ...methods])])
+  }
   return targets
 }

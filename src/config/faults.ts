@@ -59,9 +59,14 @@ const show = (value: unknown) => {
 
 /** Every place where `value` does not fit its schema. */
 export function schemaFaults (schema: Node, value: unknown, report: (path: Path, message: string) => void): void {
-  visit(schema, value, (at, found, path) => {
+  visit(schema, value, (at, found, path, _put, declared) => {
     // A secret's value must not be shown, not even a wrong one, nor one that stands where its mapping or list should.
-    const expected = (what: string) => report(path, holdsSecret(at) ? `expected ${what}` : `expected ${what}, found ${show(found)}`)
+    const expected = (branch: string) => {
+      // Of a union, all that may stand there, and not only the branch of the same type.
+      const what = declared.anyOf === undefined ? branch : declared.expected ?? branch
+      if (holdsSecret(at)) return report(path, `expected ${what}`)
+      report(path, `expected ${what}, found ${show(found)}${suggestion(declared, found)}`)
+    }
     // A reference to nothing: either that has been said, or it may be nothing.
     if (found === undefined) return
     if (at.anyOf !== undefined) return expected(unionText(at))
@@ -76,6 +81,15 @@ export function schemaFaults (schema: Node, value: unknown, report: (path: Path,
       expected(expectation(at))
     }
   })
+}
+
+/** What may have been meant by a text that does not fit: the nearest value, or another way to write it. */
+function suggestion (at: Node, found: unknown): string {
+  if (typeof found !== 'string') return ''
+  const values = [at, ...at.anyOf ?? []].flatMap(branch => branch.enum ?? [])
+  const near = nearest(found, values.filter(value => typeof value === 'string'))
+  if (near !== '' || at.instead === undefined) return near && `.${near}`
+  return `. Write ${at.instead.replace('VALUE', found)} for that.`
 }
 
 function holdsSecret (at: Node, above: readonly Node[] = []): boolean {

@@ -12,6 +12,7 @@ import { ConfigError, type Fault, schemaFaults } from './faults.ts'
 import { gatewaySchema, type GatewayConfig } from './gateway.ts'
 import { createInputs, type Inputs } from './inputs.ts'
 import { limitsSchema, type LimitsConfig } from './limits.ts'
+import { aliasFault, syntaxFaults } from './load/yaml-faults.ts'
 import { toBytes, toMilliseconds } from './primitives.ts'
 import { type Environment, resolveReferences } from './references.ts'
 import { routesSchema, type RoutesConfig } from './routes.ts'
@@ -53,8 +54,6 @@ interface Options {
   readonly inputs?: Inputs
 }
 
-const maxSyntaxFaults = 10
-
 /** @throws ConfigError with every fault at once. */
 export function loadConfig (folder: string, environment: Environment, { running, limitsFile = 'limits.yaml', inputs = createInputs() }: Options = {}): LoadedConfig {
   const faults: Fault[] = []
@@ -65,11 +64,14 @@ export function loadConfig (folder: string, environment: Environment, { running,
   const limits = read(limitsFile, limitsSchema)
   if (gateway === undefined || routes === undefined || limits === undefined) throw new ConfigError(faults)
   const users: Record<string, UsersConfig> = {}
-  const sources = [gateway.value, ...(running === undefined ? [] : [running])].flatMap(({ login }) => Array.isArray(login?.sources) ? login.sources : [])
-  for (const source of sources) {
-    const found = source?.kind === 'users-file' && typeof source.file === 'string' && !Object.hasOwn(users, source.file) ? read(source.file, usersSchema) : undefined
-    if (found === undefined || source?.kind !== 'users-file') continue
-    users[source.file] = found.value
+  for (const { file, index } of usersFiles(gateway.value, running)) {
+    if (Object.hasOwn(users, file)) continue
+    const namedBy = (message: string) => {
+      faults.push(gateway.fault(['login', 'sources', index, 'file'], message, 'fault'))
+    }
+    const found = readFile(absolute, file, usersSchema, { environment, inputs, faults, namedBy })
+    if (found === undefined) continue
+    users[file] = found.value
     checkUsers(found.value, (path, message) => { faults.push(found.fault(path, message, 'fault')) })
   }
   const contracts = loadContracts(routes.value, {
@@ -83,8 +85,11 @@ export function loadConfig (folder: string, environment: Environment, { running,
   const authorities = readAuthorities(routes.value, file => inputs.read(resolve(absolute, file)), (path, message) => faults.push(files.routes.fault(path, message, 'fault')))
   const config = { folder: absolute, gateway: gateway.value, routes: routes.value, limits: limits.value, users, contracts, authorities }
   const unfit = [...faults]
-  const check = (checked: typeof config, note: string) => checkConfig(checked, (file, path, message, severity = 'fault') => {
-    const found = files[file].fault(path, message + (file === 'gateway' ? note : ''), severity)
+  const check = (checked: typeof config, note: string) => checkConfig(checked, (file, path, message, how = 'fault') => {
+    const { severity = 'fault', also } = typeof how === 'string' ? { severity: how } : how
+    const line = also === undefined ? undefined : files[file].lineOf(also)
+    const otherPlace = line === undefined ? '' : ` (line ${line})`
+    const found = files[file].fault(path, message + otherPlace + (file === 'gateway' ? note : ''), severity)
     // What hangs on a value that does not even fit its schema has been said already.
     if (!unfit.some(other => other.file === found.file && `${found.path}.`.startsWith(`${other.path}.`)) && !faults.some(other => isDeepStrictEqual(other, found))) faults.push(found)
   }, unfit.length > 0)
@@ -94,6 +99,18 @@ export function loadConfig (folder: string, environment: Environment, { running,
   const warnings = faults.filter(({ severity }) => severity === 'warning')
   if (warnings.length < faults.length) throw new ConfigError(faults)
   return deepFreeze({ ...config, inputs: inputs.digests(), gateway: running ?? gateway.value, restartNeeded, warnings, fault: (file: ConfigFile, path: Path, message: string) => files[file].fault(path, message, 'fault') })
+}
+
+/** The users files that sources of the file, or of the running process, name, and where. */
+function usersFiles (gateway: GatewayConfig, running?: GatewayConfig): Array<{ file: string, index: number }> {
+  // The schema's faults are told elsewhere.
+  return [gateway, ...(running === undefined ? [] : [running])].flatMap(({ login }) => {
+    const sources = Array.isArray(login?.sources) ? login.sources : []
+    return sources.flatMap((source, index) => {
+      const isFile = source?.kind === 'users-file' && typeof source.file === 'string'
+      return isFile ? [{ file: source.file, index }] : []
+    })
+  })
 }
 
 function readAuthorities ({ upstreams }: RoutesConfig, read: (file: string) => string, report: (path: Path, message: string) => void): Record<string, string> {
@@ -113,12 +130,16 @@ function readAuthorities ({ upstreams }: RoutesConfig, read: (file: string) => s
 interface LoadedFile<T> {
   readonly value: T
   readonly fault: (path: Path, message: string, severity: Fault['severity']) => Fault
+  /** The line of what is at a path; undefined where the file does not hold it, as with a default. */
+  readonly lineOf: (path: Path) => number | undefined
 }
 
 interface Reading {
   readonly environment: Environment
   readonly inputs: Inputs
   readonly faults: Fault[]
+  /** Told when the file cannot be read, where another file names it: that is the line to mend. */
+  readonly namedBy?: (message: string) => void
 }
 
 /** Reads one config file, without what other files say of it. */
@@ -126,8 +147,9 @@ export function readFile<T extends TSchema> (
   folder: string,
   name: string,
   schema: T,
-  { environment, inputs, faults }: Reading
+  reading: Reading
 ): LoadedFile<Static<T>> | undefined {
+  const { environment, inputs, faults, namedBy } = reading
   const file = resolve(folder, name)
   const shown = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file)
   const whole = (message: string) => { faults.push({ file: shown, line: 0, path: '', message, severity: 'fault' }); return undefined }
@@ -135,27 +157,33 @@ export function readFile<T extends TSchema> (
   try {
     source = inputs.read(file)
   } catch (error) {
-    return whole(error instanceof RangeError ? error.message : `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`)
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+    if (error instanceof RangeError) return whole(error.message)
+    if (namedBy === undefined) return whole(`the file cannot be read (${reason})`)
+    namedBy(`the file "${name}" cannot be read (${reason})`)
+    return undefined
   }
   const lines = new LineCounter()
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
-  // Garbage gives an error a line; the first few say it.
-  for (const error of document.errors.slice(0, maxSyntaxFaults)) faults.push({ file: shown, line: lines.linePos(error.pos[0]).line, path: '', message: error.message, severity: 'fault' })
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: true })
+  for (const { line, message } of syntaxFaults(source, document, lines)) {
+    faults.push({ file: shown, line, path: '', message, severity: 'fault' })
+  }
   if (document.errors.length > 0) return undefined
   let value: unknown
   try {
     value = unshared(document.toJS({ maxAliasCount: 50 }))
-  } catch {
-    return whole('the YAML aliases of this file expand to too much, or one holds itself')
+  } catch (error) {
+    return whole(aliasFault(error))
   }
   if (!isObject(value)) return whole('expected a mapping; the file is empty or holds something else')
-  const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: lineOf(document, lines, path), path: path.join('.'), message, severity })
+  const fault = (path: Path, message: string, severity: Fault['severity']): Fault => ({ file: shown, line: linesAlong(document, lines, path).at(-1) ?? 1, path: path.join('.'), message, severity })
   const report = (path: Path, message: string) => { faults.push(fault(path, message, 'fault')) }
   dropEmptySections(asNode(schema), value)
   resolveReferences(asNode(schema), value, { environment, folder, read: inputs.read, report })
   fillDefaults(asNode(schema), value)
   schemaFaults(asNode(schema), value, report)
-  return { value: convertUnits(asNode(schema), value) as Static<T>, fault }
+  const lineOf = (path: Path) => linesAlong(document, lines, path)[path.length - 1]
+  return { value: convertUnits(asNode(schema), value) as Static<T>, fault, lineOf }
 }
 
 /** A value of its own at each place: an alias is one and the same in several, so what is put into one would be put into all. */
@@ -190,9 +218,9 @@ function convertUnits (schema: Node, value: unknown): unknown {
   })
 }
 
-/** The line of the key at `path`, or of the nearest thing above it that the file holds. */
-function lineOf (document: Document, lines: LineCounter, path: Path): number {
-  let line = 1
+/** The lines of the keys and items along a path, as far as the file holds them. */
+function linesAlong (document: Document, lines: LineCounter, path: Path): number[] {
+  const found: number[] = []
   let node: unknown = document.contents
   for (const step of path) {
     // A key may be a number in YAML.
@@ -200,10 +228,10 @@ function lineOf (document: Document, lines: LineCounter, path: Path): number {
     const item = isSeq(node) ? node.items[Number(step)] : undefined
     const { range } = (pair?.key ?? item ?? {}) as { range?: [number, number, number] }
     if (range === undefined) break
-    line = lines.linePos(range[0]).line
+    found.push(lines.linePos(range[0]).line)
     node = pair?.value ?? item
   }
-  return line
+  return found
 }
 
 function deepFreeze<T> (value: T): T {

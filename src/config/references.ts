@@ -19,7 +19,7 @@ interface Context {
 
 /** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
 export function resolveReferences (schema: Node, value: unknown, { environment, folder, read, report }: Context): unknown {
-  return visit(schema, value, (at, found, path, put) => {
+  return visit(schema, value, (at, found, path, put, declared) => {
     if (typeof found !== 'string') return
     const isSecret = at.format === 'x-secret'
     if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(found)) {
@@ -39,9 +39,12 @@ export function resolveReferences (schema: Node, value: unknown, { environment, 
     // Told to be nothing, a secret is not there at all.
     if (isSecret && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), read, path, report))
-    if (filled !== found) put(at.type === 'integer' || at.type === 'boolean' ? numberOrFlag(filled) : filled)
+    if (filled !== found) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
   })
 }
+
+const takesNumberOrFlag = ({ type, anyOf = [] }: Node): boolean =>
+  type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
 
 /** A text that is neither stays one, and the schema then says what was expected. */
 function numberOrFlag (written: string): unknown {

@@ -28,7 +28,7 @@ const upstream = closed({
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(Type.Union([
   Type.String({ enum: ['public', 'session'] }),
   Type.Object({ roles: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }) }, { additionalProperties: false })
-], { default: 'session', expected: 'public, session, or roles: [NAME, …]', description: 'Who may call: anyone (`public`), whoever is signed in (`session`), or whoever has one of the roles (`roles: [admin]`).' }))
+], { default: 'session', expected: 'public, session, or roles: [NAME, …]', instead: '{ roles: [VALUE] }', description: 'Who may call: anyone (`public`), whoever is signed in (`session`), or whoever has one of the roles (`roles: [admin]`).' }))
 
 const proxied = {
   upstream: name({ description: 'An upstream of this file.' }),

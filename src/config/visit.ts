@@ -8,6 +8,8 @@ export interface Node {
   readonly examples?: readonly unknown[]
   readonly format?: string
   readonly expected?: string
+  /** What to write instead of a text that does not fit; `VALUE` stands for that text. */
+  readonly instead?: string
   readonly description?: string
   readonly default?: unknown
   readonly const?: unknown
@@ -32,7 +34,18 @@ export interface Node {
 export const asNode = (schema: TSchema): Node => schema
 
 export type Path = ReadonlyArray<string | number>
-export type Visitor = (schema: Node, value: unknown, path: Path, put: (value: unknown) => void) => void
+/**
+ * Sees a value and the schema that covers it.
+ * @param schema the branch of a union that the value means
+ * @param declared the schema as it is declared, with all branches of its union
+ */
+export type Visitor = (
+  schema: Node,
+  value: unknown,
+  path: Path,
+  put: (value: unknown) => void,
+  declared: Node
+) => void
 
 export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -62,7 +75,7 @@ export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
   const step = (schema: Node, at: unknown, path: Path, put: (value: unknown) => void) => {
     let current = at
     const branch = branchOf(schema, at)
-    visitor(branch, at, path, replaced => { current = replaced; put(replaced) })
+    visitor(branch, at, path, replaced => { current = replaced; put(replaced) }, schema)
     const items = branch.items ?? (isAnything(branch) ? branch : undefined)
     if (Array.isArray(current) && items !== undefined) {
       const array: unknown[] = current

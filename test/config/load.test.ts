@@ -103,7 +103,7 @@ t.test('a value of the wrong type says where, what was expected and what was fou
     'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, found "soap"',
     'gateway.yaml:8 envelope.successCode: expected a whole number of at least 0, found "0"',
     'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
-    'limits.yaml:3 limits.l.by: expected one of address, user, session, account, found "users"'
+    'limits.yaml:3 limits.l.by: expected one of address, user, session, account, or a list of them, found "users". Did you mean "user"?'
   ])
 })
 
@@ -139,10 +139,10 @@ t.test('every mistake of every file is said at once, each with its own file, lin
     'gateway.yaml:6 session.secrets.0: a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH',
     'gateway.yaml:3 server.listen: expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, found "nowhere"',
     'routes.yaml:4 routes.a.path: expected a path that begins with /, with /* at its end at most, found "api"',
-    'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH"',
+    'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
     'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
     'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',
-    'gone.yaml:0 : the file cannot be read (ENOENT)',
+    'gateway.yaml:12 login.sources.1.file: the file "gone.yaml" cannot be read (ENOENT)',
     'routes.yaml:5 routes.a.upstream: there is no upstream "b".',
     'routes.yaml:9 routes.b.upstream: there is no upstream "b".'
   ])
@@ -164,8 +164,55 @@ t.test('a file that is missing, a folder, or larger than it can be meant is one 
   t.same(faults(t, { 'routes.yaml': `{} #${'x'.repeat(2 * 1024 * 1024)}` }), ['routes.yaml:0 : the file is larger than 1 MiB'])
   const folder = textFolder(t.after, { 'users.yaml': null })
   mkdirSync(join(folder, 'users.yaml'))
-  t.same(faultsOf(folder).filter(line => !line.includes('warning')), ['users.yaml:0 : the file cannot be read (EISDIR)'])
+  t.same(faultsOf(folder).filter(line => !line.includes('warning')), ['gateway.yaml:1 login.sources.0.file: the file "users.yaml" cannot be read (EISDIR)'])
   t.same(faultsOf(join(folder, 'nowhere')), ['gateway.yaml:0 : the file cannot be read (ENOENT)', 'routes.yaml:0 : the file cannot be read (ENOENT)', 'limits.yaml:0 : the file cannot be read (ENOENT)'])
+})
+
+const yamlMistakes: ReadonlyArray<readonly [title: string, text: string, ...expected: RegExp[]]> = [
+  [
+    'each key that stands twice is told, with both lines',
+    'limits: {}\nsizes:\n  body: 1MiB\n  url: 8KiB\n  body: 2MiB\nlimits: {}\n',
+    /^limits\.yaml:5 : the key "body" stands twice in its mapping, first in line 3\./,
+    /^limits\.yaml:6 : the key "limits" stands twice in its mapping, first in line 1\./
+  ],
+  ['a space too little is one fault', 'sizes:\n  body: 1MiB\n url: 8KiB\n', /^limits\.yaml:3 : .*same number of spaces/],
+  ['a space too much is one fault', 'sizes:\n  body: 1MiB\n    url: 8KiB\n', /^limits\.yaml:[23] : /],
+  ['a tab is said to be one', 'sizes:\n\tbody: 1MiB\n', /^limits\.yaml:2 : a tab /],
+  ['a second document is one fault', 'sizes: {}\n---\nlimits: {}\n', /^limits\.yaml:2 : a second YAML document begins here/],
+  ['a reference in a list needs quotes', 'a: [${X}]\n', /^limits\.yaml:1 : .*needs quotes: "\$\{NAME\}"/],
+  ['a reference in a mapping needs quotes', 'a: { b: ${X} }\n', /^limits\.yaml:1 : .*needs quotes: "\$\{NAME\}"/],
+  ['an alias names what is there', 'sizes: *lost\n', /nothing is named &lost, which the alias \*lost stands for/],
+  ['a merge key takes a mapping', 'sizes: &x 5\nlimits: { <<: *x }\n', /the merge key "<<" takes a mapping/]
+]
+
+for (const [title, text, ...expected] of yamlMistakes) {
+  t.test(`YAML: ${title}`, async t => {
+    const found = faults(t, { 'limits.yaml': text })
+    t.equal(found.length, expected.length, found.join('\n'))
+    for (const [index, pattern] of expected.entries()) t.match(found[index], pattern)
+  })
+}
+
+t.test('a merge key brings the members of another mapping', async t => {
+  const { limits } = load(t, {
+    'limits.yaml': 'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: { <<: *usual, max: 7 }\n'
+  })
+  t.match(limits.limits, { a: { by: 'user', max: 5 }, b: { by: 'user', max: 7, window: 60_000 } })
+})
+
+t.test('a value that nobody knows names the nearest, or another way to write it', async t => {
+  t.same(faults(t, {
+    'limits.yaml': 'limits: { a: { by: user, max: 5, window: 1m, mode: shaddow } }\n',
+    'routes.yaml': 'upstreams: { b: { url: http://b } }\nroutes:\n' +
+      '  a: { path: /a, upstream: b, methods: [get] }\n' +
+      '  c: { path: /c, upstream: b, access: admin }\n' +
+      '  d: { path: /d, upstream: b, access: sesion }\n'
+  }), [
+    'routes.yaml:3 routes.a.methods.0: expected one of GET, POST, PUT, PATCH, DELETE, found "get". Did you mean "GET"?',
+    'routes.yaml:4 routes.c.access: expected public, session, or roles: [NAME, …], found "admin". Write { roles: [admin] } for that.',
+    'routes.yaml:5 routes.d.access: expected public, session, or roles: [NAME, …], found "sesion". Did you mean "session"?',
+    'limits.yaml:1 limits.a.mode: expected one of enforce, shadow, off, found "shaddow". Did you mean "shadow"?'
+  ])
 })
 
 t.test('text that is no YAML says the line; garbage does not flood the terminal', async t => {
@@ -179,7 +226,9 @@ t.test('text that is no YAML says the line; garbage does not flood the terminal'
 })
 
 t.test('a key that stands there twice is a fault with its line: which of the two would hold?', async t => {
-  t.same(faults(t, { 'gateway.yaml': 'server:\n  listen: 127.0.0.1:1\n  listen: 127.0.0.1:2\n' }), ['gateway.yaml:3 : Map keys must be unique'])
+  t.same(faults(t, { 'gateway.yaml': 'server:\n  listen: 127.0.0.1:1\n  listen: 127.0.0.1:2\n' }), [
+    'gateway.yaml:3 : the key "listen" stands twice in its mapping, first in line 2. Keep one of the two.'
+  ])
 })
 
 t.test('aliases that expand to too much, or that hold themselves, are refused in no time', async t => {

@@ -19,6 +19,16 @@ t.test('a reference stands for an environment variable, also within a text', asy
   t.equal(routes.upstreams['b']?.url, 'http://console.example.com:81/base')
 })
 
+t.test('a reference is a number where a number may stand beside words', async t => {
+  const workers = (environment: Record<string, string>) => {
+    const files = { 'gateway.yaml': 'redis: { url: "redis://r:1" }\nsession: { secrets: ["${S}"] }\nserver: { workers: "${WORKERS:-2}" }' }
+    return load(t, files, { S: secret, ...environment }).gateway.server.workers
+  }
+  t.equal(workers({}), 2)
+  t.equal(workers({ WORKERS: '4' }), 4)
+  t.equal(workers({ WORKERS: 'auto' }), 'auto')
+})
+
 t.test('the text after :- stands in where the variable is not set or empty', async t => {
   const listen = (environment: Record<string, string>) => load(t, { 'gateway.yaml': 'server: { listen: "${LISTEN:-127.0.0.1:1}" }' }, environment).gateway.server.listen
   t.equal(listen({}), '127.0.0.1:1')
