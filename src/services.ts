@@ -34,6 +34,7 @@ import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
 import { createRedisStore } from './session/redis-store.ts'
 import { createSeal } from './session/seal.ts'
+import { createStoreClock, type StoreClock } from './session/store-clock.ts'
 import { createSessions, type Sessions } from './session/session.ts'
 import type { SessionStore } from './session/store.ts'
 
@@ -121,6 +122,12 @@ export function createServices (config: Config, log: Logger): Services {
     const state = redis()
     return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
   })
+  metrics.read(
+    'console_gateway_clock_skew_seconds',
+    'By how much the clock of this machine is ahead of that of Redis.',
+    [],
+    () => [[[], (shared?.clock.skewMs() ?? 0) / 1000]]
+  )
   metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
@@ -138,6 +145,7 @@ export function createServices (config: Config, log: Logger): Services {
       perUser: session.perUser,
       boundMs: session.staleness,
       records: session.records,
+      ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
       onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set')
     }),
     secrets,
@@ -165,6 +173,7 @@ function madeUpSecret (log: Logger): string {
 }
 
 interface Shared {
+  readonly clock: StoreClock
   readonly store: SessionStore
   readonly counters: Counters
   readonly tally: Tally
@@ -183,11 +192,19 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
     onUp: () => {
       state.up = state.everUp = true
       log.info({ redis: dialler.place }, 'Redis is there')
+      void clock.measure()
     },
     onDown: reason => {
       state.up = false
       log.error({ redis: dialler.place, reason }, 'Redis is away: what needs a session answers 503; trying again')
     }
+  })
+  const clock = createStoreClock({
+    askTime: async () => {
+      const [seconds, microseconds] = await sessions.time()
+      return Number(seconds) * 1000 + Number(microseconds) / 1000
+    },
+    onSkew: (skewMs, isSkewed) => tellSkew(log, skewMs, isSkewed)
   })
   const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
   let endNews = () => {}
@@ -200,6 +217,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
   })
   return {
     store,
+    clock,
     counters: createRedisCounters(limits, config.prefix),
     tally: createRedisTally(limits, config.prefix),
     lockouts: createRedisLockouts(limits, config.prefix),
@@ -208,8 +226,16 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
     state,
     close: () => {
       endNews()
+      clock.close()
       sessions.disconnect()
       limits.disconnect()
     }
   }
+}
+
+/** Sessions go by the clock of Redis; limits, logs and back-ends' tokens go by this machine's. */
+function tellSkew (log: Logger, skewMs: number, isSkewed: boolean): void {
+  const fields = { event: 'clock.skew', seconds: Math.round(skewMs / 1000) }
+  if (isSkewed) log.error(fields, 'the clock of this machine differs from that of Redis: set it right')
+  else log.info(fields, 'the clock of this machine agrees with that of Redis again')
 }

@@ -23,8 +23,17 @@ Exit codes: 1 where no gateway answers.`,
       ? await askOps(config, `/sessions?user=${encodeURIComponent(user)}`)
       : await askOps(config, '/sessions/close', everyone === true ? { everyone: true } : { user, ...(id !== undefined && { id }) })
     process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : isList ? listed(answer['sessions'] as Listed[]) : `closed: ${String(answer['closed'])}\n`)
+    if (!json) process.stdout.write(unreadableNote(isList, Number(answer['unreadable'] ?? 0)))
     return 0
   }
+}
+
+/** What could not be read may be alive: a list that left it out in silence would mislead. */
+function unreadableNote (isList: boolean, count: number): string {
+  if (count === 0) return ''
+  const found = `${count} session${count > 1 ? 's' : ''} of this user could not be read here`
+  const why = 'written by another version, or with a secret that this process does not have'
+  return `${found} (${why})${isList ? '' : '; closing reaches them all the same'}\n`
 }
 
 type Listed = ReturnType<typeof describeSession>

@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 import { describeSession } from '../session/describe.ts'
 import { identityKey } from '../session/identity-key.ts'
-import type { Sessions } from '../session/session.ts'
+import type { Inspected, Sessions } from '../session/session.ts'
 
 interface Options {
   readonly sessions: Sessions
@@ -22,8 +22,13 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
     scope.get('/sessions', async request => {
       const { user } = request.query as { user?: unknown }
       if (typeof user !== 'string' || user === '') throw new GatewayError('request.malformed', { message: 'Say whose: /sessions?user=ID' })
-      const listed = await Promise.all(keysOf(user).map(async key => sessions.list(key)))
-      return { user, sessions: listed.flat().map(describeSession) }
+      const inspected = await Promise.all(keysOf(user).map(async key => sessions.inspect(key)))
+      const now = sessions.now()
+      return {
+        user,
+        sessions: inspected.flatMap(({ listed }) => listed).map(each => describeSession(each, now)),
+        unreadable: unreadableOf(inspected)
+      }
     })
 
     scope.post('/sessions/close', async request => {
@@ -35,10 +40,16 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
       }
       if (typeof user !== 'string' || user === '' || (id !== undefined && typeof id !== 'string')) throw new GatewayError('request.malformed', { message: 'Say which: {"user": "ID"}, {"user": "ID", "id": "SESSION"} or {"everyone": true}.' })
       const which = id === undefined ? {} : { only: id }
+      const inspected = await Promise.all(keysOf(user).map(async key => sessions.inspect(key)))
+      const unreadable = unreadableOf(inspected)
       const counts = await Promise.all(keysOf(user).map(async key => sessions.closeOf(key, which)))
       const closed = counts.reduce((sum, count) => sum + count, 0)
-      log.info({ event: 'sessions.closed', by: 'operator', user, closed, ...(id !== undefined && { session: id }) }, 'sessions closed')
-      return { closed }
+      log.info({ event: 'sessions.closed', by: 'operator', user, closed, unreadable, ...(id !== undefined && { session: id }) }, 'sessions closed')
+      return { closed, unreadable }
     })
   })
+}
+
+const unreadableOf = (inspected: readonly Inspected[]) => {
+  return inspected.reduce((sum, { unreadable }) => sum + unreadable, 0)
 }

@@ -19,23 +19,32 @@ interface Options {
 
 export function addSession (scope: FastifyInstance, { paths, sessions, cookie, envelope }: Options): void {
   const config = { route: 'session', access: 'session' as const, touch: false }
-  for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: async request => envelope.success(timeLeft(mustLive(request))) })
+  for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
   for (const url of paths.list) scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
   scope.register(async inner => {
     for (const url of paths.extend) inner.route({ method: 'POST', url, config, handler: extend })
     for (const url of paths.close) inner.route({ method: 'POST', url, config, handler: close })
   })
 
+  async function show (request: FastifyRequest): Promise<unknown> {
+    return envelope.success(timeLeft(mustLive(request), sessions.now()))
+  }
+
   async function extend (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const live = mustLive(request)
     const idleEnd = await sessions.extend(live)
-    tellTimeLeft(reply, idleEnd, live.session.absoluteEnd)
-    return envelope.success(timeLeft({ ...live, idleEnd }))
+    tellTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
+    return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
   }
 
   async function list ({ session }: Live): Promise<unknown> {
     const listed = await sessions.list(identityKey(session))
-    return envelope.success(listed.map(each => ({ ...describeSession(each), current: each.session.id === session.id })), { total: listed.length })
+    const now = sessions.now()
+    const described = listed.map(each => ({
+      ...describeSession(each, now),
+      current: each.session.id === session.id
+    }))
+    return envelope.success(described, { total: listed.length })
   }
 
   async function close (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -56,6 +65,12 @@ function mustLive (request: FastifyRequest): Live {
   return live
 }
 
-function timeLeft ({ session: { id, identity, absoluteEnd }, idleEnd }: Live) {
-  return { id, user: { id: identity.id, username: identity.username, name: identity.name }, roles: identity.roles, idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd)), absoluteIn: secondsLeft(absoluteEnd) }
+function timeLeft ({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+  return {
+    id,
+    user: { id: identity.id, username: identity.username, name: identity.name },
+    roles: identity.roles,
+    idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),
+    absoluteIn: secondsLeft(absoluteEnd, now)
+  }
 }

@@ -20,11 +20,23 @@ export function createGuard ({ sessions, tell }: Options) {
     if (live === undefined) return done(sessionError(request))
     if (access !== 'session' && !live.session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
-    if (tell) tellTimeLeft(reply, idleEnd, live.session.absoluteEnd)
+    if (tell) {
+      const { absoluteEnd } = live.session
+      tellTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })
+    }
     done()
   }
 }
 
-export function tellTimeLeft (reply: FastifyReply, idleEnd: number, absoluteEnd: number): void {
-  reply.header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd))).header('x-session-absolute-in', secondsLeft(absoluteEnd))
+interface TimeLeft {
+  readonly idleEnd: number
+  readonly absoluteEnd: number
+  /** The sessions' time. */
+  readonly now: number
+}
+
+export function tellTimeLeft (reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
+  reply
+    .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
+    .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))
 }

@@ -9,18 +9,18 @@ export interface Listed {
 }
 
 /** Whole seconds, rounded down: better a second early than late. */
-export function secondsLeft (until: number): number {
-  return Math.max(0, Math.floor((until - Date.now()) / 1000))
+export function secondsLeft (until: number, now: number): number {
+  return Math.max(0, Math.floor((until - now) / 1000))
 }
 
-/** Nothing in it opens anything. */
-export function describeSession ({ session, lastUsedAt, idleEnd }: Listed) {
+/** Nothing in it opens anything. @param now the sessions' time */
+export function describeSession ({ session, lastUsedAt, idleEnd }: Listed, now: number) {
   return {
     id: session.id,
     startedAt: new Date(session.createdAt).toISOString(),
     lastUsedAt: new Date(lastUsedAt).toISOString(),
-    idleIn: secondsLeft(Math.min(idleEnd, session.absoluteEnd)),
-    absoluteIn: secondsLeft(session.absoluteEnd),
+    idleIn: secondsLeft(Math.min(idleEnd, session.absoluteEnd), now),
+    absoluteIn: secondsLeft(session.absoluteEnd, now),
     address: session.address,
     agent: session.agent,
     source: session.source

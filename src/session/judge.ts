@@ -8,7 +8,7 @@ export interface Live {
   readonly session: Session
   /** The store's name for it. */
   readonly key: string
-  /** When it ends unless it is used. */
+  /** When it ends unless it is used; may lie beyond its absolute end. */
   readonly idleEnd: number
 }
 

@@ -8,7 +8,8 @@ const sweepEveryMs = 60_000
 
 export function createMemoryStore (now: () => number = Date.now): SessionStore {
   const entries = new Map<string, Entry>()
-  const notes = new Map<IdentityKey, Map<string, number>>()
+  const notes = new Map<IdentityKey, Map<string, { readonly at: number, readonly until: number }>>()
+  let lastNotedAt = 0
   const locks = new Map<string, { owner: string, endsAt: number }>()
   let epoch = 0
   let follower: Follower | undefined
@@ -16,12 +17,12 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
     const time = now()
     for (const [key, { endsAt }] of entries) if (endsAt <= time) entries.delete(key)
     for (const [user, keys] of notes) {
-      for (const [key, until] of keys) if (until <= time) keys.delete(key)
+      for (const [key, { until }] of keys) if (until <= time) keys.delete(key)
       if (keys.size === 0) notes.delete(user)
     }
   }, sweepEveryMs)
   // In one process news is as good as its word: nothing can get lost on the way.
-  const alive = setInterval(() => follower?.onAlive(now()), 250)
+  const alive = setInterval(() => follower?.onAlive(0), 250)
   sweep.unref()
   alive.unref()
   const entryOf = (key: string) => {
@@ -29,6 +30,11 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
     if (entry !== undefined && entry.endsAt > now()) return entry
     entries.delete(key)
     return undefined
+  }
+
+  const notesOf = (user: IdentityKey) => {
+    const found = [...notes.get(user) ?? []]
+    return found.flatMap(([key, { at, until }]) => until > now() ? [{ key, at }] : [])
   }
 
   return {
@@ -64,12 +70,13 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
       return true
     },
     async note (user, key, until) {
-      const keys = notes.get(user) ?? new Map<string, number>()
-      notes.set(user, keys.set(key, until))
+      lastNotedAt = Math.max(lastNotedAt + 1, now() * 1000)
+      const keys = notes.get(user) ?? new Map<string, { at: number, until: number }>()
+      notes.set(user, keys.set(key, { at: lastNotedAt, until }))
+      return notesOf(user)
     },
-    async keysOf (user) {
-      return [...notes.get(user) ?? []].flatMap(([key, until]) => until > now() ? [key] : [])
-    },
+    async notesOf (user) { return notesOf(user) },
+    async keysOf (user) { return notesOf(user).map(({ key }) => key) },
     async forget (user, keys) {
       for (const key of keys) notes.get(user)?.delete(key)
     },

@@ -11,13 +11,12 @@ export interface FeedOptions {
   readonly names: { readonly tracked: string, readonly session: string, readonly epoch: string }
   /** The longest that a silent channel may go unnoticed. */
   readonly boundMs: number
-  readonly now?: () => number
 }
 
 interface Line { readonly redis: Redis, up: boolean }
 
 /** @returns what ends it */
-export function followRedis ({ dial, onTopology, follower, names, boundMs, now = Date.now }: FeedOptions): () => void {
+export function followRedis ({ dial, onTopology, follower, names, boundMs }: FeedOptions): () => void {
   let lines: Line[] = []
   let told = false
   let closed = false
@@ -70,7 +69,7 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs, now =
 
   // An answered ping says that the news sent before it have arrived.
   const heartbeat = setInterval(() => {
-    const at = now()
+    const askedAt = performance.now()
     const asked = lines
     if (!told) return
     Promise.all(asked.map(async ({ redis }) => {
@@ -80,7 +79,9 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs, now =
         dialAnew(redis)
         throw error
       }
-    })).then(() => { if (told && asked === lines) follower.onAlive(at) }, () => {})
+    })).then(() => {
+      if (told && asked === lines) follower.onAlive(performance.now() - askedAt)
+    }, () => {})
   }, Math.max(50, boundMs / 4))
   heartbeat.unref()
 

@@ -1,7 +1,7 @@
 /** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
-import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
+import { epitaphMark, type Follower, type Note, type SessionStore, StoreUnavailable } from './store.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -9,10 +9,25 @@ declare module 'ioredis' {
     sessionTouch (key: string, ttlMs: number, aboveMs: number): Result<number, Context>
     sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
     sessionReplace (key: string, from: string, to: string): Result<number, Context>
-    sessionNote (key: string, until: number, member: string, now: number): Result<number, Context>
+    sessionNote (key: string, until: number, member: string): Result<string[], Context>
+    sessionNotes (key: string): Result<string[], Context>
+    sessionFormerNote (key: string, until: number, member: string): Result<number, Context>
+    sessionFormerNotes (key: string): Result<string[], Context>
     sessionUnlock (key: string, owner: string): Result<number, Context>
   }
 }
+
+// Redis' own clock, in microseconds: those of replicas may differ and jump.
+const time = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]`
+
+const eachNote = `
+local flat = redis.call('HGETALL', KEYS[1])
+for index = 1, #flat, 2 do
+  local member = flat[index]
+  local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
+  ends = tonumber(ends or 0)`
 
 const scripts = {
   // One answer, so that value and time left belong together.
@@ -34,13 +49,42 @@ return 1`,
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 return 1`,
-  // The notes of a user live as long as the latest of the sessions they are about.
-  sessionNote: `
+  // A hash: a field for each session with when it was noted and until when it counts, and in "#"
+  // the latest moment of them. It lives as long as the latest of the sessions that it is about.
+  sessionNote: `${time}
+local at = math.max(now, tonumber(redis.call('HGET', KEYS[1], '#') or 0) + 1)
+local written = string.format('%.0f', at)
+redis.call('HSET', KEYS[1], ARGV[2], written .. ' ' .. ARGV[1], '#', written)
+local kept, last = {}, 0
+${eachNote}
+  if noted and ends * 1000 <= now then
+    redis.call('HDEL', KEYS[1], member)
+  elseif noted then
+    kept[#kept + 1] = member
+    kept[#kept + 1] = noted
+    last = math.max(last, ends)
+  end
+end
+redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
+return kept`,
+  sessionNotes: `${time}
+local kept = {}
+${eachNote}
+  if ends * 1000 > now then
+    kept[#kept + 1] = member
+    kept[#kept + 1] = noted
+  end
+end
+return kept`,
+  // As versions before identity keys write and read the notes of a user.
+  sessionFormerNote: `${time}
 redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))
 local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-redis.call('PEXPIREAT', KEYS[1], last[2])
+if last[2] then redis.call('PEXPIREAT', KEYS[1], last[2]) end
 return 1`,
+  sessionFormerNotes: `${time}
+return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now / 1000), '+inf')`,
   sessionUnlock: `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`
@@ -52,20 +96,27 @@ interface Options {
   readonly prefix: string
   /** Brings the news of changes; see redis-feed.ts. */
   readonly follow: (follower: Follower, names: { readonly tracked: string, readonly session: string, readonly epoch: string }) => void
-  readonly now?: () => number
 }
 
 /** The store does not own the client: whoever made it closes it. */
-export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Options): SessionStore {
+export function createRedisStore ({ redis, prefix, follow }: Options): SessionStore {
   for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
   // One beginning for all that has to be told when it changes.
   const tracked = `${prefix}session`
   const session = `${tracked}:`
   const epochKey = `${tracked}-epoch`
-  const notesOf = (user: IdentityKey) => `${prefix}identity:${user}`
+  const placeOf = (user: IdentityKey) => `${prefix}identity:${user}`
   /** Replicas of a version that did not tell credential sources apart note and look here. */
-  const formerNotesOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
+  const formerPlaceOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
   const lockKey = (name: string) => `${prefix}lock:${name}`
+
+  async function notesOf (user: IdentityKey): Promise<readonly Note[]> {
+    const [noted, former] = await answer(Promise.all([
+      redis.sessionNotes(placeOf(user)),
+      redis.sessionFormerNotes(formerPlaceOf(user))
+    ]))
+    return mergeNotes(noted, former)
+  }
 
   return {
     async create (key, record, ttlMs) {
@@ -95,21 +146,21 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
       return await answer(redis.sessionEnd(session + key, epitaph, ttlMs, epitaphMark)) === 1
     },
     async note (user, key, until) {
-      const places = [notesOf(user), formerNotesOf(user)]
-      const noting = places.map(async place => redis.sessionNote(place, until, key, now()))
-      await answer(Promise.all(noting))
+      const [noted, , former] = await answer(Promise.all([
+        redis.sessionNote(placeOf(user), until, key),
+        redis.sessionFormerNote(formerPlaceOf(user), until, key),
+        redis.sessionFormerNotes(formerPlaceOf(user))
+      ]))
+      return mergeNotes(noted, former)
     },
-    async keysOf (user) {
-      const places = [notesOf(user), formerNotesOf(user)]
-      const reading = places.map(async place => redis.zrangebyscore(place, now(), '+inf'))
-      const found: unknown[] = await answer(Promise.all(reading))
-      if (!found.every(Array.isArray)) throw nonsense()
-      return [...new Set(found.flat() as string[])]
-    },
+    notesOf,
+    keysOf: async user => (await notesOf(user)).map(({ key }) => key),
     async forget (user, keys) {
       if (keys.length === 0) return
-      const places = [notesOf(user), formerNotesOf(user)]
-      await answer(Promise.all(places.map(async place => redis.zrem(place, ...keys))))
+      await answer(Promise.all([
+        redis.hdel(placeOf(user), ...keys),
+        redis.zrem(formerPlaceOf(user), ...keys)
+      ]))
     },
     async epoch () {
       const found = Number(await answer(redis.get(epochKey)) ?? 0)
@@ -137,6 +188,24 @@ export function createRedisStore ({ redis, prefix, follow, now = Date.now }: Opt
 }
 
 const alreadyThere = () => new StoreUnavailable(new Error('a session with this id exists already'))
+
+/** Notes of both kinds, oldest first; those of former versions, whose order is unknown, lead. */
+function mergeNotes (flat: unknown, former: unknown): readonly Note[] {
+  if (!isListOfTexts(flat) || !isListOfTexts(former)) throw nonsense()
+  const notes: Array<Required<Note>> = []
+  for (let index = 0; index < flat.length; index += 2) {
+    notes.push({ key: flat[index] ?? '', at: Number(flat[index + 1]) })
+  }
+  const known = new Set(notes.map(({ key }) => key))
+  return [
+    ...former.filter(key => !known.has(key)).map(key => ({ key })),
+    ...notes.toSorted((a, b) => a.at - b.at)
+  ]
+}
+
+const isListOfTexts = (given: unknown): given is string[] => {
+  return Array.isArray(given) && given.every(each => typeof each === 'string')
+}
 
 /** A connection whose answers are out of step says things that no command of ours is answered with. */
 const nonsense = () => new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))

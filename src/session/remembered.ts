@@ -20,12 +20,19 @@ interface Options<T> {
   /** The longest time that a change can go unnoticed, whatever fails. */
   readonly boundMs: number
   readonly maxEntries?: number
-  readonly now?: () => number
+  /** Monotonic: a wall clock that jumps must not make silence look like health. */
+  readonly ticks?: () => number
 }
 
 interface Slot<T> { readonly promise: Promise<T | undefined>, dirty: boolean }
 
-export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_000, now = Date.now }: Options<T>): Remembered<T> {
+export function createRemembered<T> ({
+  store,
+  parse,
+  boundMs,
+  maxEntries = 50_000,
+  ticks = () => performance.now()
+}: Options<T>): Remembered<T> {
   const entries = new Map<string, T>()
   const reading = new Map<string, Slot<T>>()
   const stats = { hits: 0, misses: 0 }
@@ -51,13 +58,13 @@ export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_00
     onUp: () => {
       forgetAll()
       followed = true
-      aliveAt = now()
+      aliveAt = ticks()
     },
     onDown: () => {
       followed = false
       forgetAll()
     },
-    onAlive: at => { aliveAt = at },
+    onAlive: agoMs => { aliveAt = ticks() - agoMs },
     onChanged: drop,
     onEpoch: () => {
       epoch = undefined
@@ -66,7 +73,7 @@ export function createRemembered<T> ({ store, parse, boundMs, maxEntries = 50_00
   })
 
   /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
-  const trusted = () => followed && now() - aliveAt < boundMs
+  const trusted = () => followed && ticks() - aliveAt < boundMs
 
   async function load (key: string): Promise<T | undefined> {
     stats.misses++

@@ -8,7 +8,7 @@ import { type Credential, type EndReason, keyOf, publicId, type Session } from '
 import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
 import { createRemembered } from './remembered.ts'
 import type { Seal } from './seal.ts'
-import { epitaphMark, type SessionStore } from './store.ts'
+import { epitaphMark, type Note, type SessionStore } from './store.ts'
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -20,6 +20,25 @@ export interface LifeTimes {
 interface Which {
   readonly only?: string
   readonly except?: string
+}
+
+/** What is behind a note: a live session, or a record that this process cannot read. */
+interface Entry {
+  readonly key: string
+  /** The order of sign-ins; see `Note`. */
+  readonly at: number
+  readonly live?: Live
+}
+
+interface Looked {
+  readonly entries: readonly Entry[]
+  readonly unreadable: number
+}
+
+export interface Inspected {
+  readonly listed: Listed[]
+  /** Sessions that another version of the gateway or another secret wrote, and that may be alive. */
+  readonly unreadable: number
 }
 
 export type NewSession = Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent'>
@@ -34,7 +53,10 @@ interface Options {
   readonly boundMs: Duration
   /** The format in which records are written; the older one without it. */
   readonly records?: RecordVersion
+  /** The store's time: every replica judges by the same. */
   readonly now?: () => number
+  /** Runs on whatever happens to the clock; `now` without it. */
+  readonly ticks?: () => number
   /** Told when the idle clock could not be set; the request goes on. */
   readonly onTouchFailed?: (error: unknown) => void
 }
@@ -53,11 +75,12 @@ export function createSessions ({
   boundMs,
   records = 1,
   now = Date.now,
+  ticks = now,
   onTouchFailed = () => {}
 }: Options) {
   const format = createRecordFormat(seal, records)
   const { parse, judge } = createJudge(format, now)
-  const remembered = createRemembered<Known>({ store, boundMs, now, parse: (key, found) => parse(key, found) })
+  const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
   const hashes = new Map<string, string>()
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
@@ -79,25 +102,32 @@ export function createSessions ({
     }
     const epoch = await remembered.epoch()
     await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
-    // Noted afterwards: a note without a session is taken for one whose session is over, and thrown away by whoever looks.
+    // Noted afterwards: a note without a session would be thrown away by whoever looks.
     const user = identityKey(session)
-    await store.note(user, key, session.absoluteEnd).catch(async (error: unknown) => {
+    const notes = await store.note(user, key, session.absoluteEnd).catch(async (error: unknown) => {
       // Nobody could find it again to end it.
       await endKeys([key], 'revoked').catch(() => {})
       throw error
     })
     remembered.drop(key)
-    await holdToCap(key, user)
+    await holdToCap(key, user, notes)
     return { session, key, idleEnd: createdAt + idleMs }
   }
 
-  /** After the fact, so that of several sign-ins at once not one too many stays. */
-  async function holdToCap (key: string, user: IdentityKey): Promise<void> {
-    const listed = await alive(user)
-    const over = listed.length - perUser.max
+  /**
+   * After the fact, by the order in which the store noted the sessions: each sign-in sees all that
+   * came before it, so that of several at once, at whatever replicas, not one too many stays.
+   */
+  async function holdToCap (key: string, user: IdentityKey, notes: readonly Note[]): Promise<void> {
+    // Each live session has a note.
+    if (notes.length <= perUser.max) return
+    const { entries } = await look(user, notes)
+    const older = entries.slice(0, entries.findIndex(each => each.key === key))
+    const over = older.length + 1 - perUser.max
     if (over <= 0) return
-    if (perUser.over === 'evict-oldest') return void await endKeys(listed.slice(0, over).map(each => each.key).filter(each => each !== key), 'replaced')
-    if (listed.slice(perUser.max).some(each => each.key === key)) {
+    if (perUser.over === 'evict-oldest') {
+      await endKeys(older.slice(0, over).map(each => each.key), 'replaced')
+    } else {
       await endKeys([key], 'revoked')
       throw new GatewayError('login.too-many')
     }
@@ -134,27 +164,27 @@ export function createSessions ({
 
   /**
    * Notes that a session is used: sets its idle clock anew, at the cost of one write a minute at most.
+   * The idle clock runs on beyond the absolute end, which is judged apart: it tells the last use, and
+   * a session that is used up to its absolute end must not be called idle before.
    * @returns when it ends now unless it is used
    */
   function use ({ session, key, idleEnd }: Live): number {
-    const time = now()
-    const full = Math.min(session.idleMs, session.absoluteEnd - time)
+    const full = now() + session.idleMs
     const every = Math.min(touchAtMostEveryMs, session.idleMs / 4)
-    if (full - (idleEnd - time) < every || time - (touchedAt.get(key) ?? 0) < every) return idleEnd
+    const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
+    if (full - idleEnd < every || isTouched) return idleEnd
     if (touchedAt.size >= 50_000) touchedAt.clear()
-    touchedAt.set(key, time)
-    store.touch(key, full + epitaphMs, epitaphMs).catch(onTouchFailed)
-    return time + full
+    touchedAt.set(key, ticks())
+    store.touch(key, session.idleMs + epitaphMs, epitaphMs).catch(onTouchFailed)
+    return full
   }
 
   /** Sets the idle clock anew now. @throws StoreUnavailable */
   async function extend ({ session, key }: Live): Promise<number> {
-    const time = now()
-    const full = Math.min(session.idleMs, session.absoluteEnd - time)
-    await store.touch(key, full + epitaphMs, epitaphMs)
+    await store.touch(key, session.idleMs + epitaphMs, epitaphMs)
     remembered.drop(key)
-    touchedAt.set(key, time)
-    return time + full
+    touchedAt.set(key, ticks())
+    return now() + session.idleMs
   }
 
   /**
@@ -176,30 +206,44 @@ export function createSessions ({
     return ended.filter(Boolean).length
   }
 
-  /** The live sessions of a user, oldest first. Asks the store itself, past whatever is remembered. */
-  async function alive (user: IdentityKey): Promise<Array<Listed & { readonly key: string }>> {
-    const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
-    const judged = await Promise.all(keys.map(async key => {
+  /**
+   * What is behind the notes of a user, oldest first. Asks the store itself, past whatever is
+   * remembered. A note goes only where the store no longer has its record: what this process cannot
+   * read, or takes for over by its clock, may live on elsewhere.
+   */
+  async function look (user: IdentityKey, notes: readonly Note[]): Promise<Looked> {
+    const epoch = await store.epoch()
+    const gone: string[] = []
+    const entries: Entry[] = []
+    let unreadable = 0
+    await Promise.all(notes.map(async ({ key, at }) => {
       const found = await store.read(key)
-      // Only what the store no longer has is surely over: what cannot be read may live on elsewhere.
-      const isGone = found === undefined || found.record.startsWith(epitaphMark)
-      return { key, isGone, resolved: judge(found && parse(key, found), epoch) }
+      if (found === undefined || found.record.startsWith(epitaphMark)) return void gone.push(key)
+      const known = parse(key, found)
+      if ('unreadable' in known) unreadable++
+      // A note of a former version may be about another user with the same id.
+      if ('unreadable' in known && at !== undefined) entries.push({ key, at })
+      const resolved = judge(known, epoch)
+      if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
+      entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
     }))
-    const gone = judged.filter(({ isGone }) => isGone).map(({ key }) => key)
     if (gone.length > 0) await store.forget(user, gone)
-    return judged
-      .flatMap(({ key, resolved }) => {
-        if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return []
-        const { session, idleEnd } = resolved.live
-        return [{ key, session, idleEnd, lastUsedAt: idleEnd - session.idleMs }]
-      })
-      .toSorted((a, b) => a.session.createdAt - b.session.createdAt || (a.key < b.key ? -1 : 1))
+    entries.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    return { entries, unreadable }
+  }
+
+  /**
+   * The live sessions of a user, oldest first, and how many more records this process cannot read.
+   * @throws StoreUnavailable
+   */
+  async function inspect (user: IdentityKey): Promise<Inspected> {
+    const { entries, unreadable } = await look(user, await store.notesOf(user))
+    const listed = entries.flatMap(({ live }) => live === undefined ? [] : [describeLive(live)])
+    return { listed, unreadable }
   }
 
   /** @throws StoreUnavailable */
-  async function list (user: IdentityKey): Promise<Listed[]> {
-    return await alive(user)
-  }
+  const list = async (user: IdentityKey): Promise<Listed[]> => (await inspect(user)).listed
 
   /**
    * Ends sessions of a user: one by its public id, all but one, or all.
@@ -246,5 +290,27 @@ export function createSessions ({
   /** Ends a live session. @throws StoreUnavailable */
   const end = async ({ key }: Live, reason: EndReason): Promise<boolean> => await endKeys([key], reason) === 1
 
-  return { open, peek, resolve, reread, use, extend, close, end, list, closeOf, closeAll, renew, lock: store.lock.bind(store), unlock: store.unlock.bind(store), stats: remembered.stats }
+  return {
+    open,
+    peek,
+    resolve,
+    reread,
+    use,
+    extend,
+    close,
+    end,
+    inspect,
+    list,
+    closeOf,
+    closeAll,
+    renew,
+    now,
+    lock: store.lock.bind(store),
+    unlock: store.unlock.bind(store),
+    stats: remembered.stats
+  }
+}
+
+function describeLive ({ session, idleEnd }: Live): Listed {
+  return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
 }

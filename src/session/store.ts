@@ -14,6 +14,15 @@ export interface Found {
   readonly ttlMs: number
 }
 
+export interface Note {
+  readonly key: string
+  /**
+   * Microseconds since the epoch by the store's clock, of no two notes of a user the same: the order
+   * of their sign-ins, whatever the clocks of replicas say. Missing in notes of versions before this.
+   */
+  readonly at?: number
+}
+
 /**
  * Every method throws {@link StoreUnavailable} when it cannot tell. None but `create` brings a record
  * into being, so that nothing that is late can revive a closed session.
@@ -28,8 +37,13 @@ export interface SessionStore {
   replace (key: string, from: string, to: string): Promise<boolean>
   /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
   end (key: string, epitaph: string, ttlMs: number): Promise<boolean>
-  /** Notes that a key is of a user, until a time. A note may outlive its record. */
-  note (user: IdentityKey, key: string, until: number): Promise<void>
+  /**
+   * Notes that a key is of a user, until a time of the store's clock. A note may outlive its record.
+   * @returns all notes of the user as they were at this very moment, this one among them
+   */
+  note (user: IdentityKey, key: string, until: number): Promise<readonly Note[]>
+  /** The notes of a user, oldest first, but those whose time is over. As for `keysOf`. */
+  notesOf (user: IdentityKey): Promise<readonly Note[]>
   /**
    * The keys noted for a user, but those whose time is over. Notes of versions that did not tell
    * credential sources apart are among them: such a key may be of a user of another source with
@@ -58,8 +72,8 @@ export interface Follower {
   readonly onDown: () => void
   readonly onChanged: (key: string) => void
   readonly onEpoch: () => void
-  /** Whatever changed before `at` has been told. */
-  readonly onAlive: (at: number) => void
+  /** Whatever changed until `agoMs` milliseconds ago has been told. No wall clock has a part in it. */
+  readonly onAlive: (agoMs: number) => void
 }
 
 /** What a store keeps of an ended session: this mark, then the reason. Sealed records never begin so. */

@@ -133,6 +133,22 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     t.same(await store.keysOf(identityKey({ source: 's', identity: { id: freshKey() } })), [])
   })
 
+  t.test('a note tells all notes of the user by then, in the order of the store', async t => {
+    const user = identityKey({ source: 's', identity: { id: freshKey() } })
+    const until = clock() + hour
+    t.match(await store.note(user, 'k1', until), [{ key: 'k1' }])
+    // Not by how long they last.
+    t.match(await store.note(user, 'k2', until - minute), [{ key: 'k1' }, { key: 'k2' }])
+    const seen = await Promise.all(Array.from({ length: 20 }, (_, n) => store.note(user, `n${n}`, until)))
+    t.same(seen.map(notes => notes.length).toSorted((a, b) => a - b), Array.from({ length: 20 }, (_, n) => n + 3), 'each sees those before it')
+    const notes = await store.notesOf(user)
+    t.equal(notes.length, 22)
+    const moments = notes.map(({ at }) => at ?? NaN)
+    t.ok(moments.every((at, index) => index === 0 || at > (moments[index - 1] ?? NaN)), 'no two at the same moment')
+    t.ok(Math.abs((moments[0] ?? 0) / 1000 - clock()) < minute, 'microseconds since the epoch')
+    for (const before of seen) t.same(before, notes.slice(0, before.length))
+  })
+
   t.test('the epoch only rises', async t => {
     const before = await store.epoch()
     t.equal(await store.raiseEpoch(), before + 1)

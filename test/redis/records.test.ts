@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
-import { hasCommit, startOld, unpack } from '../support/old-version.ts'
+import { hasCommit, startAt, unpack } from '../support/old-version.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
@@ -48,7 +48,7 @@ t.test('a rolling update from the version without record versions, and back: nob
   const files = { gateway: { redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' }, session: { secrets: ['${SESSION_SECRET}'] }, log: { format: 'json' } } }
   const old = unpack(t.after, oldCommit)
   const startOldOne = async () => {
-    const gateway = await startOld(t.after, old, await configFolder(files), environment)
+    const gateway = await startAt(t.after, old, await configFolder(files), environment)
     await until('it is ready', async () => (await fetch(`${gateway.ops}/readyz`)).status === 200)
     return gateway
   }

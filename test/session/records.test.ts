@@ -27,6 +27,8 @@ const opening: NewSession = {
 }
 
 const user = identityKey(opening)
+/** Whose record of the fixture was renewed. */
+const userOfBackEnd = identityKey({ ...opening, source: 'upstream-login:b' })
 
 /** A store with one or more replicas on it, at the time of the fixture. */
 function setUp (t: Test) {
@@ -49,17 +51,20 @@ function setUp (t: Test) {
 for (const records of [1, 2] as const) {
   t.test(`with records: ${records}, sessions of the version without record versions are read, listed and closed`, async t => {
     const { store, replica } = setUp(t)
-    for (const { key, stored, ttlMs } of fixture.records) {
+    for (const { secretId, key, stored, ttlMs } of fixture.records) {
       await store.create(key, stored, ttlMs)
-      await store.note(user, key, fixture.now + 480 * minute)
+      const owner = secretId === 'renewed' ? userOfBackEnd : user
+      await store.note(owner, key, fixture.now + 480 * minute)
     }
     const sessions = replica(records)
     t.match(await sessions.resolve('plain'), { live: { session: { identity: { id: '1', name: 'Alice Ädmin' }, recordVersion: undefined } } })
     t.match(await sessions.resolve('renewed'), { live: { session: { credential: { token: 'new', refreshToken: 'r2' } } } })
     t.same(await sessions.resolve('closed'), { ended: 'replaced' })
-    t.equal((await sessions.list(user)).length, 2)
-    t.equal(await sessions.closeOf(user), 2)
-    t.same(await sessions.resolve('plain'), { ended: 'revoked' })
+    for (const [owner, secretId] of [[user, 'plain'], [userOfBackEnd, 'renewed']] as const) {
+      t.equal((await sessions.list(owner)).length, 1)
+      t.equal(await sessions.closeOf(owner), 1)
+      t.same(await sessions.resolve(secretId), { ended: 'revoked' })
+    }
   })
 }
 
@@ -126,6 +131,40 @@ t.test('a record of a secret that this replica does not have opens for nobody, a
   t.same(await store.keysOf(user), [keyOf('s')])
   t.equal(await old.closeOf(user), 1, 'nothing has to be read for closing')
   t.same(await young.resolve('s'), { ended: 'revoked' })
+})
+
+t.test('what cannot be read is counted, has its place under the cap, and is the first to go where it is the oldest', async t => {
+  const { store, replica } = setUp(t)
+  const other = 'another secret of at least thirty-two characters'
+  const [old, young] = [replica(1), replica(1, [other, fixture.secret])]
+  for (const secretId of ['y1', 'y2']) await young.open(secretId, opening)
+  for (const secretId of ['o1', 'o2', 'o3']) await old.open(secretId, opening)
+  t.match(await old.inspect(user), { listed: { length: 3 }, unreadable: 2 })
+  t.match(await young.inspect(user), { listed: { length: 5 }, unreadable: 0 })
+  await old.open('o4', opening)
+  t.same(await young.resolve('y1'), { ended: 'replaced' })
+  t.match(await young.resolve('y2'), { live: {} })
+  t.equal((await store.keysOf(user)).length, 6, 'the ended one goes with the next look')
+  await young.list(user)
+  t.equal((await store.keysOf(user)).length, 5)
+})
+
+t.test('a note stays where a clock that runs ahead takes its session for over', async t => {
+  const { store, replica } = setUp(t)
+  const right = replica(1)
+  await right.open('s', opening)
+  const ahead = createSessions({
+    store: { ...store, follow: () => {} },
+    seal: createSeal([fixture.secret]),
+    lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
+    perUser: { max: 5, over: 'evict-oldest' },
+    boundMs: 2000,
+    now: () => fixture.now + 481 * minute
+  })
+  t.same(await ahead.list(user), [])
+  t.equal((await right.list(user)).length, 1)
+  t.equal(await ahead.closeOf(user), 1)
+  t.same(await right.resolve('s'), { ended: 'revoked' })
 })
 
 t.test('a reason of an end that only a newer version knows still says that somebody ended it', async t => {

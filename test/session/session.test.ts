@@ -114,6 +114,49 @@ t.test('a session in constant use ends at its absolute end', async t => {
   t.same(await sessions.resolve('s'), { ended: 'absolute' })
 })
 
+t.test('a session that is used each second is alive to the millisecond of its absolute end, whenever that comes', async t => {
+  for (const second of [0, 1, 17, 30, 59]) {
+    const { clock, sessions } = setUp({ idle: 30 * minute, absolute: 60 * minute + second * 1000, remembered: {} })
+    const { session } = await sessions.open('s', opening)
+    // Some uses long before, so that the last writes fall at all sorts of moments.
+    clock.now += 25 * minute
+    await request(sessions, 's')
+    while (clock.now + 1000 < session.absoluteEnd) {
+      clock.now += 1000
+      if (!await request(sessions, 's')) return t.fail(`over ${session.absoluteEnd - clock.now} ms early`)
+    }
+    clock.now = session.absoluteEnd - 1
+    t.ok('live' in await sessions.resolve('s'), 'a millisecond before')
+    clock.now += 1
+    t.same(await sessions.resolve('s'), { ended: 'absolute' })
+  }
+})
+
+t.test('the last use is told to a minute, near the absolute end too', async t => {
+  const { clock, sessions } = setUp({ idle: 30 * minute, absolute: 60 * minute, remembered: {} })
+  const { session } = await sessions.open('s', opening)
+  while (clock.now + 7000 < session.absoluteEnd) {
+    clock.now += 7000
+    await request(sessions, 's')
+    const [listed] = await sessions.list(userOf('1'))
+    const late = clock.now - (listed?.lastUsedAt ?? 0)
+    if (late < 0 || late > minute) return t.fail(`${late} ms off`)
+  }
+  t.pass('never off by more')
+})
+
+t.test('a session that was signed in by a clock that is wrong is used and ends as others, by the store’s time', async t => {
+  const { clock, store, sessions } = setUp({ idle: 30 * minute, absolute: 60 * minute, remembered: {} })
+  // The wall clock plays no part: this replica is given the store's time, and ticks of its own.
+  const other = createSessions({ ...usual, store: { ...store, follow: () => {} }, lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} }, now: () => clock.now, ticks: () => clock.now - 1_700_000_000_000 })
+  await other.open('s', opening)
+  for (let n = 0; n < 55; n++) {
+    clock.now += minute
+    t.ok(await request(other, 's'), `used, minute ${n}`)
+    t.ok('live' in await sessions.resolve('s'), `alive elsewhere, minute ${n}`)
+  }
+})
+
 t.test('a remembered session has life-times of its own', async t => {
   const { clock, sessions } = setUp({ idle: minute, absolute: 2 * minute, remembered: { idle: 100 * minute, absolute: 200 * minute } })
   const { session: remembered } = await sessions.open('s', { ...opening, remembered: true })
@@ -274,6 +317,32 @@ t.test('one session too many ends the oldest, or is refused, as config says', as
     t.same(await Promise.all(['a', 'b', 'c'].map(async id => 'live' in await sessions.resolve(id))), over === 'refuse' ? [true, true, false] : [false, true, true], over)
     if (over === 'evict-oldest') t.same(await sessions.resolve('a'), { ended: 'replaced' })
   }
+})
+
+t.test('of many sign-ins at once, by replicas whose clocks differ by an hour, exactly as many stay as may', async t => {
+  for (const over of ['evict-oldest', 'refuse'] as const) {
+    const { clock, store } = setUp()
+    const hour = 60 * minute
+    const replica = (shift: number) => createSessions({ ...usual, store: { ...store, follow: () => {} }, perUser: { max: 3, over }, lifeTimes: { idle: 20 * hour, absolute: 20 * hour, remembered: {} }, now: () => clock.now + shift })
+    const replicas = [replica(-hour), replica(0), replica(hour)]
+    const ids = Array.from({ length: 30 }, (_, n) => `s${n}`)
+    const opened = await Promise.allSettled(ids.map((id, n) => replicas[n % 3]!.open(id, opening)))
+    const alive = await Promise.all(ids.map(async id => 'live' in await replicas[1]!.resolve(id)))
+    t.equal(alive.filter(Boolean).length, 3, over)
+    const accepted = opened.map(({ status }) => status === 'fulfilled')
+    if (over === 'refuse') t.same(accepted, alive, 'who was let in stays in')
+    else t.same(accepted.filter(Boolean).length, 30)
+  }
+})
+
+t.test('the newest session stays, also where the clock of its replica is behind', async t => {
+  const { clock, store, sessions } = setUp()
+  const perUser = { max: 2, over: 'evict-oldest' as const }
+  const lifeTimes = { idle: 480 * minute, absolute: 480 * minute, remembered: {} }
+  const behind = createSessions({ ...usual, store: { ...store, follow: () => {} }, perUser, lifeTimes, now: () => clock.now - 60 * minute })
+  for (const id of ['a', 'b']) await sessions.open(id, opening)
+  await behind.open('late', opening)
+  t.same(await Promise.all(['a', 'b', 'late'].map(async id => 'live' in await sessions.resolve(id))), [false, true, true])
 })
 
 t.test('of many sign-ins at once not one too many stays', async t => {

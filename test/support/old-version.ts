@@ -22,8 +22,8 @@ export function unpack (cleanUp: (undo: () => unknown) => void, commit: string):
   return folder
 }
 
-/** Starts it on a config folder. @returns where it listens, once it does */
-export async function startOld (cleanUp: (undo: () => unknown) => void, folder: string, config: string, env: Record<string, string>) {
+/** Starts a gateway of a folder on a config. @returns where it listens, once it does */
+export async function startAt (cleanUp: (undo: () => unknown) => void, folder: string, config: string, env: Record<string, string>) {
   const words = [join(folder, 'src/launch.js'), 'start', '--config', config]
   const gateway = running(cleanUp, process.execPath, words, env)
   const said = await gateway.says('for operators on')
@@ -32,6 +32,7 @@ export async function startOld (cleanUp: (undo: () => unknown) => void, folder: 
   return {
     url,
     ops,
+    says: gateway.says,
     stop: async () => {
       gateway.signal('SIGTERM')
       await gateway.ended
