@@ -7,7 +7,7 @@ import { createRewrite } from './proxy/path.ts'
 import type { Upstream } from './proxy/upstream.ts'
 
 /** A route, or the profile. */
-export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<Pick<RouteConfig, 'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies'>>
+export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<Pick<RouteConfig, 'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'>>
 
 interface Options {
   readonly identity: GatewayConfig['identity']
@@ -27,7 +27,16 @@ export function compileParts (route: Composable, { identity, publicPaths, maxByt
       name,
       upstream,
       toUpstream: targetOf(publicPaths, part),
-      toFields: requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: isOwnUpstream && route.passAuthorization === true, passCookies: isOwnUpstream ? route.passCookies ?? [] : [], shaped: true }),
+      toFields: requestFields({
+        identity,
+        tellIdentity: upstream.config.identity,
+        credential: upstream.config.credential,
+        passHeaders: upstream.config.passHeaders,
+        passRefusedHeaders: isOwnUpstream ? route.passRefusedHeaders ?? [] : [],
+        passAuthorization: isOwnUpstream && route.passAuthorization === true,
+        passCookies: isOwnUpstream ? route.passCookies ?? [] : [],
+        shaped: true
+      }),
       timeoutMs: part.timeout ?? upstream.config.responseTimeout,
       maxBytes,
       shape: shapePart(part.shape),

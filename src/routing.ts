@@ -84,6 +84,7 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
       ...(shape !== undefined || parts !== undefined ? { shaping } : contract && { observe: (bytes, fields) => contract(() => readJson(bytes, fields, sizes.shape)) }),
       passAuthorization: route.passAuthorization,
       passCookies: route.passCookies,
+      passRefusedHeaders: route.passRefusedHeaders,
       setCookies: route.setCookies,
       redirects: route.redirects
     })
@@ -110,7 +111,17 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
   } as const
   const isFromSession = profile.from === 'session' && profileParts === undefined
   if (profile.from === 'upstream') {
-    proxied.push({ ...profileRoute, ...common(profile, profile.upstream ?? ''), methods: ['GET'], maxBody: sizes.body, passAuthorization: false, passCookies: [], setCookies: [], redirects: 'refuse' })
+    proxied.push({
+      ...profileRoute,
+      ...common(profile, profile.upstream ?? ''),
+      methods: ['GET'],
+      maxBody: sizes.body,
+      passAuthorization: false,
+      passCookies: [],
+      passRefusedHeaders: [],
+      setCookies: [],
+      redirects: 'refuse'
+    })
   } else if (profileParts !== undefined) {
     composed.push({ ...profileRoute, paths: pathsOf(profile.path), own: current => current?.identity.profile, shaping: { ...profileRoute.shaping, parts: profileParts } })
   }

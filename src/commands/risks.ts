@@ -29,6 +29,7 @@ function wider (name: string, old: RouteConfig, now: RouteConfig): string[] {
     ...(gained.length > 0 ? [`routes.${name} (${now.path}) takes more methods: ${gained.join(', ')}`] : []),
     ...(!old.path.endsWith('*') && now.path.endsWith('*') ? [`routes.${name} takes everything below ${now.path.slice(0, -1)}`] : []),
     ...(!old.passAuthorization && now.passAuthorization ? [`routes.${name} hands the client's own Authorization to the upstream`] : []),
+    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(header => `routes.${name} lets clients say what they like in ${header}`),
     ...(old.redirects === 'refuse' && now.redirects === 'pass' ? [`routes.${name} passes the upstream's redirects to anywhere`] : []),
     ...(added(old.setCookies, now.setCookies).length > 0 ? [`routes.${name} lets the upstream set cookies: ${added(old.setCookies, now.setCookies).join(', ')}`] : [])
   ]

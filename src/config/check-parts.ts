@@ -5,12 +5,12 @@ import type { RoutesConfig } from './routes.ts'
 import type { Path } from './visit.ts'
 
 export function checkParts ({ routes: { routes, endpoints: { profile } } }: { readonly routes: RoutesConfig }, report: Report): void {
-  for (const [name, { upstream, rewrite, redirects, passAuthorization, passCookies, setCookies, into, methods, tooLarge, path, parts }] of Object.entries(routes)) {
+  for (const [name, { upstream, rewrite, redirects, passAuthorization, passCookies, passRefusedHeaders, setCookies, into, methods, tooLarge, path, parts }] of Object.entries(routes)) {
     const here: Path = ['routes', name]
     const hasParts = Object.keys(parts).length > 0
     if (upstream === undefined) {
       if (!hasParts) report('routes', here, 'needs an upstream, or parts')
-      const idle = Object.entries({ rewrite: rewrite !== undefined, into: into !== undefined, redirects: redirects !== 'refuse', passAuthorization, passCookies: passCookies.length > 0, setCookies: setCookies.length > 0 }).find(([, isSet]) => isSet)
+      const idle = Object.entries({ rewrite: rewrite !== undefined, into: into !== undefined, redirects: redirects !== 'refuse', passAuthorization, passCookies: passCookies.length > 0, passRefusedHeaders: passRefusedHeaders.length > 0, setCookies: setCookies.length > 0 }).find(([, isSet]) => isSet)
       if (idle !== undefined && hasParts) report('routes', [...here, idle[0]], 'has no effect without an upstream of the route’s own')
     }
     if (!hasParts) {

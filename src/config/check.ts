@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
+import { checkFields } from './check-fields.ts'
 import { checkOperation } from './check-operation.ts'
 import { checkOps, hostPattern } from './check-ops.ts'
 import { checkReach } from './check-reach.ts'
@@ -43,6 +44,7 @@ const rules = [
   checkLogin,
   checkSources,
   checkUpstreams,
+  checkFields,
   checkPaths,
   checkParts,
   checkShapes,

@@ -3,7 +3,7 @@ import { Type, type Static, type TProperties } from 'typebox'
 import { contractSchema } from './contracts.ts'
 import { dialects, errorStatuses } from './gateway.ts'
 import { missingSchema, partsSchema } from './parts.ts'
-import { dotted, duration, flag, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
+import { dotted, duration, flag, header, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
 import { expectSchema } from './expectations.ts'
 import { maintenanceSchema } from './maintenance.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
@@ -22,6 +22,11 @@ const upstream = closed({
   queue: whole({ maximum: 100_000, default: 100, description: 'Requests that wait for one of those; more are answered 503.' }),
   credential: Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$', default: 'none', expected: 'none, bearer, cookies or header:NAME', description: 'How the credential of an `upstream-login` session is sent: `bearer` (`Authorization: Bearer …`), `cookies`, or `header:x-token`.' }),
   identity: flag({ default: true, description: 'Whether the identity header fields are sent.' }),
+  passHeaders: Type.Optional(list(header({ description: 'A request header.' }), {
+    description: 'Header fields of the client that this upstream gets, and no others (the gateway’s ' +
+      'own are added as ever). Without it all pass but those that back-ends take as the word of a proxy.',
+    examples: [['accept', 'accept-language', 'content-type', 'user-agent']]
+  })),
   ca: Type.Optional(text({ description: 'A PEM file with the authority of an https upstream, where the system does not know it. Certificates are always verified.' }))
 }, { description: 'A back-end.' })
 
@@ -55,6 +60,12 @@ const route = closed({
   tooLarge: oneOf(['refuse', 'pass'], { default: 'refuse', description: 'What becomes of an answer that is too large to be shaped: 502 `shape.too-large`, or it passes unshaped, byte for byte. It is never cut.' }),
   passAuthorization: flag({ default: false, description: 'Whether the client’s own `Authorization` goes to the upstream.' }),
   passCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the client that go to the upstream. No other does.' }),
+  passRefusedHeaders: list(header({ description: 'A request header, in full.' }), {
+    default: [],
+    description: 'Header fields of the client that go to the upstream although back-ends take them as ' +
+      'the word of a proxy (`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns of each.',
+    examples: [['x-scope-orgid']]
+  }),
   setCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies that this upstream may set in the browser. No other does.' }),
   redirects: oneOf(['refuse', 'pass'], { default: 'refuse', description: 'What becomes of an upstream’s redirect elsewhere: 502, or passed on. One to the upstream itself is translated to its public path.' })
 }, { description: 'A public path that is proxied.' })

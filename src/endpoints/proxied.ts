@@ -38,6 +38,7 @@ export interface ProxiedRoute {
   readonly errorStatus?: 'own' | 'ok'
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
+  readonly passRefusedHeaders: readonly string[]
   readonly setCookies: readonly string[]
   readonly redirects: 'refuse' | 'pass'
 }
@@ -60,7 +61,16 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
   const { identity, mount, hosts } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
-  const toFields = requestFields({ identity, tellIdentity: upstream.config.identity, credential: upstream.config.credential, passAuthorization: route.passAuthorization, passCookies: route.passCookies, shaped: shaping !== undefined })
+  const toFields = requestFields({
+    identity,
+    tellIdentity: upstream.config.identity,
+    credential: upstream.config.credential,
+    passHeaders: upstream.config.passHeaders,
+    passRefusedHeaders: route.passRefusedHeaders,
+    passAuthorization: route.passAuthorization,
+    passCookies: route.passCookies,
+    shaped: shaping !== undefined
+  })
   const toAnswerFields = answerFields({ setCookies: route.setCookies, mayCache: route.access === 'public' && shaping?.parts === undefined, shaped: shaping !== undefined })
 
   const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {

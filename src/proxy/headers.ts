@@ -1,20 +1,9 @@
 /** Which header fields cross the gateway, in each direction. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/gateway.ts'
+import { builtByGateway, connectionBound, refusedFamilies } from '../config/header-names.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
-
-/** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
-const connectionBound = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'http2-settings'])
-
-/** Built by the gateway for itself, never copied. */
-const built = new Set(['host', 'cookie', 'authorization', 'content-length', 'x-request-id'])
-
-/**
- * What back-ends take as the word of a proxy: identity, the client's address, another path or method,
- * a proxy to use (CGI's HTTP_PROXY). Their spellings with `_`, which CGI-like back-ends do not tell apart, never cross anyway.
- */
-const trusted = /^(?:forwarded$|proxy$|x-forwarded|x-real-ip$|(?:x-)?client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip$|x-original-|x-rewrite-url$|x-http-method|x-method-override$|(?:x-)?remote-|(?:x-)?(?:ssl|ssl-client|client-cert|client-verify|user(?!-agent$)|users|username|userid|role|roles|group|groups|identity|principal|authenticated|account|admin)(?:-|$)|x-(?:auth|authorization|authenticated|webauth|token-subject|envoy|internal)(?:-|$))/
 
 type Fields = Record<string, string | string[]>
 
@@ -26,6 +15,10 @@ export interface RequestFieldOptions {
   readonly credential: string
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
+  /** Of the upstream: with it, no other field of the client passes. */
+  readonly passHeaders?: readonly string[] | undefined
+  /** Of the route: names of refused families that pass all the same. */
+  readonly passRefusedHeaders?: readonly string[]
   /**
    * Whether the answer will be shaped. A part of one cannot be, a condition would be about the unshaped one,
    * and one that is not compressed costs less to make and to read than it saves on the way.
@@ -42,15 +35,21 @@ export interface Caller {
   readonly session: Session | undefined
 }
 
-const nameIsFree = memoized((name: string) => !name.includes('_') && !trusted.test(name) && !connectionBound.has(name) && !built.has(name))
+const nameIsFree = memoized((name: string) => !name.includes('_') &&
+  !refusedFamilies.test(name) &&
+  !connectionBound.has(name) &&
+  !builtByGateway.has(name))
 
 /**
  * The fields for the upstream, built anew: the gateway's own, and of the client's those that are
  * neither connection-bound (nor listed in `Connection`, so that nobody makes us drop what we add),
- * nor trusted by back-ends, nor spelt with `_`. Console's own extra fields pass.
+ * nor trusted by back-ends (unless the route re-opens them), nor spelt with `_`. Console's own extra
+ * fields pass, or with `passHeaders` only those that it names.
  */
 export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
   const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
+  const reopened = new Set(options.passRefusedHeaders)
+  const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])
   const ownNames = new Set([
     identity.id,
     identity.username,
@@ -61,7 +60,10 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
   const ofBytes = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
   // Of a change the same fields say when it may be made at all (RFC 9110 §13.1).
   const ofRead = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
-  const crosses = memoized((name: string) => nameIsFree(name) && !ownNames.has(name) && !ofBytes.has(name))
+  const crosses = memoized((name: string) => (nameIsFree(name) || reopened.has(name)) &&
+    allowed?.has(name) !== false &&
+    !ownNames.has(name) &&
+    !ofBytes.has(name))
   const readCrosses = memoized((name: string) => crosses(name) && !ofRead.has(name))
   return (headers, caller, hasBody, isRead) => {
     const fields: Fields = {}
