@@ -4,6 +4,8 @@ import { resolve } from 'node:path'
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
 import type { RedisConfig } from './config/gateway.ts'
 import { adopt } from './observability/emitters.ts'
+import { primaryConnector } from './services/redis-primary.ts'
+import { createSentinels } from './services/redis-sentinels.ts'
 
 export interface RedisEvents {
   readonly onUp: () => void
@@ -20,11 +22,14 @@ export interface RedisDialler {
   readonly newsLines: (client: Redis | Cluster) => Redis[]
   /** Tells when the primaries have changed. */
   readonly onTopology: (client: Redis | Cluster, changed: () => void) => void
+  /** Ends what is the dialler's own; clients are closed by those who asked for them. */
+  readonly close: () => void
 }
 
 const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
+const longestPauseInFailoverMs = 500
 
 /** Nothing is queued while Redis is away, and nothing is sent twice; it is dialled for ever. */
 export function createRedisDialler (config: RedisConfig, folder: string): RedisDialler {
@@ -43,20 +48,36 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
     retryStrategy: backOff
   } satisfies RedisOptions
   const news = { ...common, protocol: 2, autoResubscribe: false, enableOfflineQueue: true, connectionName: 'console-gateway-news' } satisfies RedisOptions
-  const single = (options: typeof common | typeof news) => adopt(new Redis(config.sentinels.length > 0
+  const sentinels = config.sentinels.length === 0 ? undefined : createSentinels({
+    addresses: config.sentinels.map(hostAndPort),
+    name: config.primary,
+    dial: address => adopt(new Redis({
+      ...address,
+      ...(config.sentinelPassword !== undefined && { password: config.sentinelPassword }),
+      connectTimeout: config.connectTimeout,
+      commandTimeout: config.commandTimeout,
+      enableReadyCheck: false,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResubscribe: false,
+      connectionName: 'console-gateway-sentinels',
+      retryStrategy: backOff
+    }))
+  })
+  const whereItIs = sentinels === undefined
     ? {
-        ...options,
-        sentinels: config.sentinels.map(hostAndPort),
-        name: config.primary,
-        role: 'master',
-        sentinelRetryStrategy: backOff,
-        ...(config.sentinelPassword !== undefined && { sentinelPassword: config.sentinelPassword }),
-        ...(secured && { enableTLSForSentinelMode: true }),
-        sentinelCommandTimeout: config.commandTimeout,
-        // A primary that became a replica: look for the new one. (ioredis' own failoverDetector can end a client that is just dialling.)
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: port === '' ? 6379 : Number(port),
+        db: pathname.length > 1 ? Number(pathname.slice(1)) : 0
+      }
+    : {
+        Connector: primaryConnector(sentinels, common.tls),
+        // During a failover each attempt counts.
+        retryStrategy: (attempt: number) => Math.min(backOff(attempt), longestPauseInFailoverMs),
+        // A primary that became a replica: the connector looks for the new one.
         reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
       }
-    : { ...options, host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port), db: pathname.length > 1 ? Number(pathname.slice(1)) : 0 }))
+  const single = (options: typeof common | typeof news) => adopt(new Redis({ ...options, ...whereItIs }))
 
   return {
     place: config.cluster.length > 0 ? `cluster ${config.cluster.join(', ')}` : config.sentinels.length > 0 ? `${config.primary} of ${config.sentinels.join(', ')}` : `${hostname}:${port === '' ? 6379 : port}`,
@@ -97,7 +118,8 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
         changed()
       }
       for (const event of ['+node', '-node', 'refresh', 'ready']) client.on(event, look)
-    }
+    },
+    close: () => { sentinels?.close() }
   }
 }
 

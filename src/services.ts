@@ -229,6 +229,7 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
       clock.close()
       sessions.disconnect()
       limits.disconnect()
+      dialler.close()
     }
   }
 }

@@ -18,7 +18,7 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
   ['proxy', '^src/proxy/', '^src/(config/|errors|metrics|json/|session/|proxy/)'],
   ['contract', '^src/contract/', '^src/(config/|errors|metrics|json/|contract/)'],
   ['limits', '^src/limits/', '^src/(config/|errors|metrics|json/|session/identity-key|limits/)'],
-  ['redis', '^src/redis', '^src/config/'],
+  ['redis', '^src/(services/)?redis', '^src/(config/|services/redis)'],
   ['api docs', '^src/(api-docs|description)/', '^src/(config/|errors|json/|proxy/shape|api-docs/|description/)'],
   [
     'hooks',
@@ -40,7 +40,7 @@ const everywhere = '^src/observability/emitters'
 const packageHomes: ReadonlyArray<readonly [rule: string, home: string, packages: string]> = [
   ['Fastify runs on the upper floors only', '^src/(hooks|endpoints|admin|app|gateway)', '^node_modules/(fastify|@fastify)/'],
   ['only the upstream opens sockets to back-ends', '^src/proxy/upstream', '^node_modules/undici/'],
-  ['only redis.ts dials Redis', '^src/redis', '^node_modules/ioredis/']
+  ['only redis.ts and its parts dial Redis', '^src/(services/)?redis', '^node_modules/ioredis/']
 ]
 
 const forbidden: IForbiddenRuleType[] = [
