@@ -6,6 +6,8 @@ import type { Fault } from './config/faults.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
 import { GatewayError } from './errors.ts'
+import { parseKeepingDigits } from './json/digits.ts'
+import { isRecord } from './json/values.ts'
 import { createExpressions } from './proxy/expressions.ts'
 import { compileShape } from './proxy/shape.ts'
 
@@ -21,7 +23,9 @@ export async function exampleFaults (config: LoadedConfig): Promise<Fault[]> {
       const told = (key: string, message: string) => faults.push(config.fault('routes', ['examples', name, key], message))
       let given = input
       try {
-        if (inputFile !== undefined) given = JSON.parse(readFileSync(resolve(folder, inputFile), 'utf8'))
+        if (inputFile !== undefined) {
+          given = parseKeepingDigits(readFileSync(resolve(folder, inputFile), 'utf8'))
+        }
       } catch (error) {
         told('inputFile', error instanceof SyntaxError ? 'the file is no JSON' : `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`)
         continue
@@ -37,7 +41,8 @@ export async function exampleFaults (config: LoadedConfig): Promise<Fault[]> {
         continue
       }
       try {
-        const difference = firstDifference(JSON.parse(JSON.stringify(await apply(given))), output, '')
+        const shaped = parseKeepingDigits(JSON.stringify(await apply(given)))
+        const difference = firstDifference(shaped, output, '')
         if (difference !== undefined) told('output', difference)
       } catch (error) {
         told('shape', error instanceof GatewayError ? `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}` : String(error))
@@ -49,13 +54,12 @@ export async function exampleFaults (config: LoadedConfig): Promise<Fault[]> {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 const show = (value: unknown) => (JSON.stringify(value) as string | undefined ?? 'nothing').slice(0, 80)
 
 /** `at data.0.title: expected "a", the shape gives "b"`, or undefined where both are alike. */
 function firstDifference (found: unknown, expected: unknown, path: string): string | undefined {
   if (isDeepStrictEqual(found, expected)) return undefined
-  const names = isObject(found) && isObject(expected)
+  const names = isRecord(found) && isRecord(expected)
     ? [...new Set([...Object.keys(expected), ...Object.keys(found)])]
     : Array.isArray(found) && Array.isArray(expected) ? Array.from({ length: Math.max(found.length, expected.length) }, (_, index) => String(index)) : []
   for (const name of names) {

@@ -7,6 +7,7 @@ import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryLockouts, type Lockouts } from './limits/lockout.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
 import { type Answered, type Asked, createOfflineApp } from './offline-app.ts'
+import { parseKeepingDigits } from './json/digits.ts'
 
 /** One fault for each expectation that does not hold. */
 export async function expectationFaults (config: LoadedConfig): Promise<Fault[]> {
@@ -102,7 +103,7 @@ function differences (expected: Expectation, { status, body }: Answered, asked: 
 
 function codeOf (body: string): string | undefined {
   try {
-    const { errorCode } = JSON.parse(body) as { errorCode?: unknown }
+    const { errorCode } = parseKeepingDigits(body) as { errorCode?: unknown }
     return typeof errorCode === 'string' ? errorCode : undefined
   } catch {
     return undefined

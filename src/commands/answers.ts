@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import type { Config } from '../config/load.ts'
 import { createEnvelope } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import { fillCurrentUser } from '../proxy/current-user.ts'
 import { createExpressions } from '../proxy/expressions.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../proxy/shape.ts'
@@ -47,7 +48,7 @@ export async function askLive ({ routes: { upstreams } }: Config, { route }: Tar
 
 export function parseAnswer (source: string): unknown {
   try {
-    return JSON.parse(source)
+    return parseKeepingDigits(source)
   } catch {
     throw new CommandError('That is no JSON.')
   }
@@ -79,7 +80,7 @@ export async function shapedAnswers (config: Config, name: string, from: From): 
       if (isShaped) return isWrapped(steps, context.shapes) || name === 'profile' ? dataOf(body, which) : body
       const refused = refusal(body)
       if (refused !== undefined) throw new CommandError(`${which} tells a failure: ${refused.status}, ${refused.message}`)
-      const result: unknown = JSON.parse(JSON.stringify(await apply(body)) ?? 'null')
+      const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
       if (name === 'profile') return fillCurrentUser(result, { id: '', username: '', name: '', roles: [], profile: {} })
       return isWrapped(steps, context.shapes) ? (result as { data: unknown }).data : result
     }

@@ -1,6 +1,7 @@
 /** Asks the ops listener of a running gateway, for commands that need one. */
 import { readSecretFiles } from '../admin/secret-file.ts'
 import { opsAccess } from '../config/ops-access.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import { CommandError } from './command.ts'
 import { paint } from './paint.ts'
 
@@ -21,7 +22,7 @@ export async function askOps (folder: string, path: string, body?: object): Prom
   for (const other of secrets.slice(1)) {
     if (answer.status === 401) answer = await ask(base, path, other, body)
   }
-  const found = await answer.json().catch(() => ({})) as Record<string, unknown>
+  const found = recordOf(await answer.text())
   const isConfigured = secret !== undefined
   if (answer.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
   if (!answer.ok) throw new CommandError(`The gateway answered ${answer.status}: ${String(found['error'])}`)
@@ -54,6 +55,15 @@ function refusal (isConfigured: boolean, isLeft: boolean): string {
     : 'this user can read none that it left for commands on this machine'
   return `The gateway wants its operators’ secret, and ${reason}. ` +
     'Run this command as the gateway’s user and in its container, or set ops.secret in gateway.yaml.'
+}
+
+/** An answer that is no JSON has no members. */
+function recordOf (body: string): Record<string, unknown> {
+  try {
+    return parseKeepingDigits(body) as Record<string, unknown>
+  } catch {
+    return {}
+  }
 }
 
 /** Columns for people; the first row is the head. */

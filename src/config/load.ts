@@ -11,6 +11,7 @@ import { installDifferences } from './differences.ts'
 import { ConfigError, type Fault, schemaFaults } from './faults.ts'
 import { gatewaySchema, type GatewayConfig } from './gateway.ts'
 import { createInputs, type Inputs } from './inputs.ts'
+import { rawNumber } from '../json/values.ts'
 import { limitsSchema, type LimitsConfig } from './limits.ts'
 import { aliasFault, syntaxFaults } from './load/yaml-faults.ts'
 import { toBytes, toMilliseconds } from './primitives.ts'
@@ -164,14 +165,19 @@ export function readFile<T extends TSchema> (
     return undefined
   }
   const lines = new LineCounter()
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: true })
+  const document = parseDocument(source, {
+    lineCounter: lines,
+    prettyErrors: false,
+    merge: true,
+    intAsBigInt: true
+  })
   for (const { line, message } of syntaxFaults(source, document, lines)) {
     faults.push({ file: shown, line, path: '', message, severity: 'fault' })
   }
   if (document.errors.length > 0) return undefined
   let value: unknown
   try {
-    value = unshared(document.toJS({ maxAliasCount: 50 }))
+    value = unshared(document.toJS({ maxAliasCount: 50 }), [])
   } catch (error) {
     return whole(aliasFault(error))
   }
@@ -186,14 +192,23 @@ export function readFile<T extends TSchema> (
   return { value: convertUnits(asNode(schema), value) as Static<T>, fault, lineOf }
 }
 
-/** A value of its own at each place: an alias is one and the same in several, so what is put into one would be put into all. */
-function unshared (value: unknown, above: readonly unknown[] = []): unknown {
+/**
+ * A value of its own at each place: an alias is one and the same in several, so what is put into
+ * one would be put into all. Examples are answers, whose ids keep their digits.
+ */
+function unshared (value: unknown, above: readonly unknown[], isExample = false): unknown {
+  if (typeof value === 'bigint') return isExample ? exactNumber(value) : Number(value)
   if (typeof value !== 'object' || value === null) return value
   if (above.includes(value)) throw new Error('an alias holds itself')
   const here = [...above, value]
-  if (Array.isArray(value)) return value.map(item => unshared(item, here))
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, unshared(member, here)]))
+  if (Array.isArray(value)) return value.map(item => unshared(item, here, isExample))
+  const isInExample = (key: string) => isExample || (above.length === 0 && key === 'examples')
+  return Object.fromEntries(Object.entries(value).map(([key, member]) =>
+    [key, unshared(member, here, isInExample(key))]))
 }
+
+const exactNumber = (value: bigint): unknown =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value))
 
 /** `server:` with nothing below it is null in YAML; people mean "nothing set". */
 function dropEmptySections (schema: Node, value: unknown): void {

@@ -1,6 +1,7 @@
 /** Learns a first JSON Schema from answers: what is always there is required, what varies is a union, what all texts look like is their format. */
 import { createRequire } from 'node:module'
 import type { JsonSchema } from '../config/closed-schema.ts'
+import { isRawNumber } from '../json/values.ts'
 
 /** Loaded when something is learnt. */
 const library = () => (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats')).default as unknown as { readonly get: (name: string) => unknown }
@@ -31,6 +32,8 @@ function add (seen: Seen, value: unknown): void {
   if (Array.isArray(value)) {
     seen.list ??= { kinds: new Set() }
     for (const item of value) add(seen.list, item)
+  } else if (isRawNumber(value)) {
+    seen.kinds.add('number')
   } else if (typeof value === 'object' && value !== null) {
     const record = seen.record ??= { count: 0, members: new Map() }
     record.count++

@@ -10,6 +10,7 @@ import { gateDecisions, refusingStep, requestDecision, routeDecisions } from './
 import { limitDecision } from './limits.ts'
 import { onward } from './onward.ts'
 import { requestOf } from './request.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 
 export interface Explanation {
   readonly request: { readonly method: string, readonly target: string, readonly from: string, readonly as: string | undefined }
@@ -90,7 +91,7 @@ function verdictOn ({ answer, error, at, asked }: Rehearsed, refusedBy: Decision
 function codeIn (body: string, error: Rehearsed['error']): { code?: string, message?: string } {
   if (error !== undefined) return { code: error.code, message: error.message }
   try {
-    const { errorCode, errorMessage } = JSON.parse(body) as { errorCode?: unknown, errorMessage?: unknown }
+    const { errorCode, errorMessage } = parseKeepingDigits(body) as { errorCode?: unknown, errorMessage?: unknown }
     return { ...(typeof errorCode === 'string' && { code: errorCode }), ...(typeof errorMessage === 'string' && { message: errorMessage }) }
   } catch {
     return {}

@@ -9,6 +9,10 @@ export const isRecord = (value: Json): value is JsonRecord => typeof value === '
 /** A number of more digits than JavaScript holds. */
 export const isRawNumber = (value: Json): value is { readonly rawJSON: string } => typeof value === 'object' && value !== null && (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
 
+/** A number in its own digits. @param digits as JSON writes it */
+export const rawNumber = (digits: string): Json =>
+  (JSON as unknown as { rawJSON: (text: string) => Json }).rawJSON(digits)
+
 /** The value at a path of own members; null where there is none. */
 export function valueAt (value: Json, path: readonly string[]): Json {
   let current = value

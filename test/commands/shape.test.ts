@@ -31,6 +31,16 @@ t.test('before, after and what each operation did, from a file or standard input
   t.match(JSON.parse(asJson.out), { before: answer, operations: [{ operation: { open: 'code-data' } }, {}, {}, {}], after: { data: [{ b: 1 }] } })
 })
 
+t.test('ids beyond 2^53 keep their digits, from a file and from the upstream', async t => {
+  const long = '{"code":0,"data":[{"a":1234567890123456789}]}'
+  const backend = await testUpstream(t.after, (_request, response) => { response.end(long) })
+  const folder = folderFor(t.after, backend.url)
+  for (const from of [['--input', '-'], ['--live']]) {
+    const { out } = await run(['shape', 'r', ...from, '-c', folder], { input: long })
+    t.match(out, /\nafter\n[^]*"b": 1234567890123456789\n/, from[0])
+  }
+})
+
 t.test('an answer that tells a failure ends there', async t => {
   const { code, out } = await run(['shape', 'r', '--input', '-', '-c', folderFor(t.after, 'http://b.internal')], { input: '{"code": 404, "msg": "gone"}' })
   t.equal(code, 1)
