@@ -28,7 +28,7 @@ export function createEnvelope ({ dialect, successCode, language, messages }: Ga
   const messageOf = (error: GatewayError) => error.detail.message ?? messages[error.code] ?? errorKinds[error.code][language]
   const failure = (error: GatewayError, requestId: string) => {
     const message = messageOf(error)
-    const extra = error.detail.extra ?? {}
+    const extra = withoutSuccess(error.detail.extra ?? {}, successCode)
     const { showType } = errorKinds[error.code]
     if (dialect === 'ant-design-pro') return { success: false, errorCode: error.code, errorMessage: message, showType, requestId, ...extra }
     if (dialect === 'base-response') return { ok: false, code: error.status, message, errorCode: error.code, requestId, ...extra }
@@ -48,4 +48,10 @@ export function createEnvelope ({ dialect, successCode, language, messages }: Ga
       return { ...rest, status: 'error', type, currentAuthority: 'guest' }
     }
   }
+}
+
+/** A console takes an error with the code of success for a success. */
+function withoutSuccess (extra: Members, successCode: number): Members {
+  const { code, ...others } = extra
+  return code === undefined || code === successCode ? others : extra
 }

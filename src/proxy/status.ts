@@ -25,7 +25,8 @@ export function compileStatus ({ open, status }: ShapeStep): Refusal {
   return body => {
     const value = textOf(valueAt(body, steps))
     if (value !== undefined && good.has(value)) return undefined
-    const number = [value, ...numbers.map(name => textOf(valueAt(body, [name])))].find(text => text !== undefined && /^\d{1,9}$/.test(text))
+    const told = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
+    const number = told.find(text => isErrorNumber(text) && !good.has(text))
     const message = paths.map(found => valueAt(body, found)).find(text => typeof text === 'string' && text !== '')
     return new GatewayError('upstream.error', {
       status: named.get(value ?? '') ?? named.get(number ?? '') ?? (isErrorStatus(number) ? Number(number) : otherwise),
@@ -35,5 +36,13 @@ export function compileStatus ({ open, status }: ShapeStep): Refusal {
     })
   }
 }
+
+/** What back-ends say where all went well, also beside a flag that says that it did not. */
+const isSuccessNumber = (number: number) =>
+  number === 0 || number === 20_000 || (number >= 200 && number < 300)
+
+/** An error that carried the number of success would be shown as one. */
+const isErrorNumber = (text: string | undefined): text is string =>
+  text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
 
 const isErrorStatus = (number: string | undefined) => number !== undefined && /^[45]\d\d$/.test(number)

@@ -175,6 +175,12 @@ t.test('status tells a failure that a back-end hides behind 200, with its messag
   t.equal(refused(steps, {}), undefined, 'absent counts as null')
   for (const [code, status] of [[401, 401], ['403', 403], [40001, 404], [500, 500], [7, 502], ['E1', 502], [200.5, 502], [{}, 502], [99, 502], [600, 502]] as const) t.match(refused(steps, { code, msg: 'No such thing' }), { code: 'upstream.error', status, detail: { message: 'No such thing' } }, JSON.stringify(code))
   t.equal(refused(steps, { code: 40001 })?.detail.extra?.['code'], 40001)
+  const codeOf = (open: 'base-response' | 'ant-design-pro' | 'code-data', body: object) => refused([{ open }], body)?.detail.extra?.['code']
+  for (const success of [0, '0', 200, 204, 20000, '00200']) {
+    t.equal(codeOf('base-response', { ok: false, code: success }), undefined, JSON.stringify(success))
+    t.equal(codeOf('ant-design-pro', { success: false, status: success, errorCode: 4711 }), 4711)
+  }
+  t.equal(codeOf('code-data', { code: 'E7', status: 0 }), undefined)
   t.equal(refused([{ status: { path: 'a.ok', ok: [true], otherwise: 409, message: 'a.why' } }], { a: { ok: false, why: 'x'.repeat(900) } })?.detail.message?.length, 500)
   t.match(refused([{ status: { path: 'ok', ok: [true], otherwise: 502 } }], 'text'), { status: 502 })
 })
