@@ -172,20 +172,37 @@ export function answerFields ({ setCookies, mayCache, shaped = false }: AnswerFi
  * @param without a field that it does not vary by any more
  */
 export function joinedVary (own: string | string[] | undefined, upstreams: string | string[] | undefined, without?: string): string | undefined {
-  const names = [own, upstreams].flatMap(list => list === undefined ? [] : String(list).split(',').map(name => name.trim())).filter(name => name !== '' && name.toLowerCase() !== without)
-  if (names.includes('*')) return '*'
-  return names.length === 0 ? undefined : names.filter((name, index) => names.findIndex(other => other.toLowerCase() === name.toLowerCase()) === index).join(', ')
+  const names = new Map<string, string>()
+  for (const name of [own, upstreams].flatMap(list => String(list ?? '').split(','))) {
+    const trimmed = name.trim()
+    const known = trimmed.toLowerCase()
+    if (known !== '' && known !== without && !names.has(known)) names.set(known, trimmed)
+  }
+  if (names.has('*')) return '*'
+  return names.size === 0 ? undefined : [...names.values()].join(', ')
 }
 
 /** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most say `keep-alive`, which never crosses anyway. */
 const listedIn = (connection: string | string[] | undefined) => connection === undefined || connection === 'keep-alive' ? undefined : String(connection).toLowerCase().split(',').map(name => name.trim())
 
 // Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
-const cookieName = (pair: string) => pair.slice(0, Math.max(0, pair.indexOf('='))).replace(/^[ \t]+|[ \t]+$/g, '')
+const cookieName = (pair: string) => trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
 
 function keepCookies (header: string, names: readonly string[]): string {
-  return header.split(';').filter(pair => names.includes(cookieName(pair))).map(pair => pair.replace(/^[ \t]+|[ \t]+$/g, '')).join('; ')
+  const kept = header.split(';').filter(pair => names.includes(cookieName(pair)))
+  return kept.map(trimBlanks).join('; ')
 }
+
+/** A loop: the pattern /[ \t]+$/ is quadratic in a run of blanks before a letter. */
+function trimBlanks (text: string): string {
+  let start = 0
+  let end = text.length
+  while (isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t'
 
 /** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */
 function fieldValue (value: string): string {

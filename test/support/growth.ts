@@ -7,11 +7,13 @@ export interface Growth {
 }
 
 const lengths = [16, 64, 256].map(kib => kib * 1024)
-const tries = 5
 /** Four times the length costs a linear reader four times the time, and a quadratic one sixteen times. */
 const maxRatio = 8
-/** Below this a collection of garbage outweighs what is measured; a quadratic reader needs far more for 256 KiB. */
-const noiseMs = 4
+/** Collections of garbage; a quadratic reader costs far more for 256 KiB. */
+const noiseMs = 0.5
+const tries = 3
+/** The system counts CPU time in ticks of some milliseconds: a call is repeated for so long. */
+const measureMs = 30
 /** A reader that is this slow needs no second try. */
 const tooSlowMs = 1000
 
@@ -26,19 +28,30 @@ export function growthOf (prepare: (length: number) => () => unknown): Growth {
     const shorter = costs[index - 1]
     return shorter === undefined || cost <= shorter * maxRatio + noiseMs
   })
-  const figures = costs.map((cost, index) => `${(lengths[index] ?? 0) / 1024} KiB ${cost.toFixed(2)} ms`)
+  const figures = costs.map((cost, index) => `${(lengths[index] ?? 0) / 1024} KiB ${cost.toFixed(3)} ms`)
   return { isLinear, figures: figures.join(', ') }
 }
 
-/** The CPU time of this thread alone: other processes and threads of the machine do not count. */
+/** Of several tries the cheapest: the others were interrupted, or paid for a collection of garbage. */
 function cheapest (call: () => unknown): number {
   let best = Infinity
-  for (let run = 0; run < tries && best > 0; run++) {
-    const start = process.threadCpuUsage()
-    call()
-    const { user, system } = process.threadCpuUsage(start)
-    best = Math.min(best, (user + system) / 1000)
+  for (let run = 0; run < tries; run++) {
+    best = Math.min(best, costOf(call))
     if (best > tooSlowMs) break
   }
   return best
+}
+
+/** The CPU time of one call in this thread alone: other processes and threads do not count. */
+function costOf (call: () => unknown): number {
+  const start = process.threadCpuUsage()
+  let spent = 0
+  let calls = 0
+  for (let batch = 1; spent < measureMs; batch *= 2) {
+    for (let index = 0; index < batch; index++) call()
+    calls += batch
+    const { user, system } = process.threadCpuUsage(start)
+    spent = (user + system) / 1000
+  }
+  return spent / calls
 }
