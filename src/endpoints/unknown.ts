@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import type { LimitsHook } from '../hooks/limits.ts'
 import { opensPage, sendPage } from './console.ts'
+import { noteMethods } from './known-paths.ts'
 
 interface Options {
   readonly checkLimits: LimitsHook
@@ -34,49 +35,3 @@ export function addUnknown (app: FastifyInstance, { checkLimits, mount, hasConso
 
 /** RFC 9110 §15.5.6 */
 const refused = (allowed: ReadonlySet<string> = new Set()) => new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
-
-interface Known {
-  /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
-  readonly at: (target: string) => ReadonlySet<string> | undefined
-  /** Of each path the methods that it does not take, but one around it does. */
-  readonly fallingThrough: () => Array<[url: string, methods: string[]]>
-}
-
-/**
- * Found again without the router, which has a tree for each method: to have every path in all of them would
- * double what a generation costs to build.
- */
-function noteMethods (app: FastifyInstance): Known {
-  const byPath = new Map<string, Set<string>>()
-  const withParameters: Array<readonly [RegExp, ReadonlySet<string>]> = []
-  app.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.access === undefined) return
-    let methods = byPath.get(url)
-    if (methods === undefined) {
-      byPath.set(url, methods = new Set())
-      if (url.includes('/:')) withParameters.push([new RegExp(`^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\/:\w+/g, '/[^/]+')}$`), methods])
-    }
-    for (const each of [method].flat()) methods.add(each)
-  })
-
-  /** From the nearest on. */
-  function * around (path: string): Generator<ReadonlySet<string>> {
-    const exact = byPath.get(path)
-    if (exact !== undefined) yield exact
-    for (const [pattern, methods] of withParameters) if (pattern.test(path)) yield methods
-    const end = path.endsWith('/*') ? path.length - 2 : path.length
-    for (let slash = path.lastIndexOf('/', end - 1); slash >= 0; slash = slash === 0 ? -1 : path.lastIndexOf('/', slash - 1)) {
-      const below = byPath.get(`${path.slice(0, slash)}/*`)
-      if (below !== undefined) yield below
-    }
-  }
-
-  return {
-    at: target => around(target.split('?', 1)[0] ?? '').next().value ?? undefined,
-    fallingThrough: () => [...byPath].flatMap(([url, own]) => {
-      const others = new Set([...around(url)].flatMap(methods => [...methods]))
-      const lost = [...others].filter(method => !own.has(method))
-      return lost.length === 0 ? [] : [[url, lost] as [string, string[]]]
-    })
-  }
-}

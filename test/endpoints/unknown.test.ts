@@ -1,5 +1,8 @@
 /** What no route takes, and which route takes what several could. */
+import Fastify from 'fastify'
 import t from 'tap'
+import { noteMethods } from '../../src/endpoints/known-paths.ts'
+import { growthOf } from '../support/growth.ts'
 import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -32,4 +35,22 @@ t.test('the nearer path decides alone: what it does not take is 405 with its met
   }
   t.equal(backend.seen.filter(({ method }) => !['GET', 'PUT', 'PATCH', 'POST', 'DELETE'].includes(method)).length, 0)
   for (const path of ['/', '/ap', '/api', '/apix/x']) t.equal((await gateway.call(path)).status, 404, path)
+})
+
+t.test('a path of many slashes costs CPU in proportion to its length', async t => {
+  const app = Fastify()
+  const known = noteMethods(app)
+  const config = { route: 'r', access: 'public' } as const
+  for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/', '/*']) {
+    app.route({ method: 'GET', url, config, handler: () => '' })
+  }
+  await app.ready()
+  for (const path of ['/a', '/', '/api/orders/x']) {
+    const growth = growthOf(length => {
+      const target = `/nope${path.repeat(length / path.length)}`
+      return () => known.at(target)
+    })
+    t.ok(growth.isLinear, `${path}: ${growth.figures}`)
+  }
+  t.same([...known.at('/api/orders/7/8/9') ?? []], ['GET', 'HEAD'])
 })
