@@ -9,6 +9,28 @@ import { identityKey } from '../session/identity-key.ts'
 import type { Live } from '../session/judge.ts'
 import type { Sessions } from '../session/session.ts'
 
+/** What a request to close or to extend sessions may send; what it needs is far less. */
+const maxBody = 4096
+const maxIdLength = 64
+
+interface CloseBody {
+  readonly id?: unknown
+  readonly others?: unknown
+}
+
+/** One of the three is needed; the first that is set counts. */
+const closeBody = {
+  type: 'object',
+  properties: {
+    id: { maxLength: maxIdLength }
+  },
+  anyOf: [
+    { required: ['id'], properties: { id: { type: 'string', minLength: 1 } } },
+    { required: ['others'], properties: { others: { const: true } } },
+    { required: ['all'], properties: { all: { const: true } } }
+  ]
+}
+
 interface Options {
   /** Each with its aliases. */
   readonly paths: { readonly session: readonly string[], readonly extend: readonly string[], readonly list: readonly string[], readonly close: readonly string[] }
@@ -22,8 +44,12 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
   for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
   for (const url of paths.list) scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
   scope.register(async inner => {
-    for (const url of paths.extend) inner.route({ method: 'POST', url, config, handler: extend })
-    for (const url of paths.close) inner.route({ method: 'POST', url, config, handler: close })
+    const bounded = { method: 'POST', bodyLimit: maxBody, config: { ...config, maxBody } } as const
+    for (const url of paths.extend) inner.route({ ...bounded, url, handler: extend })
+    const schema = { body: closeBody }
+    for (const url of paths.close) {
+      inner.route({ ...bounded, url, schema, attachValidation: true, handler: close })
+    }
   })
 
   async function show (request: FastifyRequest): Promise<unknown> {
@@ -49,11 +75,22 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
 
   async function close (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { session } = mustLive(request)
-    const { id, others, all } = (request.body ?? {}) as { id?: unknown, others?: unknown, all?: unknown }
-    const which = typeof id === 'string' && id !== '' ? { only: id } : others === true ? { except: session.id } : all === true ? {} : undefined
-    if (which === undefined) throw new GatewayError('request.malformed', { message: 'Say which: {"id": "…"}, {"others": true} or {"all": true}.' })
+    if (request.validationError !== undefined) {
+      throw new GatewayError('request.malformed', {
+        message: 'Say which: {"id": "…"}, {"others": true} or {"all": true}.',
+        cause: request.validationError
+      })
+    }
+    const { id, others } = request.body as CloseBody
+    const which = whichOf(id, others, session.id)
     const closed = await sessions.closeOf(identityKey(session), which)
-    request.log.info({ event: 'sessions.closed', user: session.identity.username, by: 'user', closed, ...which }, 'sessions closed')
+    request.log.info({
+      event: 'sessions.closed',
+      user: session.identity.username,
+      by: 'user',
+      closed,
+      ...toldOf(which, closed)
+    }, 'sessions closed')
     if (which.except === undefined && (which.only === undefined || which.only === session.id)) clearSessionCookie(reply, cookie)
     return envelope.success({ closed })
   }
@@ -74,3 +111,17 @@ function timeLeft ({ session: { id, identity, absoluteEnd }, idleEnd }: Live, no
     absoluteIn: secondsLeft(absoluteEnd, now)
   }
 }
+
+interface Which {
+  readonly only?: string
+  readonly except?: string
+}
+
+function whichOf (id: unknown, others: unknown, own: string): Which {
+  if (typeof id === 'string' && id !== '') return { only: id }
+  return others === true ? { except: own } : {}
+}
+
+/** For the log: an id that names no session may be anything, so it is cut. */
+const toldOf = (which: Which, closed: number): Which =>
+  which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }

@@ -107,6 +107,25 @@ t.test('users see their own sessions, and close one, the others, or all', async 
   t.equal(await status(laptop), 401)
 })
 
+t.test('a request to close sessions is small, and the log never holds what it gives as an id', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  const close = (body: string) => gateway.call('/api/session/close', {
+    method: 'POST',
+    cookie,
+    headers: { 'content-type': 'application/json' },
+    body
+  })
+  t.equal((await close(`{"id":"x","more":${'['.repeat(100_000)}`)).status, 413)
+  t.equal((await close(`{"id":"${'x'.repeat(65)}"}`)).status, 400)
+  const secret = 'a-whole-secret-that-was-pasted-here'
+  t.match((await close(`{"id":"${secret}"}`)).json, { data: { closed: 0 } })
+  const line = await gateway.logged(({ event }) => event === 'sessions.closed')
+  t.match(line, { only: 'a-whole-…', closed: 0 })
+  t.notMatch(JSON.stringify(gateway.log), secret)
+  t.match((await close('{"id":null,"others":true,"all":"no"}')).json, { data: { closed: 0 } }, 'nulls beside it are as if absent')
+})
+
 t.test('one sign-in too many ends the oldest session, which is told so; or is refused', async t => {
   const evicting = await testGateway(t.after, { gateway: { session: { perUser: { max: 2 } } } })
   const cookies = [await evicting.signIn(), await evicting.signIn(), await evicting.signIn()]
