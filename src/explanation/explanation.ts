@@ -91,7 +91,7 @@ function verdictOn ({ answer, error, at, asked }: Rehearsed, refusedBy: Decision
 function codeIn (body: string, error: Rehearsed['error']): { code?: string, message?: string } {
   if (error !== undefined) return { code: error.code, message: error.message }
   try {
-    const { errorCode, errorMessage } = parseKeepingDigits(body) as { errorCode?: unknown, errorMessage?: unknown }
+    const { errorCode, errorMessage } = parseKeepingDigits(body) as Record<string, unknown>
     return { ...(typeof errorCode === 'string' && { code: errorCode }), ...(typeof errorMessage === 'string' && { message: errorMessage }) }
   } catch {
     return {}
