@@ -1,6 +1,7 @@
 /** The map: every hook in its order, every endpoint. Nothing else decides order. */
 import { resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -18,6 +19,7 @@ import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
 import { createTrust } from './hooks/address.ts'
+import { createForwardedHost } from './hooks/caller.ts'
 import { countedErrors, errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
@@ -49,7 +51,8 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const othersTurn = takeTurns()
   const { login, logout, profile, session, proxied, composed } = await collectRoutes(config, services, othersTurn)
   const partsMissing = services.metrics.counter('console_gateway_parts_missing_total', 'Answers without a part that is not required, by route and part.', ['route', 'part'])
-  const gathering = { hosts, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
+  const forwardedHost = createForwardedHost(hosts, server.ports)
+  const gathering = { forwardedHost, countMissing: (route: string, part: string) => partsMissing.with(route, part).inc() }
   const addRoutes = async (scope: FastifyInstance, isIn: (access: Access) => boolean) => {
     await addProxied(scope, proxied.filter(({ access }) => isIn(access)), { identity: gateway.identity, mount, ...gathering }, othersTurn)
     for (const route of composed) if (isIn(route.access)) addComposed(scope, route, gathering)
@@ -60,13 +63,14 @@ export async function buildApp (config: Config, services: GenerationServices): P
   const fields = standardFields(gateway.session.cookie.secure)
   const errors = countedErrors(services.metrics)
   const answerError = errorHandler({ envelope, errorStatus: gateway.envelope.errorStatus, extraOf: (request, error) => request.routeOptions.config.route === 'profile' && error.status === 401 ? { data: { isLogin: false } } : undefined, onError: code => errors.with(code).inc() })
+  const trust = server.trustedProxies.length > 0 ? createTrust(server.trustedProxies) : undefined
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    trustProxy: server.trustedProxies.length > 0 ? createTrust(server.trustedProxies) : false,
+    trustProxy: trust ?? false,
     childLoggerFactory: (base, bindings) => requestLog(base, String(bindings.requestId)),
     requestIdHeader: false,
-    genReqId: requestId(server.trustedProxies.length > 0),
+    genReqId: requestId(trust),
     exposeHeadRoutes: false,
     bodyLimit: sizes.body,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
@@ -146,10 +150,14 @@ export async function buildApp (config: Config, services: GenerationServices): P
   return app
 }
 
-/** An id from outside is taken only behind a load balancer that we trust, and only if it is one. */
-function requestId (behindTrusted: boolean): (request: { headers: Record<string, string | string[] | undefined> }) => string {
-  return ({ headers }) => {
-    const given = behindTrusted ? headers['x-request-id'] : undefined
-    return typeof given === 'string' && /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID()
+/**
+ * An id from outside is taken only from a load balancer that we trust, and only if it is one: a
+ * client that reached us past the load balancer must not choose what stands in our log.
+ */
+function requestId (trust?: (address: string) => boolean): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string {
+  return ({ headers, socket }) => {
+    const id = headers['x-request-id']
+    if (typeof id !== 'string' || trust?.(socket.remoteAddress ?? '') !== true) return randomUUID()
+    return /^[A-Za-z0-9_.-]{8,64}$/.test(id) ? id : randomUUID()
   }
 }

@@ -8,7 +8,7 @@ import type { RoutesConfig } from './routes.ts'
 type Fields = Pick<Checked, 'gateway' | 'routes'>
 
 export function checkFields (config: Fields, report: Report): void {
-  for (const rule of [checkAllowed, checkReopened]) rule(config, report)
+  for (const rule of [checkAllowed, checkReopened, checkCredential]) rule(config, report)
 }
 
 /** The gateway's own word, which no client may speak. */
@@ -57,5 +57,18 @@ function checkReopened (config: Fields, report: Report): void {
         'word of a proxy: make sure that this upstream does not believe it'
       report('routes', path, message, 'warning')
     })
+  }
+}
+
+/** A token in such a field would break the framing, or the body's description, of each request. */
+function checkCredential (config: Fields, report: Report): void {
+  const isOwn = ownNames(config)
+  for (const [name, { credential }] of Object.entries(config.routes.upstreams)) {
+    const header = credential.startsWith('header:') ? credential.slice('header:'.length) : ''
+    // Some back-ends want the bare token there.
+    if (header === 'authorization') continue
+    if (!isOwn(header) && !/^(?:content|accept)-/.test(header)) continue
+    const message = `a token cannot go into "${header}": the gateway or HTTP itself uses it`
+    report('routes', ['upstreams', name, 'credential'], message)
   }
 }

@@ -8,6 +8,12 @@ const optional = <T extends TProperties>(properties: T, description: string) => 
 const server = section({
   listen: listen({ default: '127.0.0.1:8080', description: 'Where the console reaches the gateway.' }),
   hosts: list(text({ description: 'A host name, without port.' }), { default: [], description: 'The `Host` names that are answered; empty answers any well-formed one. Set it in production: only a listed host is passed on as `X-Forwarded-Host`.', examples: [['console.example.com']] }),
+  ports: list(whole({ minimum: 1, maximum: 65_535, description: 'A port.' }), {
+    default: [],
+    description: 'Ports that `X-Forwarded-Host` may tell upstreams, beside that of `server.listen`: ' +
+      'the one in the console’s address, where it is another. Clients’ other ports are dropped.',
+    examples: [[8443]]
+  }),
   origins: list(origin({ description: 'An origin.' }), { default: [], description: 'Origins other than our own whose pages may call with credentials (CORS). A page on another *site* also needs `session.cookie.sameSite: none`.', examples: [['https://console.example.com']] }),
   corsHeaders: list(header({ description: 'A request header.' }), { default: ['accept', 'authorization', 'content-type', 'x-csrf-token', 'x-requested-with', 'x-xsrf-token'], description: 'Request headers that a page of `origins` may send.' }),
   trustedProxies: list(text({ description: 'An address or CIDR block.' }), { default: [], description: 'Addresses of the load balancers in front, whose `X-Forwarded-For` and `-Proto` are believed. Empty believes nobody.', examples: [['10.0.0.0/8']] }),

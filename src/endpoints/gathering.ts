@@ -1,18 +1,17 @@
 /** The parts of an answer, asked on behalf of a request: they end with it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayError } from '../errors.ts'
-import { callerOf } from '../hooks/caller.ts'
+import { callerOf, type ForwardedHost } from '../hooks/caller.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { type Gathered, gather, type Parts } from '../proxy/parts.ts'
 
 export interface GatheringOptions {
-  /** The hosts that config lists: only such a one is told to upstreams. */
-  readonly hosts: readonly string[]
+  readonly forwardedHost: ForwardedHost
   readonly countMissing: (route: string, part: string) => void
 }
 
 /** Asks all parts at once. Whatever ends the request ends them. */
-export function startGathering (request: FastifyRequest, reply: FastifyReply, route: string, parts: Parts, { hosts, countMissing }: GatheringOptions): Promise<Gathered> {
+export function startGathering (request: FastifyRequest, reply: FastifyReply, route: string, parts: Parts, { forwardedHost, countMissing }: GatheringOptions): Promise<Gathered> {
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
   if (reply.raw.closed) end.abort()
@@ -20,5 +19,5 @@ export function startGathering (request: FastifyRequest, reply: FastifyReply, ro
     countMissing(route, name)
     request.log.warn({ route, part: name, code: error.code, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }, 'a part of the answer is missing')
   }
-  return gather(parts, { target: request.raw.url ?? '', headers: request.raw.headers, caller: callerOf(request, hosts), signal: end.signal, onMissing })
+  return gather(parts, { target: request.raw.url ?? '', headers: request.raw.headers, caller: callerOf(request, forwardedHost), signal: end.signal, onMissing })
 }

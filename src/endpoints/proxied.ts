@@ -58,7 +58,7 @@ interface Answer { readonly statusCode: number, readonly headers: Record<string,
 export type Compiled = Pick<RouteOptions, 'method' | 'config' | 'preHandler' | 'handler'>
 
 export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): Compiled {
-  const { identity, mount, hosts } = options
+  const { identity, mount, forwardedHost } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
   const toFields = requestFields({
@@ -149,7 +149,7 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
 
   function upstreamFields (request: FastifyRequest): ReturnType<typeof toFields> {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    return toFields(request.raw.headers, callerOf(request, hosts), request.body !== undefined && request.body !== null, isRead)
+    return toFields(request.raw.headers, callerOf(request, forwardedHost), request.body !== undefined && request.body !== null, isRead)
   }
 
   /** @param fields of the answer, where the plugin has not put them into the reply */

@@ -5,19 +5,29 @@ import type { FastifyRequest } from 'fastify'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
 
-type Request = Pick<FastifyRequest, 'ip'> & { address?: string | undefined }
+type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefined }
 
-/** As trusted proxies tell it, else the socket's; without the port that some load balancers append. Empty where the socket is gone. Found out once for each request: a socket loses its address when it closes. */
+/**
+ * As trusted proxies tell it, else the socket's; without the port that some load balancers append.
+ * Where a proxy names something that is no address, such as `unknown`, the nearest proxy that has
+ * one: nobody may choose a text to be counted by. Empty where the socket is gone. Found out once
+ * for each request: a socket loses its address when it closes.
+ */
 export function clientAddress (request: Request): string {
-  request.address ??= addressOf(request.ip)
+  request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
   return request.address
 }
 
-function addressOf (given: string | undefined): string {
-  if (given === undefined) return ''
+/** `ips` begins at the socket and goes away from us. */
+const nearestProxy = (ips: readonly string[] | null | undefined) =>
+  (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
+
+function addressIn (given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
   if (isIP(given) !== 0) return given
   const [, six, four] = withPort.exec(given) ?? []
-  return six ?? four ?? given
+  const address = six ?? four ?? ''
+  return isIP(address) === 0 ? undefined : address
 }
 
 const maxKnown = 10_000

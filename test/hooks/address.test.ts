@@ -22,11 +22,20 @@ t.test('nobody is believed by an address that others were before', async t => {
 t.test('an address is found once for each request, without the port that some append', async t => {
   let asked = 0
   const from = (ip: string | undefined) => ({ get ip () { asked++; return ip as string } })
-  for (const [given, found] of [['203.0.113.9', '203.0.113.9'], ['203.0.113.9:4711', '203.0.113.9'], ['2001:db8::1', '2001:db8::1'], ['[2001:db8::1]:4711', '2001:db8::1'], ['[2001:db8::1]', '2001:db8::1'], ['unknown', 'unknown'], [undefined, '']]) {
+  for (const [given, found] of [['203.0.113.9', '203.0.113.9'], ['203.0.113.9:4711', '203.0.113.9'], ['2001:db8::1', '2001:db8::1'], ['[2001:db8::1]:4711', '2001:db8::1'], ['[2001:db8::1]', '2001:db8::1'], ['unknown', ''], ['999.0.0.1:80', ''], [undefined, '']]) {
     asked = 0
     const request = from(given)
     t.equal(clientAddress(request), found)
     t.equal(clientAddress(request), found)
     t.equal(asked, 1)
   }
+})
+
+t.test('what is no address is replaced by the nearest proxy that has one', async t => {
+  const of = (...ips: string[]) => clientAddress({ ip: ips.at(-1) as string, ips })
+  for (const text of ['unknown', 'unknown-14', '_hidden', '', '1.2.3', '::1::', 'a'.repeat(10_000)]) {
+    t.equal(of('10.0.0.1', text), '10.0.0.1', text.slice(0, 20))
+    t.equal(of('10.0.0.1', '10.0.0.2:80', text), '10.0.0.2', text.slice(0, 20))
+  }
+  t.equal(of('10.0.0.1', '203.0.113.9'), '203.0.113.9')
 })
