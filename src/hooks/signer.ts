@@ -1,5 +1,6 @@
 /** The cookie's signature. */
 import { Signer } from '@fastify/cookie'
+import { LRUCache } from 'lru-cache'
 
 const remembered = 10_000
 
@@ -10,8 +11,8 @@ const remembered = 10_000
 export function rememberingSigner (secrets: readonly string[]) {
   const signer = new Signer([...secrets])
   type Unsigned = ReturnType<Signer['unsign']>
-  const verified = new Map<string, Unsigned>()
-  const signatures = new Map<string, string>()
+  const verified = new LRUCache<string, Unsigned>({ max: remembered })
+  const signatures = new LRUCache<string, string>({ max: remembered })
   return {
     sign: (value: string) => signatures.get(value) ?? signer.sign(value),
     unsign: (signed: string): Unsigned => {
@@ -19,10 +20,6 @@ export function rememberingSigner (secrets: readonly string[]) {
       if (known !== undefined) return known
       const found = signer.unsign(signed)
       if (!found.valid) return found
-      if (verified.size >= remembered) {
-        verified.clear()
-        signatures.clear()
-      }
       verified.set(signed, found)
       signatures.set(found.value, signed)
       return found

@@ -1,7 +1,8 @@
 /** What this process remembers of the store, so that a session's requests cost it nothing; honest because every change is told. */
+import { LRUCache } from 'lru-cache'
 import type { Found, SessionStore } from './store.ts'
 
-export interface Remembered<T> {
+export interface Remembered<T extends object> {
   /** @throws StoreUnavailable */
   readonly read: (key: string) => Promise<T | undefined>
   /** What is known without asking; undefined where the store has to be asked. */
@@ -13,7 +14,7 @@ export interface Remembered<T> {
   readonly stats: { hits: number, misses: number }
 }
 
-interface Options<T> {
+interface Options<T extends object> {
   readonly store: SessionStore
   /** Turns what was read into what is remembered; undefined is not remembered. */
   readonly parse: (key: string, found: Found) => T | undefined
@@ -26,14 +27,15 @@ interface Options<T> {
 
 interface Slot<T> { readonly promise: Promise<T | undefined>, dirty: boolean }
 
-export function createRemembered<T> ({
+export function createRemembered<T extends object> ({
   store,
   parse,
   boundMs,
   maxEntries = 50_000,
   ticks = () => performance.now()
 }: Options<T>): Remembered<T> {
-  const entries = new Map<string, T>()
+  // The least recently used go first: those that many requests ask for stay, however many there are.
+  const entries = new LRUCache<string, T>({ max: maxEntries })
   const reading = new Map<string, Slot<T>>()
   const stats = { hits: 0, misses: 0 }
   let followed = false
@@ -102,10 +104,7 @@ export function createRemembered<T> ({
     reading.set(key, slot)
     try {
       const value = await slot.promise
-      if (value !== undefined && !slot.dirty && trusted()) {
-        if (entries.size >= maxEntries) entries.delete(entries.keys().next().value ?? '')
-        entries.set(key, value)
-      }
+      if (value !== undefined && !slot.dirty && trusted()) entries.set(key, value)
       return value
     } finally {
       if (reading.get(key) === slot) reading.delete(key)

@@ -1,4 +1,5 @@
 /** Sessions: who is signed in, since when, until when. Opens, resolves, lists and closes them over a store. */
+import { LRUCache } from 'lru-cache'
 import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
@@ -65,6 +66,7 @@ export type Sessions = ReturnType<typeof createSessions>
 
 const touchAtMostEveryMs: Duration = 60_000
 const maxHashes = 10_000
+const maxTouches = 50_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
 export function createSessions ({
@@ -82,9 +84,9 @@ export function createSessions ({
   const { parse, judge } = createJudge(format, now)
   const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
-  const hashes = new Map<string, string>()
+  const hashes = new LRUCache<string, string>({ max: maxHashes })
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
-  const touchedAt = new Map<string, number>()
+  const touchedAt = new LRUCache<string, number>({ max: maxTouches })
 
   /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
   async function open (secretId: string, given: NewSession): Promise<Live> {
@@ -155,10 +157,7 @@ export function createSessions ({
     if (known === undefined) return undefined
     const resolved = judge(known.value, known.epoch)
     if (!('live' in resolved)) return undefined
-    if (hashed === undefined) {
-      if (hashes.size >= maxHashes) hashes.clear()
-      hashes.set(secretId, key)
-    }
+    if (hashed === undefined) hashes.set(secretId, key)
     return resolved.live
   }
 
@@ -173,7 +172,6 @@ export function createSessions ({
     const every = Math.min(touchAtMostEveryMs, session.idleMs / 4)
     const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
     if (full - idleEnd < every || isTouched) return idleEnd
-    if (touchedAt.size >= 50_000) touchedAt.clear()
     touchedAt.set(key, ticks())
     store.touch(key, session.idleMs + epitaphMs, epitaphMs).catch(onTouchFailed)
     return full
