@@ -4,8 +4,19 @@ import '../src/node-version.js'
 const { createBackend } = await import('./backend/server.ts')
 const { serve } = await import('../src/commands/start.ts')
 
-const backend = createBackend({ port: Number(process.env['BACKEND_PORT'] ?? 9001) })
-await backend.listen()
+const port = Number(process.env['BACKEND_PORT'] ?? 9001)
+const backend = createBackend({ port })
+try {
+  const url = await backend.listen()
+  // The config asks the back-end there.
+  process.env['BACKEND_URL'] ??= url
+} catch (error) {
+  const reason = error.code === 'EADDRINUSE'
+    ? `port ${port} is in use by another process. Stop that, or set BACKEND_PORT to another port`
+    : error.message
+  process.stderr.write(`The demo's back-end cannot listen: ${reason}.\n`)
+  process.exit(1)
+}
 const gateway = await serve('config', () => backend.close())
 if (gateway === undefined) {
   await backend.close()

@@ -1,13 +1,14 @@
 /** How log lines reach standard output, and the time in them: most requests write one, so both have to be cheap. */
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { adopt } from './observability/emitters.ts'
+import { escapeInJson } from './observability/unprintable.ts'
 
 const pageBytes = 64 * 1024
 const sparePages = 8
 /** Less than that is copied, and its page used again. */
 const smallBytes = 8 * 1024
-/** UTF-8 needs at most so many for each unit of a string. */
-const mostBytesOfUnit = 3
+/** A character takes at most so many bytes: an escape such as `\\u202e` takes six, UTF-8 at most three. */
+const mostBytesOfUnit = 6
 
 /** Lines of a moment in one write, since each wakes another thread; at the end of the process the rest is written too. */
 export function standardOutput (): DestinationStream & { flushSync: () => void } {
@@ -41,13 +42,17 @@ export function standardOutput (): DestinationStream & { flushSync: () => void }
     filled = 0
   }
   setInterval(turn, 50).unref()
+  const append = (line: string): void => {
+    const most = line.length * mostBytesOfUnit
+    if (filled + most > pageBytes) turn()
+    if (most > pageBytes) return void output.write(Buffer.from(escapeInJson(line)) as never)
+    const length = page.write(line, filled)
+    // perf: ASCII has one byte for each character, and nothing to escape: most lines are not searched.
+    if (length === line.length) filled += length
+    else filled += page.write(escapeInJson(line), filled)
+  }
   return {
-    write: line => {
-      const most = line.length * mostBytesOfUnit
-      if (filled + most > pageBytes) turn()
-      if (most > pageBytes) output.write(Buffer.from(line) as never)
-      else filled += page.write(line, filled)
-    },
+    write: append,
     flushSync: () => {
       turn()
       output.flushSync()

@@ -17,6 +17,7 @@ import type { Upstream } from './proxy/upstream.ts'
 import { isoTime, standardOutput } from './log-output.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { adopt } from './observability/emitters.ts'
+import { showInJson } from './observability/unprintable.ts'
 import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
@@ -88,7 +89,8 @@ export function createLogger ({ level, format }: GatewayConfig['log'], destinati
 
 function prettyOutput (): DestinationStream {
   const pretty = require('pino-pretty') as typeof import('pino-pretty')
-  return adopt(pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true }))
+  const stream = adopt(pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true }))
+  return { write: line => { stream.write(showInJson(line)) } }
 }
 
 /** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */

@@ -5,7 +5,8 @@ import type { Metrics } from './metrics.ts'
 import type { Serving } from './serving.ts'
 import type { Outcome, Reloader } from './reload.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+/** The gateway's own, as in package.json. */
+export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
 

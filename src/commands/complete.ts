@@ -1,5 +1,5 @@
 /** What may stand next on the command line, from the commands' own declarations. */
-import type { Command, Option } from './command.ts'
+import { type Command, type Option, optionsOf } from './command.ts'
 
 export interface Candidate {
   readonly value: string
@@ -28,7 +28,7 @@ export function complete (words: readonly string[], { commands, common, valuesOf
   const given = read(words.slice(0, -1), { ...common, ...allOptions(commands) })
   const [name, ...rest] = given.positionals
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
-  const options = { ...command?.options, ...common }
+  const options = command === undefined ? common : optionsOf(command)
   const placed = (placeholder: string | undefined): Completion => {
     if (placeholder === undefined) return { candidates: [] }
     if (/^(?:DIR|NEW_DIR)$/.test(placeholder)) return { candidates: [], names: 'folders' }
@@ -45,7 +45,7 @@ export function complete (words: readonly string[], { commands, common, valuesOf
   return { ...found, candidates: found.candidates.filter(({ value }, index, all) => value.startsWith(current) && all.findIndex(other => other.value === value) === index) }
 }
 
-const allOptions = (commands: Known['commands']) => Object.assign({}, ...Object.values(commands).map(({ options }) => options ?? {})) as Record<string, Option>
+const allOptions = (commands: Known['commands']): Record<string, Option> => Object.assign({}, ...Object.values(commands).map(optionsOf))
 
 /** The words before the one that is being written. `awaits`: the option whose value it is. */
 function read (words: readonly string[], options: Readonly<Record<string, Option>>) {

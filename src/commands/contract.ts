@@ -1,10 +1,10 @@
 /** `contract`: learns a route's contract from answers, makes one of a TypeScript type, and holds answers against it. */
-import { writeFileSync } from 'node:fs'
 import type { JsonSchema } from '../config/closed-schema.ts'
 import { compileSchema } from '../config/json-schema.ts'
 import { type Config, loadConfig } from '../config/load.ts'
 import { schemaFromType, TypeFault } from '../contract/from-type.ts'
 import { learnSchema } from '../contract/learn.ts'
+import { writeOutput } from '../cli/output.ts'
 import { shapedAnswers } from './answers.ts'
 import { type Command, CommandError, type Given, UsageError } from './command.ts'
 
@@ -12,7 +12,7 @@ const mostSamples = 1000
 
 export const contract: Command = {
   summary: 'learn a route’s contract from answers, make one of a TypeScript type, check answers',
-  usage: ['learn ROUTE --input FILE … [--shaped] [--output FILE]', 'learn ROUTE --live [--samples N] [--output FILE]', 'check ROUTE --input FILE … [--shaped]', 'check ROUTE --live [--samples N]', 'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'],
+  usage: ['learn ROUTE --input FILE … [--shaped] [--output FILE]', 'learn ROUTE --live [--samples N] [--output FILE]', 'check ROUTE --input FILE … [--shaped] [--json]', 'check ROUTE --live [--samples N] [--json]', 'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'],
   details: `
 learn writes a JSON Schema of what the console gets; check says how answers differ
 from the one that the config names, and fails where it refuses one. Both take the
@@ -81,9 +81,7 @@ async function answersOf (config: Config, name: string, given: Given): Promise<u
 }
 
 function write (schema: JsonSchema, { values: { output } }: Given): number {
-  const text = `${JSON.stringify(schema, null, 2)}\n`
-  if (typeof output === 'string') writeFileSync(output, text)
-  else process.stdout.write(text)
+  writeOutput(output, `${JSON.stringify(schema, null, 2)}\n`)
   return 0
 }
 

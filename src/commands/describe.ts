@@ -1,8 +1,8 @@
 /** `types` and `openapi`: what the console can call, for its developers, from config alone. */
-import { writeFileSync } from 'node:fs'
 import { type Config, loadConfig } from '../config/load.ts'
 import { openApi } from '../description/openapi.ts'
 import { typeDeclarations } from '../description/types.ts'
+import { writeOutput } from '../cli/output.ts'
 import type { Command } from './command.ts'
 
 const writing = (summary: string, example: string, text: (config: Config) => string): Command => ({
@@ -15,9 +15,7 @@ Examples:
   ${example}`,
   options: { output: { type: 'string', short: 'o', value: 'FILE', description: 'where it is written; standard output without it' } },
   run: async ({ config, values: { output } }) => {
-    const written = text(loadConfig(config, process.env))
-    if (typeof output === 'string') writeFileSync(output, written)
-    else process.stdout.write(written)
+    writeOutput(output, text(loadConfig(config, process.env)))
     return 0
   }
 })

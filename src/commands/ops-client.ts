@@ -3,6 +3,7 @@ import { readSecretFiles } from '../admin/secret-file.ts'
 import { opsAccess } from '../config/ops-access.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { CommandError } from './command.ts'
+import { printable } from '../observability/unprintable.ts'
 import { paint } from './paint.ts'
 
 /**
@@ -66,8 +67,9 @@ function recordOf (body: string): Record<string, unknown> {
   }
 }
 
-/** Columns for people; the first row is the head. */
-export function table (rows: ReadonlyArray<readonly string[]>): string {
+/** Columns for people; the first row is the head. Cells may hold text of clients. */
+export function table (given: ReadonlyArray<readonly string[]>): string {
+  const rows = given.map(row => row.map(printable))
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
   const lines = rows.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
   return lines.map((line, index) => `${index === 0 ? paint('bold', line) : line}\n`).join('')

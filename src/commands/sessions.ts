@@ -5,7 +5,7 @@ import { askOps, table } from './ops-client.ts'
 
 export const sessions: Command = {
   summary: 'list the sessions of a user, close one, all of a user, or everyone’s',
-  usage: ['list USER-ID [--json]', 'close USER-ID [SESSION-ID]', 'close --everyone'],
+  usage: ['list USER-ID [--json]', 'close USER-ID [SESSION-ID] [--json]', 'close --everyone [--json]'],
   details: `
 Asks the ops listener of a running gateway (ops.listen of the config folder). With
 Redis it concerns the sessions of all replicas.

@@ -10,7 +10,7 @@ import { type Command, CommandError, UsageError } from './command.ts'
 
 export const shape: Command = {
   summary: 'show what a route’s shape makes of an answer, operation by operation',
-  usage: ['ROUTE --input FILE', 'ROUTE --live [--header "name: value"] [--path PATH]'],
+  usage: ['ROUTE --input FILE [--json]', 'ROUTE --live [--header "name: value"] [--path PATH] [--json]'],
   details: `
 --input reads the upstream's JSON from FILE, or from standard input where FILE is -.
 --live asks the route's upstream for it, without a session: name what the upstream

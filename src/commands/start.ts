@@ -51,7 +51,16 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   closeWithGrace({
     skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
     delay: drain.notice + drain.grace + endMs,
-    logger: { error: writeProblem }
+    logger: { error: problem => log.error({ err: problem }, 'the process does not end as it should') },
+    // A second signal: whoever sends it does not want to wait.
+    onSecondSignal: signal => {
+      log.warn(`a second ${signal}: requests that still run are cut off`)
+      log.flush()
+    },
+    onTimeout: delay => {
+      log.warn(`not drained within ${delay} ms: requests that still run are cut off`)
+      log.flush()
+    }
   }, async ({ signal }) => {
     await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
     await alsoStop()
@@ -70,11 +79,6 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
     else void gateway.reload('SIGHUP')
   })
   return gateway
-}
-
-function writeProblem (problem: unknown): void {
-  const text = problem instanceof Error ? problem.stack ?? problem.message : String(problem)
-  process.stderr.write(`${text}\n`)
 }
 
 function hasTerminal (): boolean {

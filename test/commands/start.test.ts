@@ -52,6 +52,17 @@ t.test('start is what runs without a command; SIGTERM ends it with 0, and what w
   t.match(await gateway.says('stopped'), 'stopping')
 })
 
+t.test('a second SIGTERM ends it at once, and what is logged is JSON', async t => {
+  const gateway = start(t.after, await ready(t.after, { drain: { notice: '60s', grace: '60s' } }))
+  await gateway.says('listening on')
+  gateway.signal('SIGTERM')
+  await gateway.says('stopping')
+  gateway.signal('SIGTERM')
+  t.same(await gateway.ended, { code: 1, signal: null })
+  const lines = (await gateway.says('a second SIGTERM')).trim().split('\n')
+  t.doesNotThrow(() => lines.map(line => JSON.parse(line) as unknown))
+})
+
 t.test('Ctrl+C does not wait for load balancers', async t => {
   const gateway = start(t.after, await ready(t.after, { drain: { notice: '60s', grace: '2s' } }))
   await gateway.says('listening on')

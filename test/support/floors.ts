@@ -34,7 +34,7 @@ const mayImport: ReadonlyArray<readonly [part: string, from: string, allowed: st
 ]
 
 /** What every part may import. */
-const everywhere = '^src/observability/emitters'
+const everywhere = '^src/observability/(emitters|unprintable)'
 
 /** Packages that only one place may load. Types may cross: they are gone at run time. */
 const packageHomes: ReadonlyArray<readonly [rule: string, home: string, packages: string]> = [
