@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { gatewaySchema } from '../config/gateway.ts'
 import { limitsSchema } from '../config/limits.ts'
+import { maximumInWords } from '../config/primitives.ts'
 import { routesSchema } from '../config/routes.ts'
 import { usersSchema } from '../config/users.ts'
 import { asNode, type Node } from '../config/visit.ts'
@@ -69,13 +70,26 @@ function forEditors (schema: Node, definitions: Definitions): object {
 }
 
 function plainForEditors (schema: Node, definitions: Definitions): object {
-  const { expected: _expected, instead: _instead, format: _format, required, properties, patternProperties, items, anyOf, ...rest } = schema
+  const {
+    expected: _expected,
+    instead: _instead,
+    format,
+    maximum,
+    required,
+    properties,
+    patternProperties,
+    items,
+    anyOf,
+    ...rest
+  } = schema
   const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)]))
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
   // A number or a flag may also be a reference.
   const loose = rest.type === 'integer' || rest.type === 'boolean'
   return {
     ...rest,
+    // Of a duration or size it is no keyword of JSON Schema: `expected` says it.
+    ...(format === undefined && maximum !== undefined && { maximum }),
     ...(loose && { type: [rest.type, 'string'] }),
     ...(properties && { properties: all(properties) }),
     ...(patternProperties && { patternProperties: all(patternProperties), additionalProperties: false }),
@@ -142,7 +156,9 @@ function row (key: string, member: Node, required: boolean): string {
 }
 
 function valueText (member: Node): string {
-  if (member.expected !== undefined) return cell(member.expected)
+  if (member.expected !== undefined) {
+    return cell([member.expected, maximumInWords(member)].filter(Boolean).join(', '))
+  }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
   if (member.type === 'integer') return 'a whole number'
   if (member.type === 'boolean') return 'true or false'

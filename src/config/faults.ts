@@ -1,4 +1,5 @@
 /** What is wrong in config: one fault a mistake, with file, line, what was expected and the nearest known name. */
+import { isOverMaximum, maximumInWords } from './primitives.ts'
 import { isObject, type Node, type Path, visit } from './visit.ts'
 import { Check } from 'typebox/schema'
 
@@ -79,6 +80,8 @@ export function schemaFaults (schema: Node, value: unknown, report: (path: Path,
       if (at.uniqueItems === true && new Set(found).size < found.length) report(path, 'an item stands there twice')
     } else if (!Check(at, found)) {
       expected(expectation(at))
+    } else if (isOverMaximum(at, found)) {
+      expected(maximumInWords(at) ?? '')
     }
   })
 }

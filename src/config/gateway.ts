@@ -1,6 +1,6 @@
 /** Install config, `gateway.yaml`: what needs a restart to change. */
 import { Type, type Static, type TProperties } from 'typebox'
-import { dotted, duration, flag, header, hostPort, list, listen, name, oneOf, origin, pairs, path, secret, text, whole } from './primitives.ts'
+import { dotted, duration, flag, header, hostPort, lifetime, list, listen, name, oneOf, origin, pairs, path, secret, text, whole } from './primitives.ts'
 
 const section = <T extends TProperties>(properties: T, description: string) => Type.Object(properties, { description, additionalProperties: false, default: {} })
 const optional = <T extends TProperties>(properties: T, description: string) => Type.Optional(Type.Object(properties, { description, additionalProperties: false }))
@@ -47,7 +47,7 @@ const ops = section({
     description: 'Whether `/metrics` is answered without `ops.secret`.'
   }),
   strictRedis: flag({ default: false, description: 'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.' }),
-  useRecord: duration({ default: '48h', description: 'How long it is known how much of each limit its callers used, by hour, for `console-gateway limits suggest`; with Redis, of all replicas. `0s`: no record is kept.' })
+  useRecord: lifetime({ default: '48h', description: 'How long it is known how much of each limit its callers used, by hour, for `console-gateway limits suggest`; with Redis, of all replicas. `0s`: no record is kept.' })
 }, 'The listener for operators and orchestrators.')
 
 const log = section({
@@ -91,11 +91,11 @@ const session = section({
     description: 'The format in which sessions are written to Redis. Both are read. ' +
       '`1` is read by every release; set `2` once every replica runs a version that knows this key.'
   })),
-  idle: duration({ default: '30m', description: 'A session ends when it was not used for so long.' }),
-  absolute: duration({ default: '8h', description: 'A session ends so long after sign-in, used or not.' }),
+  idle: lifetime({ default: '30m', description: 'A session ends when it was not used for so long.' }),
+  absolute: lifetime({ default: '8h', description: 'A session ends so long after sign-in, used or not.' }),
   remembered: section({
-    idle: Type.Optional(duration({ description: 'As `session.idle`, for sign-ins that asked to be remembered; the same without it.' })),
-    absolute: Type.Optional(duration({ description: 'As `session.absolute`, likewise; the cookie lives as long.' }))
+    idle: Type.Optional(lifetime({ description: 'As `session.idle`, for sign-ins that asked to be remembered; the same without it.' })),
+    absolute: Type.Optional(lifetime({ description: 'As `session.absolute`, likewise; the cookie lives as long.' }))
   }, 'Life-times of sessions whose sign-in asked to be remembered (`autoLogin`): their cookie outlives the browser.'),
   perUser: section({
     max: whole({ minimum: 1, maximum: 1000, default: 5, description: 'Sessions that a user may have at once.' }),

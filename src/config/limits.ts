@@ -1,6 +1,6 @@
 /** Live config, `limits.yaml`: how much, how large, how often. */
 import { Type, type Static } from 'typebox'
-import { duration, flag, list, name, named, oneOf, size, whole } from './primitives.ts'
+import { flag, lifetime, list, name, named, oneOf, size, whole } from './primitives.ts'
 import { expressionsSchema } from './shapes.ts'
 
 const whom = ['address', 'user', 'session', 'account'] as const
@@ -11,7 +11,7 @@ type Whom = typeof whom[number]
 const limit = Type.Object({
   by: Type.Unsafe<Whom | Whom[]>(Type.Union([oneOf([...whom], { description: 'Whom.' }), list(oneOf([...whom], { description: 'Whom.' }), { minItems: 1, uniqueItems: true, description: 'Several together.' })], { expected: `one of ${whom.join(', ')}, or a list of them`, description: 'Whom it counts: `address`, callers who are not signed in; `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.' })),
   max: whole({ minimum: 1, maximum: 1_000_000_000, description: 'How many are allowed in a window.' }),
-  window: duration({ description: 'How long a window is.' }),
+  window: lifetime({ description: 'How long a window is.' }),
   kind: oneOf(['fixed', 'sliding'], { default: 'fixed', description: '`fixed`: the window begins with the first request, and when it ends all are free again. `sliding`: no stretch of time of this length, wherever it begins, has more; what was used is free again at most a sixteenth of `window` late.' }),
   burst: Type.Optional(whole({ minimum: 1, maximum: 1_000_000_000, description: 'At most so many at once; they come back evenly, `max` in each `window`. In the place of `kind`.' })),
   mode: oneOf(['enforce', 'shadow', 'off'], { default: 'enforce', description: '`shadow` counts, and reports in metrics and log whom it would have refused, but refuses nobody.' }),
@@ -23,8 +23,8 @@ const limit = Type.Object({
 
 const sizes = Type.Object({
   body: size({ default: '1MiB', description: 'The largest request body, proxied ones included; a route may say otherwise.' }),
-  login: size({ default: '4KiB', description: 'The largest sign-in body.' }),
-  url: size({ default: '8KiB', description: 'The longest path with query.' }),
+  login: size({ default: '4KiB', maximum: 1024 ** 2, description: 'The largest sign-in body.' }),
+  url: size({ default: '8KiB', maximum: 16 * 1024, description: 'The longest path with query.' }),
   headerCount: whole({ minimum: 10, maximum: 1000, default: 100, description: 'The most header lines of a request.' }),
   shape: size({ default: '2MiB', description: 'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).' })
 }, { additionalProperties: false, default: {}, description: 'Sizes. Header fields together are held to 16 KiB.' })
@@ -32,10 +32,10 @@ const sizes = Type.Object({
 const lock = (failing: string, after: number, more: string) => Type.Object({
   mode: oneOf(['enforce', 'shadow', 'off'], { default: 'enforce', description: '`shadow` counts and reports, but lets everybody try.' }),
   after: whole({ minimum: 1, maximum: 100_000, default: after, description: `So many refused sign-ins ${failing} within \`within\` lock.` }),
-  within: duration({ default: '10m', description: 'In this time, counted from the first of them.' }),
-  delay: duration({ default: '1m', description: 'How long the first lock lasts. It ends by itself; what is tried meanwhile does not make it longer.' }),
-  longest: duration({ default: '15m', description: 'Each further lock lasts twice as long, up to this.' }),
-  forget: duration({ default: '1d', description: 'How long after a lock the next one is longer.' })
+  within: lifetime({ default: '10m', description: 'In this time, counted from the first of them.' }),
+  delay: lifetime({ default: '1m', description: 'How long the first lock lasts. It ends by itself; what is tried meanwhile does not make it longer.' }),
+  longest: lifetime({ default: '15m', description: 'Each further lock lasts twice as long, up to this.' }),
+  forget: lifetime({ default: '1d', description: 'How long after a lock the next one is longer.' })
 }, { additionalProperties: false, default: {}, description: more })
 
 const lockout = Type.Object({
@@ -44,7 +44,7 @@ const lockout = Type.Object({
   knownBrowser: Type.Object({
     mode: oneOf(['on', 'off'], { default: 'on', description: '`off`: all browsers are strangers.' }),
     cookie: Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$', default: 'console_known', expected: 'a cookie name in lower case', description: 'The name of its cookie, behind `__Host-` where the session cookie is Secure. It opens nothing, and never goes upstream.' }),
-    lifetime: duration({ default: '90d', description: 'How long a browser is known after its last sign-in.' }),
+    lifetime: lifetime({ default: '90d', description: 'How long a browser is known after its last sign-in.' }),
     after: whole({ minimum: 1, maximum: 1000, default: 5, description: 'So many refused sign-ins of a known browser lock it, as `account` says how long: what a thief of the cookie may try.' })
   }, { additionalProperties: false, default: {}, description: 'A browser in which somebody signed in before is no stranger to that account: locks of the account and the address, and limits with `refusedOnly`, do not hold for it. It has a count of its own. None is known where `account` and `address` are both off.' })
 }, { additionalProperties: false, default: {}, description: 'Who has to wait before the next sign-in.' })
@@ -65,7 +65,7 @@ export const limitsSchema = Type.Object({
       default: 3000,
       description: 'How many are allowed in a window.'
     }),
-    window: duration({ default: '1m', description: 'How long a window is.' })
+    window: lifetime({ default: '1m', description: 'How long a window is.' })
   }, {
     additionalProperties: false,
     default: {},

@@ -18,8 +18,32 @@ interface Meta {
   [keyword: PropertyKey]: unknown
 }
 
-export const duration = (meta: Meta) => Type.Unsafe<Duration>(Type.String({ pattern: durationPattern, format: 'x-duration', expected: 'a duration such as 500ms, 30s, 5m or 8h', ...meta }))
-export const size = (meta: Meta) => Type.Unsafe<Size>(Type.String({ pattern: sizePattern, format: 'x-size', expected: 'a size such as 4KiB, 1MiB or 1GiB', ...meta }))
+/** `setTimeout` fires at once beyond 2³¹ ms, which are 24.8 days. */
+const maxTimerMs = 24 * 86_400_000
+const maxLifetimeMs = 400 * 86_400_000
+const maxBytes = 1024 ** 3
+
+interface Bounded extends Meta {
+  /** In milliseconds or bytes. */
+  maximum?: number
+}
+
+/** A time that a timer may wait for. */
+export const duration = (meta: Bounded) => measure('x-duration', { maximum: maxTimerMs, ...meta })
+/** A time for which a store keeps something. */
+export const lifetime = (meta: Bounded) => duration({ maximum: maxLifetimeMs, ...meta })
+export const size = (meta: Bounded) => measure('x-size', { maximum: maxBytes, ...meta })
+
+function measure (format: 'x-duration' | 'x-size', meta: Bounded & { maximum: number }) {
+  const isTime = format === 'x-duration'
+  return Type.Unsafe<number>(Type.String({
+    pattern: isTime ? durationPattern : sizePattern,
+    format,
+    expected: isTime ? 'a duration such as 500ms, 30s, 5m or 8h' : 'a size such as 4KiB, 1MiB or 1GiB',
+    ...meta
+  }))
+}
+
 export const secret = (meta: Meta) => Type.String({ format: 'x-secret', minLength: 1, expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)', ...meta })
 export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
 export const flag = (meta: Meta) => Type.Boolean(meta)
@@ -63,4 +87,22 @@ export function inUnits (format: 'x-duration' | 'x-size', value: number): string
   const units = Object.entries(format === 'x-duration' ? durationUnits : sizeUnits)
   const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ?? units[0] ?? ['', 1]
   return `${value / factor}${unit}`
+}
+
+interface Measure {
+  readonly format?: string
+  readonly maximum?: number
+}
+
+/** `at most 24d`; undefined for what is no duration or size. */
+export function maximumInWords ({ format, maximum }: Measure): string | undefined {
+  if (maximum === undefined || (format !== 'x-duration' && format !== 'x-size')) return undefined
+  return `at most ${inUnits(format, maximum)}`
+}
+
+/** Whether a written duration or size is more than its schema allows. */
+export function isOverMaximum ({ format, maximum }: Measure, written: unknown): boolean {
+  if (maximum === undefined || typeof written !== 'string') return false
+  if (format === 'x-duration') return toMilliseconds(written) > maximum
+  return format === 'x-size' && toBytes(written) > maximum
 }

@@ -82,5 +82,5 @@ export const examplesSchema = named(closed({
 
 export const expressionsSchema = closed({
   timeout: duration({ default: '200ms', description: 'How long one expression may run; then the answer is 502 and the expression is stopped.' }),
-  maxSize: size({ default: '256KiB', description: 'The largest JSON that goes into an expression, or comes out of it.' })
+  maxSize: size({ default: '256KiB', maximum: 16 * 1024 ** 2, description: 'The largest JSON that goes into an expression, or comes out of it.' })
 }, { default: {}, description: 'Bounds of the JSONata expressions in shapes.' })

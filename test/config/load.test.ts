@@ -2,7 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { ConfigError } from '../../src/config/faults.ts'
+import { gatewaySchema } from '../../src/config/gateway.ts'
+import { limitsSchema } from '../../src/config/limits.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { routesSchema } from '../../src/config/routes.ts'
+import { asNode, type Node } from '../../src/config/visit.ts'
 import { faultsOf, knownHash, type Texts, textFolder } from '../support/config-files.ts'
 
 const load = (t: Test, texts: Texts = {}, environment: Record<string, string> = {}) => loadConfig(textFolder(t.after, texts), environment)
@@ -44,6 +48,36 @@ t.test('every unit of a duration and a size is understood', async t => {
   t.match(gateway.session, { idle: 120_000, absolute: 86_400_000, remembered: { absolute: 7 * 86_400_000, idle: 3 * 3_600_000 } })
   t.equal(gateway.server.keepAlive, 5000)
   t.match(limits.sizes, { body: 1024 ** 3, login: 512, url: 2048, shape: 3 * 1024 ** 2 })
+})
+
+t.test('a duration or a size beyond its bound is a fault that says the bound', async t => {
+  const limit = (window: string) => ({ 'limits.yaml': `limits: { a: { by: user, max: 1, window: ${window} } }` })
+  t.match(faults(t, limit('99999999999d')), ['limits.yaml:1 limits.a.window: expected at most 400d, found "99999999999d"'])
+  t.match(faults(t, limit('401d')), [/at most 400d/])
+  t.same(faults(t, limit('400d')), [])
+  t.match(faults(t, { 'gateway.yaml': 'server: { keepAlive: 25d }' }), ['gateway.yaml:1 server.keepAlive: expected at most 24d, found "25d"'])
+  t.match(faults(t, { 'gateway.yaml': 'session: { absolute: 9999999h }' }), [/^gateway\.yaml:1 session\.absolute: expected at most 400d/])
+  t.match(faults(t, { 'limits.yaml': 'sizes: { body: 99999999999999999999GiB, login: 2MiB, url: 17KiB }' }), [/body: expected at most 1GiB/, /login: expected at most 1MiB/, /url: expected at most 16KiB/])
+})
+
+t.test('every duration and size of every file has a bound: 24 days where a timer waits for it, 400 where a store keeps something', async t => {
+  const long: string[] = []
+  let measures = 0
+  const look = (node: Node, path: string, above: readonly Node[] = []): void => {
+    if (above.includes(node)) return
+    const here = [...above, node]
+    if (node.format === 'x-size') t.ok((node.maximum ?? Infinity) <= 1024 ** 3, path)
+    if (node.format === 'x-duration') {
+      t.ok((node.maximum ?? Infinity) <= 400 * 86_400_000, path)
+      if ((node.maximum ?? 0) > 24 * 86_400_000) long.push(path)
+    }
+    if (node.format === 'x-size' || node.format === 'x-duration') measures++
+    for (const [key, member] of Object.entries({ ...node.properties, ...node.patternProperties })) look(member, `${path}.${key}`, here)
+    for (const inner of [...node.anyOf ?? [], ...node.items === undefined ? [] : [node.items]]) look(inner, path, here)
+  }
+  for (const [name, schema] of Object.entries({ gateway: gatewaySchema, routes: routesSchema, limits: limitsSchema })) look(asNode(schema), name)
+  t.ok(measures > 40, `${measures}`)
+  t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), ['absolute', 'delay', 'forget', 'idle', 'lifetime', 'longest', 'useRecord', 'window', 'within'])
 })
 
 t.test('a duration or a size in other words is a fault that shows how one is written', async t => {

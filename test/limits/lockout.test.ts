@@ -46,6 +46,17 @@ t.test('by Redis’ own clock, shared by all who share the Redis, and every key 
   t.equal((await a.attempt('account:x', rule)).waitMs, 0)
 })
 
+t.test('Redis counts with the longest times that config allows', async t => {
+  const { redis } = await connected(t.after)
+  const longest = 400 * 24 * 60 * minute
+  const lockouts = createRedisLockouts(redis, 'cg:')
+  const rule = lockRule({ withinMs: longest, delayMs: longest, longestMs: longest, forgetMs: longest })
+  for (let index = 0; index < 3; index++) t.equal((await lockouts.attempt('account:x', rule)).waitMs, 0)
+  const { waitMs } = await lockouts.attempt('account:x', rule)
+  t.ok(waitMs > longest - minute && waitMs <= longest, `${waitMs}`)
+  t.ok(await redis.pttl('cg:lockout:account:x') > longest)
+})
+
 t.test('whatever is tried and whenever: guesses that are looked at are few, and whoever waits is let try', async () => {
   fc.assert(fc.property(fc.record({ after: fc.integer({ min: 1, max: 6 }), strict: fc.boolean() }), fc.array(fc.oneof(fc.nat(1000), fc.nat(2 * minute), fc.nat(20 * minute)), { maxLength: 200 }), (given, pauses) => {
     const rule = lockRule(given)

@@ -47,6 +47,20 @@ t.test('Redis decides as the pure rules do, whatever is asked, and whenever', as
   for (const key of (await redis.keys('cg:limit:*')).slice(0, 20)) t.ok(await redis.pttl(key) > 0, 'each has an end')
 })
 
+t.test('Redis counts the longest window that config allows, of each kind, and ends it', async t => {
+  const { redis, tally } = await redisTally(t.after)
+  const windowMs = 400 * 86_400_000
+  for (const kind of ['fixed', 'sliding', 'bucket'] as const) {
+    for (const max of [2, 1_000_000_000]) {
+      const entry = { rule: rule({ kind, max, burst: max, windowMs }), key: `{x}${kind}${max}`, owed: 0 }
+      for (let index = 0; index < 2; index++) t.match(await tally.take([entry], true), [{ exceeded: false, remaining: max - index - 1 }], kind)
+      t.match(await tally.take([entry], false), [{ exceeded: max === 2 }])
+      const ttl = await redis.pttl(`cg:limit:${entry.key}`)
+      t.ok(ttl > windowMs && ttl <= 2 * windowMs + 1, `${kind}: ${ttl}`)
+    }
+  }
+})
+
 t.test('in no stretch of time as long as a sliding window do more pass, and all of it is free again a sixteenth later', async () => {
   fc.assert(fc.property(fc.integer({ min: 1, max: 6 }), fc.array(fc.oneof(fc.nat(2000), fc.nat(30_000)), { minLength: 10, maxLength: 80 }), (max, pauses) => {
     const limit = rule({ kind: 'sliding', max, windowMs: minute })
