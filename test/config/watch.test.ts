@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -95,6 +95,35 @@ t.test('a file that is still being written is told once, when it is whole', asyn
     let last = performance.now()
     for (let piece = 0; piece < pieces; piece++) {
       appendFileSync(join(folder, 'a'), 'x')
+      await wait(10)
+      longestPauseMs = Math.max(longestPauseMs, performance.now() - last)
+      last = performance.now()
+    }
+    if (longestPauseMs >= settleMs) continue
+    t.equal(changes(), 0, 'not while it is written')
+    await changed(1)
+    t.equal(changes(), 1)
+  }
+  t.ok(longestPauseMs < settleMs, 'the machine stood still in each of 20 tries')
+})
+
+t.test('nor is it told before where only looking finds it, less often than it has to stand still', async t => {
+  const settleMs = 200
+  let longestPauseMs = Infinity
+  for (let tries = 0; tries < 20 && longestPauseMs >= settleMs; tries++) {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'gateway-written-'))
+    t.after(() => rmSync(elsewhere, { recursive: true }))
+    const written = join(elsewhere, 'a')
+    const { changed, changes } = watched(t.after, at => {
+      writeFileSync(written, '')
+      // The system tells nothing of what is written by another name.
+      linkSync(written, join(at, 'a'))
+      return [join(at, 'a')]
+    }, { settleMs, pollMs: 300 })
+    longestPauseMs = 0
+    let last = performance.now()
+    for (let piece = 0; piece < 120; piece++) {
+      appendFileSync(written, 'x')
       await wait(10)
       longestPauseMs = Math.max(longestPauseMs, performance.now() - last)
       last = performance.now()

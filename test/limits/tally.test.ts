@@ -242,6 +242,28 @@ t.test('three processes together stay within a hundredth, and none is forgotten'
   }
 })
 
+t.test('three processes together stay within a hundredth, also where two keep what they may until the third has used up the rest', async t => {
+  for (const max of [1000, 5000, 100_000]) {
+    const time = 1_000_000
+    const tally = createMemoryTally(() => time)
+    const all = Array.from({ length: 3 }, () => createLeases({ tally, replicas: () => 3, now: () => time }))
+    t.teardown(async () => { for (const leases of all) await leases.close() })
+    // Both ways in which a process knows how many there are.
+    const limit = rule({ max, windowMs: minute, replicas: max === 1000 ? 3 : undefined })
+    const passes = async (leases: typeof all[number] | undefined) => {
+      const [verdict] = leases?.peek([limit], ['k']) ?? await leases?.ask([limit], ['k']) ?? []
+      return verdict?.exceeded === false
+    }
+    let passed = 0
+    // Each gets what it may let pass by itself, while most is left.
+    for (const leases of all) if (await passes(leases)) passed++
+    const [third, ...others] = all
+    while (await passes(third)) passed++
+    for (const leases of others) while (await passes(leases)) passed++
+    t.ok(passed >= max && passed <= max * 1.01, `${passed} of ${max}`)
+  }
+})
+
 t.test('what was let pass without asking is told when the lease is over', async t => {
   let time = 1_000_000
   const tally = createMemoryTally(() => time)
@@ -254,24 +276,61 @@ t.test('what was let pass without asking is told when the lease is over', async 
   t.equal(verdict?.remaining, 993)
 })
 
+t.test('what was let pass without asking is told within two seconds, also by a process that is asked nothing more', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const leases = createLeases({ tally, now: () => time })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1000, windowMs: minute })
+  await leases.ask([limit], ['k'])
+  for (let index = 0; index < 5; index++) t.ok(leases.peek([limit], ['k']))
+  const remaining = async () => (await tally.take([{ rule: limit, key: 'k', owed: 0 }], false))[0]?.remaining
+  t.equal(await remaining(), 999)
+  time += 1000
+  await until('the lease is reported', async () => await remaining() === 994)
+})
+
+t.test('what was let pass is told by the next question, also after one that the counters did not answer', async t => {
+  const time = 1_000_000
+  const tally = watched(createMemoryTally(() => time))
+  const leases = createLeases({ tally, now: () => time })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1000, windowMs: minute })
+  await leases.ask([limit], ['k'])
+  for (let index = 0; index < 9; index++) t.ok(leases.peek([limit], ['k']))
+  tally.seen.away = true
+  t.equal(leases.peek([limit], ['k']), undefined, 'its part is used up')
+  await t.rejects(leases.ask([limit], ['k']))
+  tally.seen.away = false
+  const [verdict] = await leases.ask([limit], ['k'])
+  t.equal(verdict?.remaining, 1000 - 1 - 9 - 1)
+})
+
 t.test('while the shared counters are away each process lets pass its part, and nothing is lost that is owed', async t => {
   let time = 0
   const shared = watched(createMemoryTally())
   const told: boolean[] = []
   const tally = withLocal({ shared, local: createMemoryTally(), onAway: away => told.push(away), now: () => time })
-  const limit = rule({ max: 9, replicas: 3 })
-  const takes = async (count: number) => {
+  const takes = async (key: string, count: number, owed = 0) => {
+    const limit = rule({ max: 9, replicas: 3 })
     let passed = 0
-    for (let index = 0; index < count; index++) if ((await tally.take([{ rule: limit, key: 'k', owed: 0 }], true))[0]?.exceeded === false) passed++
+    for (let index = 0; index < count; index++) {
+      const [verdict] = await tally.take([{ rule: limit, key, owed: index === 0 ? owed : 0 }], true)
+      if (verdict?.exceeded === false) passed++
+    }
     return passed
   }
-  t.equal(await takes(2), 2)
+  t.equal(await takes('k', 2), 2)
+  t.equal(await takes('owing', 1, 4), 1, 'four that were let pass before, and this one')
   shared.seen.away = true
-  t.equal(await takes(9), 3, 'a third of nine')
-  t.equal(shared.seen.times, 3, 'and they are left alone for a second')
+  t.equal(await takes('k', 9), 3, 'a third of nine')
+  t.equal(await takes('owing', 9, 2), 1, 'what is owed counts here as well')
+  t.equal(await takes('over', 9, 3), 0, 'also what leaves nothing')
+  t.equal(shared.seen.times, 4, 'and they are left alone for a second')
   shared.seen.away = false
   time = 1001
-  t.equal(await takes(20), 7)
+  t.equal(await takes('k', 20), 7)
+  t.equal(await takes('owing', 20, 1), 3, 'five before the outage, and one that is owed still')
   t.same(told, [true, false])
 })
 

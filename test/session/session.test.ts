@@ -273,6 +273,15 @@ t.test('users of two sources with one id have their own lists, closes and caps',
   t.same(await states(), [false, true])
 })
 
+t.test('a session that stands in another user’s list by mistake is neither shown nor closed there', async t => {
+  const { store, sessions } = setUp()
+  const [mine, other] = [await sessions.open('mine', opening), await sessions.open('other', { ...opening, identity: { ...opening.identity, id: '2' } })]
+  await store.note(userOf('1'), other.key, other.session.absoluteEnd)
+  t.same((await sessions.list(userOf('1'))).map(({ session }) => session.id), [mine.session.id])
+  t.equal(await sessions.closeOf(userOf('1')), 1)
+  t.ok('live' in await sessions.resolve('other'))
+})
+
 t.test('one session of a user is closed by its public id, or all but one, or all', async t => {
   const { sessions } = setUp()
   const lives = await Promise.all(['a', 'b', 'c', 'd'].map(id => sessions.open(id, opening)))

@@ -135,6 +135,22 @@ t.test('a connection that breaks before an answer is 502, and a safe request is 
   await isFineAgain(t)
 })
 
+t.test('of a back-end that breaks every connection at most ten requests, and a tenth of all, are asked for twice', async t => {
+  const requests = 100
+  let asked = 0
+  const broken = await rawUpstream(t.after, socket => {
+    asked++
+    socket.destroy()
+  })
+  const alone = await testGateway(t.after, { users: wireUsers(), routes: wireRoutes(broken.url) })
+  const cookie = await alone.signIn()
+  for (let index = 0; index < requests; index++) {
+    t.equal((await alone.call('/api/things/1', { cookie })).status, 502)
+  }
+  const most = requests + 10 + requests / 10
+  t.ok(asked > requests && asked <= most, `${asked} of ${most}`)
+})
+
 t.test('an answer that was cut is never taken for a whole one', async t => {
   const half = '{"half":'
   const cases: Array<[string, (socket: Socket) => void]> = [
