@@ -25,9 +25,13 @@ const longestMs = 60_000
 /** A thread costs memory, but the next reload is often soon. */
 const idleMs = 30_000
 
+/** What a thread has read stays in its heap, so that one that went on would grow with each reload. */
+const maxExaminations = 10
+
 /** One thread for the process, and one examination at a time. */
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
+let examinations = 0
 let last: Promise<unknown> = Promise.resolve()
 
 /** @throws when the thread breaks or takes longer than any config should */
@@ -61,7 +65,8 @@ async function examineNow (task: Task): Promise<Examined> {
     throw error
   } finally {
     thread.unref()
-    idle = setTimeout(endThread, idleMs).unref()
+    if (++examinations >= maxExaminations) endThread()
+    else idle = setTimeout(endThread, idleMs).unref()
   }
 }
 
@@ -73,5 +78,6 @@ function startThread (): Worker {
 function endThread (): void {
   const old = worker
   worker = undefined
+  examinations = 0
   void old?.terminate()
 }
