@@ -7,6 +7,7 @@ import cors from '@fastify/cors'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Config } from './config/load.ts'
 import { createEnvelope } from './envelope.ts'
+import { toGatewayError } from './errors.ts'
 import { addComposed } from './endpoints/composed.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addLogin } from './endpoints/login.ts'
@@ -20,7 +21,7 @@ import { addAccessLog } from './hooks/access-log.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
 import { createTrust } from './hooks/address.ts'
 import { createForwardedHost } from './hooks/caller.ts'
-import { countedErrors, errorHandler } from './hooks/errors.ts'
+import { countedErrors, errorHandler, logUnrouted } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { createRequestMetrics } from './hooks/metrics.ts'
 import { createLimits } from './hooks/limits.ts'
@@ -78,6 +79,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
     frameworkErrors: (error, request, reply) => {
       setStandardFields(request, reply, fields)
       answerError(error, request as FastifyRequest, reply as FastifyReply)
+      logUnrouted(log, toGatewayError(error).code, request.ip)
     },
     routerOptions: { maxParamLength: sizes.url },
     // Building gives way to requests, so it may take its time.

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { GatewayConfig } from './config/gateway.ts'
 import { createEnvelope } from './envelope.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
-import { countedErrors } from './hooks/errors.ts'
+import { countedErrors, logUnrouted } from './hooks/errors.ts'
 import { adopt } from './observability/emitters.ts'
 import type { Services } from './services.ts'
 
@@ -17,8 +17,7 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
   const refuse = (socket: Socket, code: ErrorCode) => {
     adopt(socket)
     const { status } = new GatewayError(code)
-    // Connections that were opened and never used are no one's attempt.
-    log[code === 'request.timeout' ? 'debug' : 'info']({ event: 'connection.refused', code, status, address: socket.remoteAddress }, 'refused before it became a request')
+    logUnrouted(log, code, socket.remoteAddress)
     errors.with(code).inc()
     end(socket, status, body(code))
   }
@@ -39,8 +38,9 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
     // While it starts to listen, whoever started it is told. Later: accept() failed, as without free descriptors.
     if (server.listening) log.error({ err }, 'a connection could not be accepted')
   })
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+  server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
     errors.with('request.expectation').inc()
+    logUnrouted(log, 'request.expectation', socket.remoteAddress)
     const told = body('request.expectation')
     response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close', 'content-length': Buffer.byteLength(told) }).end(told)
   })

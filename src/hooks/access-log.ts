@@ -20,6 +20,7 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('gathering', undefined)
   app.decorateRequest('actor', undefined)
+  app.decorateRequest('errorCode', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
@@ -51,6 +52,7 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
     config.logged ??= JSON.stringify(config.route ?? unknownRoute)
     // What nobody outside chose, or was held to letters and digits, needs no escapes.
     let fields = `"requestId":"${request.id}","route":${config.logged},"method":"${request.method}","path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${hundredths(ms)}`
+    if (isAnswered && request.errorCode !== undefined) fields += `,"code":"${request.errorCode}"`
     if (upstreamMs !== undefined) fields += `,"upstreamMs":${hundredths(upstreamMs)}`
     fields += `,"address":${JSON.stringify(address)}`
     if (user !== undefined) fields += `,"user":${JSON.stringify(user)}`

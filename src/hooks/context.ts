@@ -1,5 +1,6 @@
 /** What the gateway puts on Fastify's requests and routes. */
 import type { Envelope } from '../envelope.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Carried } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Fields } from './standard-fields.ts'
@@ -46,6 +47,8 @@ declare module 'fastify' {
     ended: EndReason | undefined
     /** The public id of that session: its cookie is signed, so nobody made it up. */
     endedSession: string | undefined
+    /** Of the error that the gateway answers with; an upstream's own error that passes has none. */
+    errorCode: ErrorCode | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
   }

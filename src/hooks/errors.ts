@@ -1,5 +1,5 @@
 /** The one way in which an error is answered. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../envelope.ts'
 import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
@@ -34,6 +34,7 @@ export function errorHandler ({ envelope, errorStatus, extraOf, onError }: Optio
 
 /** Sends a body in the place of whatever was about to be answered. */
 export function replyWith (reply: FastifyReply, error: GatewayError, body: Record<string, unknown>, status = error.status): void {
+  reply.request.errorCode = error.code
   for (const name of bodyFields) reply.removeHeader(name)
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/json; charset=utf-8')
   if (error.detail.retryAfter !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
@@ -50,6 +51,15 @@ function logError (error: GatewayError, request: FastifyRequest): void {
   if (error.code === 'gateway.fault') request.log.error({ ...fields, err: error.cause }, 'a fault of the gateway')
   else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')
+}
+
+/** The one line of what no hook saw: Node's parser or the router refused it. */
+export function logUnrouted (log: FastifyBaseLogger, code: ErrorCode, address: string | undefined): void {
+  const fields = { event: 'connection.refused', code, status: errorKinds[code].status, address }
+  const message = 'refused before it became a request'
+  // Connections that were opened and never used are no one's attempt.
+  if (code === 'request.timeout') log.debug(fields, message)
+  else log.info(fields, message)
 }
 
 /** One line: an upstream that is away needs no stack. */
