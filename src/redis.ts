@@ -4,8 +4,10 @@ import { resolve } from 'node:path'
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
 import type { RedisConfig } from './config/gateway.ts'
 import { adopt } from './observability/emitters.ts'
+import { createClusterWrites, createTags, keysOnEach } from './services/redis-cluster.ts'
 import { primaryConnector } from './services/redis-primary.ts'
-import { createSentinels } from './services/redis-sentinels.ts'
+import { createReplicatedWrites, type ReplicatedWrites } from './services/redis-replicated.ts'
+import { type Address, createSentinels } from './services/redis-sentinels.ts'
 
 export interface RedisEvents {
   readonly onUp: () => void
@@ -22,8 +24,19 @@ export interface RedisDialler {
   readonly newsLines: (client: Redis | Cluster) => Redis[]
   /** Tells when the primaries have changed. */
   readonly onTopology: (client: Redis | Cluster, changed: () => void) => void
+  /** Writes that the replicas confirm, over connections of their own. `prepare` gets each of these first. */
+  readonly replicatedWrites: (client: Redis | Cluster, options: ReplicatedOptions) => ReplicatedWrites
+  /** A key on each primary: only the plain one where there is one primary. */
+  readonly keysOnEach: (client: Redis | Cluster) => (plain: string) => readonly string[]
   /** Ends what is the dialler's own; clients are closed by those who asked for them. */
   readonly close: () => void
+}
+
+interface ReplicatedOptions {
+  readonly barrierKey: string
+  readonly prepare: (line: Redis) => void
+  /** Redis does not let its user `WAIT`. */
+  readonly onRefused: () => void
 }
 
 const askEveryMs = 1000
@@ -48,6 +61,7 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
     retryStrategy: backOff
   } satisfies RedisOptions
   const news = { ...common, protocol: 2, autoResubscribe: false, enableOfflineQueue: true, connectionName: 'console-gateway-news' } satisfies RedisOptions
+  const writing = { ...common, enableOfflineQueue: true, connectionName: 'console-gateway-replicated' } satisfies RedisOptions
   const sentinels = config.sentinels.length === 0 ? undefined : createSentinels({
     addresses: config.sentinels.map(hostAndPort),
     name: config.primary,
@@ -77,7 +91,7 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
         // A primary that became a replica: the connector looks for the new one.
         reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
       }
-  const single = (options: typeof common | typeof news) => adopt(new Redis({ ...options, ...whereItIs }))
+  const single = (options: typeof common | typeof news | typeof writing) => adopt(new Redis({ ...options, ...whereItIs }))
 
   return {
     place: config.cluster.length > 0 ? `cluster ${config.cluster.join(', ')}` : config.sentinels.length > 0 ? `${config.primary} of ${config.sentinels.join(', ')}` : `${hostname}:${port === '' ? 6379 : port}`,
@@ -118,6 +132,31 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
         changed()
       }
       for (const event of ['+node', '-node', 'refresh', 'ready']) client.on(event, look)
+    },
+    keysOnEach: client => {
+      if (!(client instanceof Cluster)) return plain => [plain]
+      const tags = createTags(client)
+      return plain => keysOnEach(client, tags(), plain)
+    },
+    replicatedWrites: (client, { barrierKey, prepare, onRefused: tell }) => {
+      let isTold = false
+      const onRefused = () => {
+        if (!isTold) tell()
+        isTold = true
+      }
+      const waitMs = Math.floor(config.commandTimeout / 2)
+      const line = (redis: Redis) => {
+        prepare(redis)
+        // Only until the first contact: a start is not taken for an outage.
+        redis.once('ready', () => { redis.options.enableOfflineQueue = false })
+        watch(redis, { onUp: () => {}, onDown: () => {} })
+        return redis
+      }
+      if (!(client instanceof Cluster)) {
+        return createReplicatedWrites({ primary: line(single(writing)), barrierKey, waitMs, sentinels, onRefused })
+      }
+      const dial = (address: Address) => line(adopt(new Redis({ ...writing, ...address })))
+      return createClusterWrites({ cluster: client, tags: createTags(client), barrierKey, waitMs, dial, onRefused })
     },
     close: () => { sentinels?.close() }
   }

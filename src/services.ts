@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { usesRedis } from './config/check.ts'
 import type { Config } from './config/load.ts'
-import type { GatewayConfig } from './config/gateway.ts'
+import type { GatewayConfig, RedisConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
 import { createDrift, type Drift } from './contract/drift.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
@@ -33,7 +33,7 @@ import { type KeptUses, keepUses } from './limits/uses.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
-import { createRedisStore } from './session/redis-store.ts'
+import { createRedisStore, defineCommands } from './session/redis-store.ts'
 import { createSeal } from './session/seal.ts'
 import { createStoreClock, type StoreClock } from './session/store-clock.ts'
 import { createSessions, type Sessions } from './session/session.ts'
@@ -104,7 +104,7 @@ function errorFields (error: unknown): object {
 export function createServices (config: Config, log: Logger): Services {
   const { gateway, folder } = config
   const { session } = gateway
-  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway.redis, { stalenessMs: session.staleness, useMs: gateway.ops.useRecord }, folder, log) : undefined
+  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway, gateway.redis, folder, log) : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
   const metrics = createMetrics()
@@ -186,8 +186,12 @@ interface Shared {
   readonly close: () => void
 }
 
+const noWait = 'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
+  'Add +wait to the user, or set session.revocation to primary'
+
 /** Two clients, since they fail differently: without sessions a request is 503, without shared counters it is counted here. */
-function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessMs, useMs }: { readonly stalenessMs: number, readonly useMs: number }, folder: string, log: Logger): Shared {
+function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: string, log: Logger): Shared {
+  const { staleness, revocation } = gateway.session
   const state = { up: false, everUp: false }
   const dialler = createRedisDialler(config, folder)
   const sessions = dialler.client({
@@ -210,11 +214,18 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
   })
   const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
   let endNews = () => {}
+  const replicated = revocation === 'primary' ? undefined : dialler.replicatedWrites(sessions, {
+    barrierKey: `${config.prefix}barrier`,
+    prepare: defineCommands,
+    onRefused: () => log.error({ redis: dialler.place }, noWait)
+  })
   const store = createRedisStore({
     redis: sessions,
     prefix: config.prefix,
+    ...(replicated !== undefined && { replicated }),
+    onPrimary: changed => dialler.onTopology(sessions, changed),
     follow: (follower, names) => {
-      endNews = followRedis({ dial: () => dialler.newsLines(sessions), onTopology: changed => dialler.onTopology(sessions, changed), follower, names, boundMs: stalenessMs })
+      endNews = followRedis({ dial: () => dialler.newsLines(sessions), onTopology: changed => dialler.onTopology(sessions, changed), follower, names, boundMs: staleness })
     }
   })
   return {
@@ -224,11 +235,12 @@ function connectRedis (config: NonNullable<GatewayConfig['redis']>, { stalenessM
     tally: createRedisTally(limits, config.prefix),
     lockouts: createRedisLockouts(limits, config.prefix),
     replicas: createReplicas(limits, config.prefix),
-    shareUses: record => createRedisUses(limits, config.prefix, record, useMs),
+    shareUses: record => createRedisUses(limits, config.prefix, record, gateway.ops.useRecord),
     state,
     close: () => {
       endNews()
       clock.close()
+      replicated?.close()
       sessions.disconnect()
       limits.disconnect()
       dialler.close()

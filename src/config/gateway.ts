@@ -101,6 +101,10 @@ const session = section({
     max: whole({ minimum: 1, maximum: 1000, default: 5, description: 'Sessions that a user may have at once.' }),
     over: oneOf(['evict-oldest', 'refuse'], { default: 'evict-oldest', description: 'What one more sign-in does: end the oldest session, or be refused.' })
   }, 'How many sessions a user may have.'),
+  revocation: oneOf(['replicated', 'primary'], {
+    default: 'replicated',
+    description: 'When a sign-out, a revocation or a sign-in counts as done: `replicated` once the replicas of Redis that are up have it too, so that no failover undoes it; 503 otherwise. `primary` as soon as the primary has it. Without replicas the two are the same.'
+  }),
   staleness: duration({ default: '2s', description: 'The longest that the end of a session can go unnoticed by another replica, when the channel that tells of it is dead without a sign. While it works, replicas know within milliseconds.' }),
   headers: flag({ default: true, description: 'Whether each signed-in answer tells the seconds left in `X-Session-Idle-In` and `X-Session-Absolute-In`.' }),
   cookie: section({

@@ -142,7 +142,9 @@ export async function openSession (request: FastifyRequest, cookie: SessionCooki
  */
 export async function closeSession (request: FastifyRequest, reply: FastifyReply, cookie: SessionCookie): Promise<Session | undefined> {
   const session = liveSession(request)
-  if (session !== undefined || isUnreadable(request)) await request.session.destroy()
+  // A sign-out that was 503 may have ended the session at the primary alone: the replicas must confirm it still.
+  const wasClosed = (request as Request).session?.ended === 'revoked'
+  if (session !== undefined || wasClosed || isUnreadable(request)) await request.session.destroy()
   else request.session = null as never
   clearSessionCookie(reply, cookie)
   return session

@@ -1,6 +1,7 @@
 /** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
+import { createRevocationJournal } from './revocation-journal.ts'
 import { epitaphMark, type Follower, type Note, type SessionStore, StoreUnavailable } from './store.ts'
 
 declare module 'ioredis' {
@@ -96,11 +97,26 @@ interface Options {
   readonly prefix: string
   /** Brings the news of changes; see redis-feed.ts. */
   readonly follow: (follower: Follower, names: { readonly tracked: string, readonly session: string, readonly epoch: string }) => void
+  /** Without it a write counts as soon as the primary has it. */
+  readonly replicated?: ReplicatedWrites
+  /** Tells when a server may be another one than before, before anything else is asked of it. */
+  readonly onPrimary?: (listener: () => void) => void
+}
+
+/** What a write waits for. */
+interface ReplicatedWrites {
+  readonly run: <T>(key: string, confirmation: 'every' | 'connected', write: (on: Redis) => Promise<T>) => Promise<T>
+}
+
+/** The commands of the store, for each connection that it writes over. */
+export function defineCommands (redis: Redis | Cluster): void {
+  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
 }
 
 /** The store does not own the client: whoever made it closes it. */
-export function createRedisStore ({ redis, prefix, follow }: Options): SessionStore {
-  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
+export function createRedisStore (options: Options): SessionStore {
+  const { redis, prefix, follow, replicated, onPrimary = () => {} } = options
+  defineCommands(redis)
   // One beginning for all that has to be told when it changes.
   const tracked = `${prefix}session`
   const session = `${tracked}:`
@@ -109,6 +125,16 @@ export function createRedisStore ({ redis, prefix, follow }: Options): SessionSt
   /** Replicas of a version that did not tell credential sources apart note and look here. */
   const formerPlaceOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
   const lockKey = (name: string) => `${prefix}lock:${name}`
+  const journal = createRevocationJournal()
+  const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
+    await answer(replicated === undefined ? work(redis) : replicated.run(key, confirmation, work))
+
+  // Sent before any read over the same connection. In full, since a script that has to be loaded first would come later.
+  onPrimary(() => {
+    for (const { key, tombstone, ttlMs } of journal.recent()) {
+      redis.eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, epitaphMark).catch(() => {})
+    }
+  })
 
   async function notesOf (user: IdentityKey): Promise<readonly Note[]> {
     const [noted, former] = await answer(Promise.all([
@@ -120,7 +146,8 @@ export function createRedisStore ({ redis, prefix, follow }: Options): SessionSt
 
   return {
     async create (key, record, ttlMs) {
-      const written = await answer(redis.set(session + key, record, 'PX', ttlMs, 'NX'))
+      const name = session + key
+      const written = await write(name, 'connected', async on => await on.set(name, record, 'PX', ttlMs, 'NX'))
       if (written !== 'OK') throw alreadyThere()
     },
     async read (key) {
@@ -143,15 +170,21 @@ export function createRedisStore ({ redis, prefix, follow }: Options): SessionSt
       return await answer(redis.sessionReplace(session + key, from, to)) === 1
     },
     async end (key, epitaph, ttlMs) {
-      return await answer(redis.sessionEnd(session + key, epitaph, ttlMs, epitaphMark)) === 1
+      const name = session + key
+      journal.add({ key, tombstone: epitaph, ttlMs })
+      return await write(name, 'every', async on => await on.sessionEnd(name, epitaph, ttlMs, epitaphMark)) === 1
     },
     async note (user, key, until) {
-      const [noted, , former] = await answer(Promise.all([
-        redis.sessionNote(placeOf(user), until, key),
-        redis.sessionFormerNote(formerPlaceOf(user), until, key),
-        redis.sessionFormerNotes(formerPlaceOf(user))
-      ]))
-      return mergeNotes(noted, former)
+      const place = placeOf(user)
+      const former = formerPlaceOf(user)
+      const [noted, [, found]] = await Promise.all([
+        write(place, 'connected', async on => await on.sessionNote(place, until, key)),
+        write(former, 'connected', async on => await Promise.all([
+          on.sessionFormerNote(former, until, key),
+          on.sessionFormerNotes(former)
+        ]))
+      ])
+      return mergeNotes(noted, found)
     },
     notesOf,
     keysOf: async user => (await notesOf(user)).map(({ key }) => key),
@@ -169,7 +202,7 @@ export function createRedisStore ({ redis, prefix, follow }: Options): SessionSt
       return found
     },
     async raiseEpoch () {
-      return await answer(redis.incr(epochKey))
+      return await write(epochKey, 'every', async on => await on.incr(epochKey))
     },
     async lock (name, owner, ttlMs) {
       return await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX')) === 'OK'

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { RedisConfig } from '../../src/config/gateway.ts'
 import { createRedisDialler } from '../../src/redis.ts'
 import { followRedis } from '../../src/session/redis-feed.ts'
-import { createRedisStore } from '../../src/session/redis-store.ts'
+import { createRedisStore, defineCommands } from '../../src/session/redis-store.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'
 import { testAuthority } from '../support/authority.ts'
 import { passTime } from '../support/clock.ts'
@@ -69,7 +69,10 @@ async function connected (t: Test, given: Partial<RedisConfig>) {
   const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
   const up = Promise.withResolvers<void>()
   const client = dialler.client({ onUp: up.resolve, onDown: () => {} })
-  t.teardown(() => client.disconnect())
+  t.teardown(() => {
+    client.disconnect()
+    dialler.close()
+  })
   await up.promise
   return { dialler, client }
 }
@@ -82,9 +85,16 @@ for (const [name, start] of Object.entries(shapes)) {
       const { dialler, client } = await connected(t, given)
       // Making time pass takes rights that a gateway has no need of.
       const clock = given.username === undefined ? client : (await connected(t, { ...given, username: 'admin', password: 'admin-password' })).client
+      const replicated = dialler.replicatedWrites(client, {
+        barrierKey: 'cg:barrier',
+        prepare: defineCommands,
+        onRefused: () => t.fail('WAIT is refused')
+      })
+      t.teardown(() => replicated.close())
       const store = createRedisStore({
         redis: client,
         prefix: 'cg:',
+        replicated,
         follow: (follower, names) => { t.teardown(followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 120_000 })) }
       })
       sessionStoreContract(t, store, ms => passTime(clock, ms), Date.now)

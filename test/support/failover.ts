@@ -25,7 +25,7 @@ export async function sentinelFailover (t: Test, how: Loss): Promise<void> {
   const sentinel = await testSentinel(t.after)
   const [primary, heir] = sentinel.servers
   const both = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
-  const trial = await startTrial(t, both, { name: `failover by Sentinel, the primary ${how}`, losesLatest: true })
+  const trial = await startTrial(t, both, { name: `failover by Sentinel, the primary ${how}` })
   await inStep(primary.port, heir.port)
   await trial.during(async () => {
     await lose(primary, how)
@@ -50,7 +50,7 @@ export async function clusterFailover (t: Test, how: Loss): Promise<void> {
   const both = await replicas(t, { cluster: cluster.nodes.slice(0, 2) })
   // Every session is asked for with the count of sign-outs of everyone: whoever holds that is missed by all.
   const lost = await cluster.primaryOf('cg:session-epoch')
-  const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}`, losesLatest: true })
+  const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}` })
   await cluster.settled()
   const heirs: number[] = []
   for (const { port } of cluster.servers) if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`)) heirs.push(port)

@@ -1,4 +1,4 @@
-/** A primary, its replica and three Sentinels that watch them: real processes, which call nobody down unless a test bids them to. */
+/** A primary, its replicas and three Sentinels that watch them: real processes, which call nobody down unless a test bids them to. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,8 @@ export interface TestSentinel {
   /** HOST:PORT of each Sentinel. */
   readonly sentinels: string[]
   readonly name: string
-  readonly servers: readonly [TestRedis, TestRedis]
+  /** The primary, then its replicas. */
+  readonly servers: readonly [TestRedis, TestRedis, ...TestRedis[]]
   /** Where the Sentinels say that the primary is. */
   readonly primaryPort: () => Promise<number>
   /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
@@ -24,26 +25,41 @@ export interface TestSentinel {
 
 export const patientMs = 120_000
 
-/** @param extra further arguments for both servers */
-export async function testSentinel (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = []): Promise<TestSentinel> {
+/**
+ * @param extra further arguments for all servers
+ * @param count how many replicas there are
+ */
+export async function testSentinel (
+  cleanUp: (undo: () => unknown) => void,
+  extra: readonly string[] = [],
+  count = 1
+): Promise<TestSentinel> {
   const name = 'mymaster'
   const primary = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', ...extra])
-  const replica = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${primary.port}`, ...extra])
-  await until('the replica is in step', async () => (await redisCli(replica.port, 'INFO', 'replication')).includes('master_link_status:up'))
+  const follow = ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${primary.port}`, ...extra]
+  const replica = await testRedis(cleanUp, follow)
+  const others = await Promise.all(Array.from({ length: count - 1 }, async () => await testRedis(cleanUp, follow)))
+  for (const { port } of [replica, ...others]) {
+    await until('the replica is in step', async () =>
+      (await redisCli(port, 'INFO', 'replication')).includes('master_link_status:up'))
+  }
   const ports = await Promise.all([1, 2, 3].map(() => startSentinel(cleanUp, name, primary.port)))
   const first = ports[0] ?? 0
   const settled = async () => {
     await until('the Sentinels know each other and the replica', async () => {
       const seen = await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'MASTER', name)))
       const fields = seen.map(text => { const lines = text.split('\n'); return new Map(lines.flatMap((line, i) => i % 2 === 0 ? [[line, lines[i + 1]]] : [])) })
-      return fields.every(each => each.get('num-other-sentinels') === '2' && each.get('num-slaves') === '1' && each.get('flags') === 'master')
+      return fields.every(each => each.get('num-other-sentinels') === '2' && each.get('num-slaves') === String(count) && each.get('flags') === 'master')
     })
-    await until('primary and replica are in step', async () => (await redisCli(await primaryPort(), 'INFO', 'replication')).includes('state=online'))
+    await until('primary and replicas are in step', async () => {
+      const told = await redisCli(await primaryPort(), 'INFO', 'replication')
+      return told.match(/state=online/g)?.length === count
+    })
   }
   const primaryPort = async () => Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
   const downAfter = async (ms: number) => { await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'SET', name, 'down-after-milliseconds', String(ms)))) }
   await settled()
-  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica], primaryPort, settled, downAfter }
+  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica, ...others], primaryPort, settled, downAfter }
 }
 
 async function startSentinel (cleanUp: (undo: () => unknown) => void, name: string, primary: number): Promise<number> {

@@ -35,8 +35,6 @@ interface Expectations {
   readonly name: string
   /** Redis forgets everything: sessions from before are 401 afterwards. */
   readonly forgets?: boolean
-  /** What was confirmed in the last moments may be lost: asynchronous replication. */
-  readonly losesLatest?: boolean
 }
 
 /** Bounds that no machine is too busy for: they tell what is late from what never comes. How long it took is reported. */
@@ -63,7 +61,7 @@ export interface Verdict {
 
 /** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
 export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGateway], expected: Expectations): Promise<Trial> {
-  const { name, forgets = false, losesLatest = false } = expected
+  const { name, forgets = false } = expected
   const seen: Record<Phase, Record<string, Record<string, number>>> = { before: {}, during: {}, healing: {}, after: {} }
   const problems = new Set<string>()
   const book: Known[] = []
@@ -120,10 +118,9 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
     const session = await signIn(here)
     if (session === undefined) return false
     book.push(session)
-    const used = [await use(here, session, losesLatest && phase !== 'after'), await use(there, session, losesLatest && phase !== 'after')]
+    const used = [await use(here, session), await use(there, session)]
     const out = await signOut(there, session)
     const after = out === 200 ? [await use(there, session), await use(here, session)] : []
-    if (losesLatest && phase !== 'after') session.state = 'unsure'
     return used.every(status => status === 200) && out === 200 && after.every(status => status === 401)
   }
 

@@ -1,0 +1,35 @@
+/** The ends of sessions that this process wrote lately: a primary that took over may not have heard of them. */
+
+export interface Revocation {
+  readonly key: string
+  readonly tombstone: string
+  readonly ttlMs: number
+}
+
+const keepMs = 60_000
+/** Bounded: one call can close all sessions of a user, and users can sign out as fast as they sign in. */
+const maxEntries = 50_000
+
+export function createRevocationJournal (now: () => number = () => performance.now()) {
+  const entries = new Map<string, { readonly revocation: Revocation, readonly at: number }>()
+
+  /** Entries stand in the order of their time. */
+  function dropOld (): void {
+    for (const [key, { at }] of entries) {
+      if (now() - at < keepMs && entries.size <= maxEntries) return
+      entries.delete(key)
+    }
+  }
+
+  return {
+    add: (revocation: Revocation): void => {
+      entries.delete(revocation.key)
+      entries.set(revocation.key, { revocation, at: now() })
+      dropOld()
+    },
+    recent: (): Revocation[] => {
+      dropOld()
+      return Array.from(entries.values(), ({ revocation }) => revocation)
+    }
+  }
+}
