@@ -9,7 +9,9 @@ export function readJsonBodies (app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     try {
       done(null, parseBody(String(body)))
-    } catch (cause) {
+    } catch (error) {
+      // The parser's own message quotes the body, and a password may stand there.
+      const cause = error instanceof SyntaxError ? new Error('Not valid JSON.') : error
       done(new GatewayError('request.malformed', { cause }))
     }
   })
