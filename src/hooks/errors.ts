@@ -23,6 +23,7 @@ export const countedErrors = (metrics: Metrics) => metrics.counter('console_gate
 
 export function errorHandler ({ envelope, errorStatus, extraOf, onError }: Options) {
   return function answerError (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = toGatewayError(thrown)
     logError(error, request)
     onError(error.code)
@@ -30,6 +31,15 @@ export function errorHandler ({ envelope, errorStatus, extraOf, onError }: Optio
     const { config } = request.routeOptions
     replyWith(reply, error, { ...(config.envelope ?? envelope).failure(error, request.id), ...(extra !== undefined && extra) }, (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status)
   }
+}
+
+/**
+ * The client left before the answer began, so that the file it was to get was closed under way:
+ * nothing failed, and nobody reads an answer. The access log has the request as 499.
+ */
+function isAbandoned (thrown: unknown, reply: FastifyReply): boolean {
+  const { code } = (thrown ?? {}) as NodeJS.ErrnoException
+  return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
 }
 
 /** Sends a body in the place of whatever was about to be answered. */
