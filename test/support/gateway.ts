@@ -9,6 +9,7 @@ import { hashPassword } from '../../src/login/argon2.ts'
 import { countStrays, strayErrors } from '../../src/process/uncaught.ts'
 import { createLogger } from '../../src/services.ts'
 import { askOps, type OpsOptions } from './ops.ts'
+import { password } from './sign-in.ts'
 
 countStrays()
 
@@ -21,7 +22,7 @@ export interface Files {
   readonly users?: Tree
 }
 
-export const password = 'correct horse battery'
+export { password }
 let hash: string | undefined
 
 /** Guessing may go on. */

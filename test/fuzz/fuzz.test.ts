@@ -1,0 +1,25 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { freshSeed } from '../support/random.ts'
+import { plan } from './conversation.ts'
+import { fuzz } from './fuzz.ts'
+
+t.test('the same seed makes the same conversations, another one others', async t => {
+  const seed = freshSeed()
+  const cookies = ['console_sid=one.signature', 'console_sid=two.signature']
+  const all = (seed: number) => Array.from({ length: 50 }, (_, number) => plan(seed, number, cookies))
+  t.same(all(seed), all(seed))
+  t.notSame(all(seed), all(seed + 1))
+})
+
+t.test('an attack finds a gateway that ends, and says why', async t => {
+  const folder = t.testdir()
+  const fragile = join(folder, 'fragile.js')
+  writeFileSync(fragile, 'setTimeout(() => { throw new Error("fragile") }, 3000)')
+  const seed = freshSeed()
+  const report = await fuzz(t.after, { checkout: '.', seed, seconds: 12, preload: fragile })
+  t.match(report.problems, [/the process ended/], `seed ${seed}`)
+  t.match(report.complaints.join('\n'), /Error: fragile/)
+  t.ok(report.lastRequests.length > 0)
+})
