@@ -71,7 +71,7 @@ interface Start {
 
 const watcher = fileURLToPath(new URL('watch-process.js', import.meta.url))
 const keptLines = 4000
-export const opsSecret = 'a secret of operators with at least thirty-two characters'
+export const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
 
 /** Whether the gateway of a checkout has a key in gateway.yaml, such as `ops.secret`. */
 export function hasSetting (checkout: string, ...path: readonly string[]): boolean {
