@@ -60,9 +60,21 @@ export function createOuterServer ({ server: settings, envelope }: GatewayConfig
 function end (socket: Socket, status: number, body: string): void {
   const answer = answerUnderWay(socket)
   // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
-  if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? socket.end() : socket.destroy())
-  socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-  setTimeout(() => socket.destroy(), 1000).unref()
+  if (answer !== undefined && (answer.headersSent || answer.req.complete)) return void (answer.writableEnded ? endUnread(socket) : socket.destroy())
+  endUnread(socket, `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+}
+
+/** How long a client may take to read what was still to be sent, and then to close. */
+const unreadMs = { flush: 10_000, close: 1000 }
+
+/**
+ * Ends a connection from which nothing is read any more: neither the client's end nor its reset would
+ * be seen, and the descriptor be held for good.
+ */
+function endUnread (socket: Socket, last = ''): void {
+  const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
+  destroySoon(unreadMs.flush)
+  socket.end(last, () => destroySoon(unreadMs.close))
 }
 
 /** Whose turn it is on a connection; Node tells it nowhere else. */
