@@ -41,9 +41,10 @@ async function collect (file) {
 
 /** What keeps descriptors, in words: sockets by their ports and state, everything else by its class. */
 function handles () {
-  const all = /** @type {any} */ (process)._getActiveHandles()
+  const all = /** @type {any} */ (process)['_getActiveHandles']()
   return all.map((/** @type {any} */ handle) => {
-    const { localPort, remotePort, readableFlowing, writableLength, _httpMessage: response } = handle
+    const { localPort, remotePort, readableFlowing, writableLength } = handle
+    const response = handle['_httpMessage']
     if (remotePort === undefined && handle.constructor.name !== 'Socket') return handle.constructor.name
     const owner = handle.server === undefined || handle.server === null ? 'our own' : 'a client’s'
     const answer = response ? `, answering ${response.req?.method} ${response.req?.url}` : ''
