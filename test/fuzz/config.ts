@@ -19,7 +19,9 @@ export interface Places {
 }
 
 const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
-const shapedKinds = ['shaped', 'expression', 'open/expression', 'observed', 'strict', 'parts'] as const
+const shapedKinds = [
+  'shaped', 'expression', 'open/expression', 'observed', 'strict', 'parts'
+] as const
 
 /** The public paths below which something is proxied. */
 export const proxiedPrefixes = [
@@ -116,14 +118,26 @@ export interface AttackedConfig {
   readonly restore: () => void
 }
 
-/** @param checkout whose settings are used */
-export async function attackedConfig (checkout: string, places: Places, redisPort: number): Promise<AttackedConfig> {
+interface Options {
+  /** Whose settings are used. */
+  readonly checkout: string
+  readonly places: Places
+  /** The `redis` section of gateway.yaml. */
+  readonly redis: Record<string, unknown>
+  /** Further keys of its `session` section. */
+  readonly session?: Record<string, unknown>
+  /** Further files. */
+  readonly userFile?: Record<string, unknown>
+}
+
+export async function attackedConfig (options: Options): Promise<AttackedConfig> {
+  const { checkout, places, redis, session, userFile = wireUsers() } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
       server: { headersTimeout: '1s', requestTimeout: '2s', keepAlive: '1s' },
-      redis: { url: `redis://127.0.0.1:${redisPort}` },
-      session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 } },
+      redis,
+      session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
       reload: { watch: true, settle: '50ms', poll: '1s', grace: '1s' },
       console: { root: 'console' },
       login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
@@ -132,7 +146,7 @@ export async function attackedConfig (checkout: string, places: Places, redisPor
     },
     routes: base,
     limits,
-    users: wireUsers()
+    users: userFile
   })
   mkdirSync(join(folder, 'console'))
   writeFileSync(join(folder, 'console/index.html'), '<!doctype html><title>console</title>')
@@ -149,8 +163,8 @@ export async function attackedConfig (checkout: string, places: Places, redisPor
     change: random => {
       restore()
       const name = random.pick(Object.keys(changes))
-      const { file, tree } = changes[name]?.(structuredClone(base) as Tree, random) ?? { file: 'routes.yaml', tree: base }
-      write(file, tree)
+      const changed = changes[name]?.(structuredClone(base) as Tree, random)
+      if (changed !== undefined) write(changed.file, changed.tree)
       return name
     }
   }

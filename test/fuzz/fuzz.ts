@@ -52,7 +52,11 @@ export async function fuzz (cleanUp: (undo: () => unknown) => void, options: Fuz
   const { checkout, seed, seconds, preload, tell = () => {} } = options
   const upstreams = await openUpstreams(cleanUp)
   const surroundings = await openSurroundings(cleanUp)
-  const config = await attackedConfig(checkout, upstreams.places, surroundings.proxy.port)
+  const config = await attackedConfig({
+    checkout,
+    places: upstreams.places,
+    redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
+  })
   const gateway = await startGatewayProcess(cleanUp, {
     checkout,
     folder: config.folder,
