@@ -12,7 +12,13 @@ export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
 export type Outcome =
   | { readonly outcome: 'reloaded' | 'rolled back', readonly generation: number, readonly changes: readonly string[], readonly restartNeeded: readonly string[] }
-  | { readonly outcome: 'unchanged', readonly generation: number, readonly restartNeeded: readonly string[] }
+  | {
+    readonly outcome: 'unchanged'
+    readonly generation: number
+    readonly restartNeeded: readonly string[]
+    /** How what runs came to run; undefined where it is what the process started with. */
+    readonly taken?: { readonly at: string, readonly by: string, readonly changes: readonly string[] }
+  }
   | { readonly outcome: 'refused', readonly generation: number, readonly faults: readonly string[] }
 
 /** How the files stand to what runs. */
@@ -90,9 +96,12 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
     tellWarnings(config)
     tellRestart(config.restartNeeded)
     if (changes.length === 0) {
-      if (files.state !== 'running') log.info({ event: 'config.unchanged', generation: current.number, by }, 'the config files are again what runs')
+      if (files.state !== 'running' || by === 'SIGHUP') {
+        const message = files.state === 'running' ? 'the config files are what runs: nothing to reload' : 'the config files are again what runs'
+        log.info({ event: 'config.unchanged', generation: current.number, by }, message)
+      }
       files = { state: 'running' }
-      return { outcome: 'unchanged', generation: current.number, restartNeeded }
+      return unchanged()
     }
     try {
       await take(config)
@@ -107,14 +116,25 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
 
   async function takeBack (to: number | undefined): Promise<Outcome> {
     const target = revisions.find(to)
-    if (target === undefined) throw new GatewayError('request.malformed', { message: to === undefined ? 'There is no earlier config to go back to.' : `There is no revision ${to}; there are ${revisions.all().map(({ number }) => number).join(', ')}.` })
+    if (target === undefined) throw new GatewayError('request.malformed', { message: to === undefined ? `There is no earlier config to go back to. Name one with its number: ${revisions.all().map(({ number }) => number).join(', ')}.` : `There is no revision ${to}; there are ${revisions.all().map(({ number }) => number).join(', ')}.` })
     const changes = differences(current.config, target.config).map(({ text }) => text)
-    if (changes.length === 0) return { outcome: 'unchanged', generation: current.number, restartNeeded }
+    if (changes.length === 0) return unchanged()
     await take(target.config)
     files = { state: 'rolled back', since: new Date().toISOString() }
-    revisions.add({ number: current.number, by: 'rollback', changes, config: target.config, of: target.of ?? target.number })
+    revisions.add({ number: current.number, by: 'rollback', changes, config: target.config, of: target.of ?? target.number, named: to !== undefined })
     log.warn({ event: 'config.rolled-back', generation: current.number, to: target.number, changes }, `config rolled back to revision ${target.number}: ${inWords(changes)}; the files hold another one, which comes back with their next change, a reload or a restart`)
     return { outcome: 'rolled back', generation: current.number, changes, restartNeeded }
+  }
+
+  function unchanged (): Outcome {
+    const [running] = revisions.all()
+    const taken = running === undefined || running.number === 1 ? undefined : running
+    return {
+      outcome: 'unchanged',
+      generation: current.number,
+      restartNeeded,
+      ...(taken !== undefined && { taken: { at: taken.at, by: taken.by, changes: taken.changes } })
+    }
   }
 
   /** @throws what building throws; then nothing has changed */
@@ -129,6 +149,9 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
   }
 
   function refuse (by: Trigger, faults: readonly string[]): Outcome {
+    // One save of an editor is often several changes of the file: what was told once is not told again.
+    const isTold = by === 'files changed' && files.state === 'refused' && files.faults.join('\n') === faults.join('\n')
+    if (isTold) return { outcome: 'refused', generation: current.number, faults }
     files = { state: 'refused', since: new Date().toISOString(), faults }
     log.error({ event: 'config.refused', generation: current.number, by, faults }, `config refused, what runs goes on: ${inWords(faults)}`)
     return { outcome: 'refused', generation: current.number, faults }

@@ -10,12 +10,17 @@ export interface Revision {
   readonly changes: readonly string[]
   /** The revision whose config this is once more. */
   readonly of?: number
+  /** Whether an operator named that revision, instead of going back step by step. */
+  readonly named?: boolean
   readonly config: Config
 }
 
 export interface Revisions {
   readonly add: (revision: Omit<Revision, 'at'>) => void
-  /** The one of this number; the one before that which runs, without. */
+  /**
+   * The one of this number. Without a number: the one before that which runs, or what ran before
+   * where an operator named the one that runs.
+   */
   readonly find: (number: number | undefined) => Revision | undefined
   /** Newest first; the first one runs. */
   readonly all: () => readonly Revision[]
@@ -32,9 +37,11 @@ export function createRevisions (first: Config): Revisions {
     },
     find: number => {
       const [running] = all
+      if (number !== undefined) return all.find(revision => revision.number === number)
+      if (running?.named === true) return all[1]
       // Going back twice goes back two steps, not to and fro.
       const from = running?.of ?? running?.number ?? 0
-      return number === undefined ? all.find(revision => revision.of === undefined && revision.number < from) : all.find(revision => revision.number === number)
+      return all.find(revision => revision.of === undefined && revision.number < from)
     },
     all: () => all
   }

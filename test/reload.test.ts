@@ -56,6 +56,32 @@ t.test('a file that is renamed over another, and a mounted ConfigMap whose link 
   await gateway.logged(({ generation, msg }) => generation === 4 && String(msg).includes('limits.signed-in.max'))
 })
 
+t.test('a fault is told once, however often the same files are saved', async t => {
+  const gateway = await testGateway(t.after, { gateway: { reload: { watch: true, settle: '20ms' } }, limits: limits(5) })
+  const refusals = () => gateway.log.filter(event('config.refused')).length
+  write(gateway, 'limits.yaml', 'limits: no\n')
+  await until('the fault is told', () => refusals() === 1)
+  const since = (await status(gateway)).files.since as string
+  for (const save of [1, 2, 3]) {
+    write(gateway, 'limits.yaml', `limits: no\n${'\n'.repeat(save)}`)
+    await gateway.reload('files changed')
+  }
+  t.equal(refusals(), 1)
+  t.equal((await status(gateway)).files.since, since, 'and it says since when')
+  write(gateway, 'limits.yaml', 'limits: 7\n')
+  await until('another fault is told', () => refusals() === 2)
+})
+
+t.test('maintenance is told with what it closes', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routesTo(backend.url, ['a', 'b']) })
+  const closed = { routes: ['a'], methods: ['POST'], allowRoles: ['admin'], until: '2100-01-01T06:00:00Z' }
+  write(gateway, 'routes.yaml', { ...routesTo(backend.url, ['a', 'b']), maintenance: closed })
+  t.match(await gateway.reload('operator'), {
+    changes: ['maintenance added: closes a (POST) but for the roles admin until 2100-01-01T06:00:00Z']
+  })
+})
+
 t.test('counters and sessions live on, and a raised limit helps those who were refused at once', async t => {
   const gateway = await testGateway(t.after, { limits: limits(5) })
   const cookie = await gateway.signIn()
@@ -200,8 +226,16 @@ t.test('rollback goes back one step, or to a revision by number; the status says
   t.match(await ask(gateway, '/rollback', { to: 99 }), { error: /There is no revision 99; there are 7, 6, 5/ })
   t.match(await ask(gateway, '/rollback', { to: 'x' }), { error: /Say to which revision/ })
   t.match(await ask(gateway, '/rollback', { to: 1 }), { outcome: 'rolled back' })
-  t.match(await ask(gateway, '/rollback'), { error: /no earlier config/ })
-  t.match(await ask(gateway, '/reload'), { outcome: 'reloaded', changes: ['limits.signed-in.max 1 → 4'] }, 'a reload takes the files again')
+  t.match(
+    await ask(gateway, '/rollback'),
+    { outcome: 'rolled back', changes: ['limits.signed-in.max 1 → 4'] },
+    'after a revision that was named: back to what ran before it'
+  )
+  for (const change of ['4 → 3', '3 → 2']) {
+    t.match(await ask(gateway, '/rollback'), { changes: [`limits.signed-in.max ${change}`] })
+  }
+  t.match(await ask(gateway, '/rollback'), { error: /no earlier config to go back to\. Name one with its number: 11, 10, / })
+  t.match(await ask(gateway, '/reload'), { outcome: 'reloaded', changes: ['limits.signed-in.max 2 → 4'] }, 'a reload takes the files again')
   t.match((await status(gateway)).files, { state: 'running' })
 })
 

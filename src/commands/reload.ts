@@ -1,4 +1,5 @@
 /** `reload` and `rollback`: put another config in the place of the running one, through the ops listener. */
+import type { Outcome } from '../reload.ts'
 import { type Command, UsageError } from './command.ts'
 import { askOps } from './ops-client.ts'
 
@@ -23,8 +24,8 @@ export const rollback: Command = {
   summary: 'have a running gateway go back to an earlier config',
   usage: ['[N] [--json]'],
   details: `
-Without N to the one before that which runs; \`console-gateway status\` lists
-them. The files stay as they are, so what they hold comes back with their next
+Without N to the one before that which runs, or after \`rollback N\` to what ran
+before it; \`console-gateway status\` lists them. The files stay as they are, so what they hold comes back with their next
 change, a reload or a restart: put them right too.
 
 Examples:
@@ -37,6 +38,13 @@ Exit codes: 1 where there is no such revision, or no gateway answers.`,
   }
 }
 
+type Taken = NonNullable<Extract<Outcome, { outcome: 'unchanged' }>['taken']>
+
+/** A gateway that watches its files may have been quicker than the operator. */
+function takenInWords ({ at, by, changes }: Taken): string {
+  return `it was taken at ${at} (${by}): ${changes.join('; ')}\n`
+}
+
 function tell (answer: Record<string, unknown>, json: boolean): number {
   const { outcome, generation } = answer
   const lines = (name: string) => (answer[name] as readonly string[] | undefined) ?? []
@@ -44,7 +52,9 @@ function tell (answer: Record<string, unknown>, json: boolean): number {
   if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
   else if (outcome === 'refused') process.stderr.write(`${lines('faults').map(fault => `${fault}\n`).join('')}refused; generation ${String(generation)} goes on as it is\n`)
   else {
-    process.stdout.write(`${lines('changes').map(change => `${change}\n`).join('')}${String(outcome)}; generation ${String(generation)} runs\n`)
+    process.stdout.write(lines('changes').map(change => `${change}\n`).join(''))
+    process.stdout.write(`${String(outcome)}; generation ${String(generation)} runs\n`)
+    if (answer['taken'] !== undefined) process.stdout.write(takenInWords(answer['taken'] as Taken))
     if (lines('restartNeeded').length > 0) process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
     if (outcome === 'rolled back') process.stdout.write('the files still hold the other config: put them right, or it comes back with their next change, a reload or a restart\n')
   }

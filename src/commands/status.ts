@@ -12,12 +12,12 @@ Asks the ops listener of a running gateway (ops.listen of the config folder).
 Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
-Exit codes: 1 where no gateway answers.`,
+Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
     const answer = await askOps(config, '/status') as unknown as Status
     process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer))
-    return 0
+    return answer.files.state === 'refused' ? 3 : 0
   }
 }
 

@@ -4,6 +4,7 @@ import { gatewaySchema } from './gateway.ts'
 import { limitsSchema } from './limits.ts'
 import type { Config } from './load.ts'
 import type { GatewayConfig } from './gateway.ts'
+import { type MaintenanceConfig, maintenanceInWords } from './maintenance.ts'
 import { inUnits } from './primitives.ts'
 import { routesSchema } from './routes.ts'
 import { usersSchema } from './users.ts'
@@ -57,6 +58,9 @@ const own = (holder: Record<string, unknown>, name: string) => Object.hasOwn(hol
 function describe (at: Node | undefined, path: Path, before: unknown, after: unknown): string {
   const where = path.join('.')
   if (at !== undefined && holdsSecret(at)) return `${where} ${before === undefined ? 'set' : after === undefined ? 'unset' : 'changed'}`
+  if (where === 'maintenance' && before === undefined) {
+    return `maintenance added: ${maintenanceInWords(after as MaintenanceConfig)}`
+  }
   if (before === undefined) return isObject(after) || isList(after) ? `${where} added` : `${where} ${show(at, after)} (was not set)`
   if (after === undefined) return isObject(before) || isList(before) ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
   return isList(before) || isList(after) ? `${where} changed` : `${where} ${show(at, before)} → ${show(at, after)}`

@@ -15,6 +15,14 @@ export const maintenanceSchema = Type.Optional(Type.Object({
 
 export type MaintenanceConfig = NonNullable<Static<typeof maintenanceSchema>>
 
+/** What is closed, for whom it stays open and until when: `closes orders (POST) until 2026-12-01T06:00:00Z`. */
+export function maintenanceInWords ({ routes, methods, allowRoles, until }: MaintenanceConfig): string {
+  const what = routes.length === 0 ? 'every route' : routes.join(', ')
+  const which = methods.length === 0 ? '' : ` (${methods.join(', ')})`
+  const except = allowRoles.length === 0 ? '' : ` but for the roles ${allowRoles.join(', ')}`
+  return `closes ${what}${which}${except}${until === undefined ? '' : ` until ${until}`}`
+}
+
 /** Rules beyond the schema. */
 export function checkMaintenance ({ routes: { maintenance, routes } }: { readonly routes: { readonly maintenance?: MaintenanceConfig, readonly routes: object } }, report: Report): void {
   if (maintenance === undefined) return
