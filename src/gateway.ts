@@ -15,6 +15,7 @@ import { isAsRead, watchFiles } from './config/watch.ts'
 import { createOps, type Readiness } from './endpoints/ops.ts'
 import { addOpsConfig } from './endpoints/ops-config.ts'
 import { examine } from './examination.ts'
+import { createUserReview } from './process/reload/user-review.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload.ts'
 import { createLogger, type Log } from './services.ts'
 import { createServing, splitAddress, urlOf } from './serving.ts'
@@ -47,7 +48,10 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     const first = await serving.create(1, config)
     await serving.use(first)
     const measured = measureConfig(serving.metrics)
+    const userReview = createUserReview({ serving, log })
     const reloader = createReloader({
+      massClosing: userReview.massClosing,
+      reviewUsers: userReview.reviewUsers,
       first,
       examine: running => examine({ folder: config.folder, environment: { ...environment }, running }),
       create: serving.create,
@@ -69,7 +73,7 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       checkHost: createHostCheck({ hosts: opsSettings.hosts, log })
     })
     serving.addDesk(ops)
-    addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: () => reloader.reload('operator'), rollback: reloader.rollback })
+    addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: confirmed => reloader.reload('operator', confirmed), rollback: reloader.rollback })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)
@@ -78,6 +82,8 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     const secretFile = isMadeUp ? leaveSecret(opsUrl, secret, log) : undefined
     opened.push(() => secretFile?.remove())
     const url = await serving.listen()
+    // Requests need not wait for it: each session is judged when it is used as well.
+    void userReview.reviewAtStart(() => reloader.current().config, () => state.stopping)
     const watch = watchConfig(config, reloader)
     opened.push(() => watch?.close())
     log.info({ url, ops: opsUrl, ...(count > 1 && { workers: count }) }, `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`)

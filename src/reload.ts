@@ -11,7 +11,14 @@ import { createRevisions, type Revision } from './revisions.ts'
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
 export type Outcome =
-  | { readonly outcome: 'reloaded' | 'rolled back', readonly generation: number, readonly changes: readonly string[], readonly restartNeeded: readonly string[] }
+  | {
+    readonly outcome: 'reloaded' | 'rolled back'
+    readonly generation: number
+    readonly changes: readonly string[]
+    /** What became of the sessions of users that changed. */
+    readonly sessions: readonly string[]
+    readonly restartNeeded: readonly string[]
+  }
   | {
     readonly outcome: 'unchanged'
     readonly generation: number
@@ -27,10 +34,15 @@ export type FilesState =
   | { readonly state: 'refused', readonly since: string, readonly faults: readonly string[] }
   | { readonly state: 'rolled back', readonly since: string }
 
+/** Whether it is meant that most sessions of file users end. */
+export interface Confirmed {
+  readonly yes?: boolean
+}
+
 export interface Reloader {
   readonly current: () => Generation
   /** Reads the files and takes what they say. Never throws for what they hold. */
-  readonly reload: (by: Trigger) => Promise<Outcome>
+  readonly reload: (by: Trigger, confirmed?: Confirmed) => Promise<Outcome>
   /**
    * Takes an earlier config once more; the one before that which runs, without a number. The files stay as they are.
    * @throws GatewayError `request.malformed` when there is none
@@ -51,6 +63,10 @@ interface Options {
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From then on requests begin in this one. */
   readonly use: (generation: Generation) => Promise<void>
+  /** Why a change of users files has to be confirmed; undefined where it need not. */
+  readonly massClosing: (before: Config, after: Config) => Promise<string | undefined>
+  /** Holds live sessions against the users in force. @returns what became of them, for people */
+  readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Told of the files that the config is read from, whenever they were. */
   readonly onFiles: (files: readonly string[]) => void
   readonly onOutcome: (outcome: Outcome['outcome'], generation: number) => void
@@ -59,7 +75,7 @@ interface Options {
 
 const mostInLine = 12
 
-export function createReloader ({ first, examine, create, use, onFiles, onOutcome, log }: Options): Reloader {
+export function createReloader ({ first, examine, create, use, massClosing, reviewUsers, onFiles, onOutcome, log }: Options): Reloader {
   let current = first
   let files: FilesState = { state: 'running' }
   let restartNeeded = first.config.restartNeeded
@@ -70,6 +86,7 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
   // One at a time, and what is asked for while one waits is that one.
   let last: Promise<unknown> = Promise.resolve()
   let waiting: Promise<Outcome> | undefined
+  let isConfirmed = false
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = last.then(work)
     last = turn.catch(() => {})
@@ -82,6 +99,8 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
 
   async function takeFiles (by: Trigger): Promise<Outcome> {
     waiting = undefined
+    const mayEndMost = isConfirmed
+    isConfirmed = false
     let examined: Examined
     try {
       examined = await examine(current.config.gateway)
@@ -103,6 +122,9 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
       files = { state: 'running' }
       return unchanged()
     }
+    const before = current.config
+    const reason = mayEndMost ? undefined : await massClosing(before, config)
+    if (reason !== undefined) return refuse(by, [reason])
     try {
       await take(config)
     } catch (error) {
@@ -111,7 +133,8 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
     files = { state: 'running' }
     revisions.add({ number: current.number, by, changes, config })
     log.info({ event: 'config.reloaded', generation: current.number, by, changes }, `config reloaded: ${inWords(changes)}`)
-    return { outcome: 'reloaded', generation: current.number, changes, restartNeeded }
+    const sessions = await reviewUsers(before, config)
+    return { outcome: 'reloaded', generation: current.number, changes, sessions, restartNeeded }
   }
 
   async function takeBack (to: number | undefined): Promise<Outcome> {
@@ -119,11 +142,13 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
     if (target === undefined) throw new GatewayError('request.malformed', { message: to === undefined ? `There is no earlier config to go back to. Name one with its number: ${revisions.all().map(({ number }) => number).join(', ')}.` : `There is no revision ${to}; there are ${revisions.all().map(({ number }) => number).join(', ')}.` })
     const changes = differences(current.config, target.config).map(({ text }) => text)
     if (changes.length === 0) return unchanged()
+    const before = current.config
     await take(target.config)
     files = { state: 'rolled back', since: new Date().toISOString() }
     revisions.add({ number: current.number, by: 'rollback', changes, config: target.config, of: target.of ?? target.number, named: to !== undefined })
     log.warn({ event: 'config.rolled-back', generation: current.number, to: target.number, changes }, `config rolled back to revision ${target.number}: ${inWords(changes)}; the files hold another one, which comes back with their next change, a reload or a restart`)
-    return { outcome: 'rolled back', generation: current.number, changes, restartNeeded }
+    const sessions = await reviewUsers(before, target.config)
+    return { outcome: 'rolled back', generation: current.number, changes, sessions, restartNeeded }
   }
 
   function unchanged (): Outcome {
@@ -169,7 +194,11 @@ export function createReloader ({ first, examine, create, use, onFiles, onOutcom
 
   return {
     current: () => current,
-    reload: by => waiting ??= inTurn(async () => told(await takeFiles(by))),
+    reload: (by, { yes = false } = {}) => {
+      isConfirmed ||= yes
+      waiting ??= inTurn(async () => told(await takeFiles(by)))
+      return waiting
+    },
     rollback: to => inTurn(async () => told(await takeBack(to))),
     files: () => files,
     restartNeeded: () => restartNeeded,

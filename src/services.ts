@@ -11,6 +11,7 @@ import { createDrift, type Drift } from './contract/drift.ts'
 import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
 import type { Running } from './hooks/access-log.ts'
 import type { CredentialSource } from './login/credential-source.ts'
+import { createFileUsers, type FileUsers } from './login/file-users.ts'
 import { createExpressions, type Expressions } from './proxy/expressions.ts'
 import { createPools, type Pools } from './proxy/pools.ts'
 import type { Upstream } from './proxy/upstream.ts'
@@ -42,6 +43,8 @@ import type { SessionStore } from './session/store.ts'
 export interface Services {
   readonly log: Logger
   readonly sessions: Sessions
+  /** Those that sessions are held against. */
+  readonly fileUsers: FileUsers
   /** Newest first. */
   readonly secrets: readonly string[]
   /** Of sign-in attempts. */
@@ -131,6 +134,7 @@ export function createServices (config: Config, log: Logger): Services {
     () => [[[], (shared?.clock.skewMs() ?? 0) / 1000]]
   )
   metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
+  const fileUsers = createFileUsers(store.announceUsers.bind(store))
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -140,8 +144,10 @@ export function createServices (config: Config, log: Logger): Services {
     readUses: uses.read,
     lockouts,
     inFlight: new Map(),
+    fileUsers,
     sessions: createSessions({
       store,
+      reviewer: fileUsers,
       seal: createSeal(secrets),
       lifeTimes: session,
       perUser: session.perUser,

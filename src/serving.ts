@@ -10,8 +10,16 @@ import { addOpsLimits } from './endpoints/ops-limits.ts'
 import { addOpsBans } from './endpoints/ops-bans.ts'
 import { addOpsSessions } from './endpoints/ops-sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
+import type { ChangedUser, Sources } from './login/file-users.ts'
 import { tuneMemory } from './memory.ts'
 import type { Metrics } from './metrics.ts'
+import {
+  countEndings,
+  type Endings,
+  reviewChanged,
+  type ReviewedUser,
+  reviewSignedIn
+} from './process/reload/changed-users.ts'
 import { createOuterServer } from './outer-server.ts'
 import { measureStrays } from './process/uncaught.ts'
 import { createServices, type Log } from './services.ts'
@@ -22,6 +30,12 @@ export interface Serving {
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From now on requests begin in this one. */
   readonly use: (generation: Generation) => Promise<void>
+  /** Counts the live sessions that another state of the users files would end. @throws StoreUnavailable */
+  readonly countEndings: (before: Sources, after: Sources) => Promise<Endings>
+  /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
+  readonly reviewChanged: (changed: readonly ChangedUser[]) => Promise<ReviewedUser[]>
+  /** The same for all who are signed in. @throws StoreUnavailable */
+  readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
   /** @returns where the console reaches it, with the real port. @throws when the listener cannot be had */
   readonly listen: () => Promise<string>
   readonly readiness: () => Promise<Readiness>
@@ -48,7 +62,13 @@ export function createServing (config: Config, log: Log): Serving {
 
   return {
     create: (number, next) => createGeneration(number, next, services),
-    use: async generation => { current = generation },
+    use: async generation => {
+      current = generation
+      if (services.fileUsers.take(generation.config)) services.sessions.forgetReviews()
+    },
+    countEndings: (before, after) => countEndings(services.sessions, before, after),
+    reviewChanged: changed => reviewChanged(services.sessions, changed),
+    reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
     listen: () => listen(server, splitAddress(settings.listen)),
     readiness: async () => {
       const redis = services.redis()

@@ -2,6 +2,8 @@
 import type { Worker } from 'node:cluster'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from './config/load.ts'
+import type { ChangedUser, Sources } from './login/file-users.ts'
+import type { Endings, ReviewedUser } from './process/reload/changed-users.ts'
 import type { Readiness } from './endpoints/ops.ts'
 
 export interface WorkerState {
@@ -26,6 +28,10 @@ export interface Calls {
   readonly retire: (given: { readonly number: number, readonly graceMs: number }) => Promise<number>
   readonly state: (given: object) => Promise<WorkerState>
   readonly metrics: (given: object) => Promise<{ readonly index: number, readonly body: string }>
+  /** One of several does it for all: they share the store. */
+  readonly countEndings: (given: { readonly before: Sources, readonly after: Sources }) => Promise<Endings>
+  readonly reviewChanged: (given: { readonly changed: readonly ChangedUser[] }) => Promise<ReviewedUser[]>
+  readonly reviewSignedIn: (given: { readonly sources: Sources }) => Promise<ReviewedUser[]>
   readonly desk: (given: { readonly method: string, readonly url: string, readonly headers: IncomingHttpHeaders, readonly body?: unknown }) => Promise<{ readonly status: number, readonly type: string, readonly text: string }>
   /** Takes no more requests, ends the rest after the time, and then itself. @returns whether all finished */
   readonly stop: (given: { readonly graceMs: number }) => Promise<boolean>

@@ -94,6 +94,9 @@ answerFirst({
   },
   state: async () => ({ index, pid: process.pid, readiness: await there().serving.readiness(), requests: Array.from(generations, ([number, generation]) => [number, generation.requests()] as const) }),
   metrics: async () => ({ index, body: (await there().serving.metricsText()).body }),
+  countEndings: async ({ before, after }) => await there().serving.countEndings(before, after),
+  reviewChanged: async ({ changed }) => await there().serving.reviewChanged(changed),
+  reviewSignedIn: async ({ sources }) => await there().serving.reviewSignedIn(sources),
   desk: async ({ method, url, headers, body }) => {
     const { 'content-length': _, ...rest } = headers
     const { statusCode, headers: { 'content-type': type = 'application/json' }, body: text } = await there().ops.inject({ method: method as 'GET', url, headers: rest, ...(body !== undefined && { payload: body as object }) })

@@ -8,6 +8,7 @@ import type { Config } from './config/load.ts'
 import type { Generation } from './generation.ts'
 import { createMetrics } from './metrics.ts'
 import { mergeTexts } from './metrics-text.ts'
+import { sourcesOf } from './process/reload/changed-users.ts'
 import { adopt } from './observability/emitters.ts'
 import { measureStrays } from './process/uncaught.ts'
 import type { Log } from './services.ts'
@@ -59,6 +60,12 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
       throw error
     })))
     return told.filter((each): each is Awaited<T> & {} => each !== undefined)
+  }
+
+  async function askAny<T> (what: (ask: Ask) => Promise<T>): Promise<T> {
+    const [any] = up()
+    if (any === undefined) throw new WorkerGone('no worker serves')
+    return await what(any.ask)
   }
 
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
@@ -138,6 +145,13 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
       // First of all: who starts just now takes it too.
       present = { number, config: next }
       await askAll(ask => ask('use', { number }))
+    },
+    countEndings: async (before, after) => {
+      return await askAny(ask => ask('countEndings', { before: sourcesOf(before), after: sourcesOf(after) }))
+    },
+    reviewChanged: async changed => await askAny(ask => ask('reviewChanged', { changed })),
+    reviewSignedIn: async sources => {
+      return await askAny(ask => ask('reviewSignedIn', { sources: sourcesOf(sources) }))
     },
     listen: async () => {
       listening = true

@@ -36,7 +36,7 @@ t.test('limits are counted over both', async t => {
   await Promise.all([ready(a), ready(b)])
   // Counters have a connection of their own; until it is there, each counts for itself.
   const bobs = await a.signIn('bob')
-  const counted = async () => Number(await redisCli(redis.port, 'EVAL', "return string.match(redis.call('GET', KEYS[1]) or '0', '^%d+')", '1', 'cg:limit:{u:2}user.fixed'))
+  const counted = async () => Number(await redisCli(redis.port, 'EVAL', "return string.match(redis.call('GET', KEYS[1]) or '0', '^%d+')", '1', 'cg:limit:{u:users-file/2}user.fixed'))
   for (const gateway of [a, b]) {
     await until('Redis counts', async () => {
       const before = await counted()

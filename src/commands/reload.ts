@@ -5,18 +5,27 @@ import { askOps } from './ops-client.ts'
 
 export const reload: Command = {
   summary: 'have a running gateway read its config files, and say what changed or why not',
-  usage: ['[--json]'],
+  usage: ['[--yes] [--json]'],
   details: `
 routes.yaml, limits.yaml, users files and certificate files are taken, all or
 nothing; changes to gateway.yaml are named and need a restart. A gateway that
 watches its files (reload.watch) does so by itself; SIGHUP does the same.
 
+Sessions of users who were removed, disabled or given another password end with
+it; what became of them is printed. Where most sessions of file users would end
+(more than half, and at least 10), the files are refused unless --yes says that
+this is meant.
+
 Examples:
   console-gateway check && console-gateway reload
+  console-gateway reload --yes
 Exit codes: 1 where the files were refused, or no gateway answers.`,
-  run: async ({ config, rest, json }) => {
+  options: {
+    yes: { type: 'boolean', description: 'end the sessions of file users, also where that is most of them' }
+  },
+  run: async ({ config, rest, json, values: { yes = false } }) => {
     if (rest.length > 0) throw new UsageError()
-    return tell(await askOps(config, '/reload', {}), json)
+    return tell(await askOps(config, '/reload', { yes }), json)
   }
 }
 
@@ -52,7 +61,8 @@ function tell (answer: Record<string, unknown>, json: boolean): number {
   if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
   else if (outcome === 'refused') process.stderr.write(`${lines('faults').map(fault => `${fault}\n`).join('')}refused; generation ${String(generation)} goes on as it is\n`)
   else {
-    process.stdout.write(lines('changes').map(change => `${change}\n`).join(''))
+    const all = [...lines('changes'), ...lines('sessions')]
+    process.stdout.write(all.map(line => `${line}\n`).join(''))
     process.stdout.write(`${String(outcome)}; generation ${String(generation)} runs\n`)
     if (answer['taken'] !== undefined) process.stdout.write(takenInWords(answer['taken'] as Taken))
     if (lines('restartNeeded').length > 0) process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)

@@ -60,9 +60,17 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
       onOutcome('refused')
       return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
     }
-    const { source, verdict: { identity, credential } } = vouched
+    const { source, verdict: { identity, credential, file } } = vouched
     const former = liveSession(request)
-    const session = await openSession(request, cookie, sessions, { identity, source, remembered: remember, address, agent: (request.headers['user-agent'] ?? '').slice(0, 256), ...(credential && { credential }) }).catch(undecided)
+    const session = await openSession(request, cookie, sessions, {
+      identity,
+      source,
+      remembered: remember,
+      address,
+      agent: (request.headers['user-agent'] ?? '').slice(0, 256),
+      ...(credential && { credential }),
+      ...(file && { file })
+    }).catch(undecided)
     await attempt.giveBack()
     attempt.remember(reply)
     if (former !== undefined) signOutAtSource(sources, former, request.log)

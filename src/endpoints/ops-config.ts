@@ -5,7 +5,7 @@ import { addDeskRules } from '../hooks/desk.ts'
 
 interface Options {
   readonly status: () => Promise<object>
-  readonly reload: () => Promise<object>
+  readonly reload: (confirmed: { readonly yes: boolean }) => Promise<object>
   readonly rollback: (to: number | undefined) => Promise<object>
 }
 
@@ -13,7 +13,10 @@ export function addOpsConfig (ops: FastifyInstance, { status, reload, rollback }
   ops.register(async scope => {
     addDeskRules(scope)
     scope.get('/status', async () => await status())
-    scope.post('/reload', async () => await reload())
+    scope.post('/reload', async request => {
+      const { yes } = (request.body ?? {}) as { yes?: unknown }
+      return await reload({ yes: yes === true })
+    })
     scope.post('/rollback', async request => {
       const { to } = (request.body ?? {}) as { to?: unknown }
       if (to !== undefined && !Number.isInteger(to)) throw new GatewayError('request.malformed', { message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.' })

@@ -4,7 +4,8 @@ import { GatewayError } from '../errors.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 import { describeSession } from '../session/describe.ts'
 import { identityKey } from '../session/identity-key.ts'
-import type { Inspected, Sessions } from '../session/session.ts'
+import type { Inspected } from '../session/lists.ts'
+import type { Sessions } from '../session/session.ts'
 
 interface Options {
   readonly sessions: Sessions

@@ -1,5 +1,5 @@
 /** What may vouch for an administrator: password in, identity out. */
-import type { Credential, Identity, Session } from '../session/record.ts'
+import type { Credential, FileState, Identity, Session } from '../session/record.ts'
 
 export interface Attempt {
   readonly username: string
@@ -11,7 +11,13 @@ export interface Attempt {
 }
 
 export type Verdict =
-  | { readonly vouched: true, readonly identity: Identity, readonly credential?: Credential }
+  | {
+    readonly vouched: true
+    readonly identity: Identity
+    readonly credential?: Credential
+    /** Of a source that goes on saying who its users are. */
+    readonly file?: FileState
+  }
   | { readonly vouched: false }
 
 export interface CredentialSource {

@@ -1,8 +1,8 @@
 /** Credential source: users of a YAML file, argon2id hashes. */
 import type { UsersConfig } from '../config/users.ts'
-import type { Identity } from '../session/record.ts'
 import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
+import { fileStateOf, identityOf } from './file-users.ts'
 
 /** @param name of the credential source */
 export function createUsersFile (name: string, { users }: UsersConfig): CredentialSource {
@@ -14,10 +14,11 @@ export function createUsersFile (name: string, { users }: UsersConfig): Credenti
       const user = known.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)
       if (!matches || user === undefined || user.disabled) return { vouched: false }
-      return { vouched: true, identity: identityOf(username, user) }
+      return {
+        vouched: true,
+        identity: identityOf(username, user),
+        file: fileStateOf(username, user)
+      }
     }
   }
 }
-
-/** Who signs in under a name of the file. */
-export const identityOf = (username: string, user: UsersConfig['users'][string]): Identity => ({ id: user.id ?? username, username, name: user.name ?? username, roles: user.roles, profile: user.profile })

@@ -1,4 +1,5 @@
 /** Sessions as lists show them. */
+import type { Live } from './judge.ts'
 import type { Session } from './record.ts'
 
 export interface Listed {
@@ -6,6 +7,10 @@ export interface Listed {
   /** Exact to a minute: that is how often use is written down. */
   readonly lastUsedAt: number
   readonly idleEnd: number
+}
+
+export function describeLive ({ session, idleEnd }: Live): Listed {
+  return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
 }
 
 /** Whole seconds, rounded down: better a second early than late. */

@@ -2,6 +2,7 @@
 import type { Duration } from '../config/primitives.ts'
 import { type EndReason, endReasonOf, type Session } from './record.ts'
 import type { RecordFormat, Unreadable } from './record-format.ts'
+import type { Review, Reviewer } from './review.ts'
 import { epitaphMark, type Found } from './store.ts'
 
 export interface Live {
@@ -18,27 +19,45 @@ export type Resolved =
   /** A newer version wrote the record: the session may be alive, so a 401 would be wrong. */
   | { readonly unreadable: 'version' }
 
+export interface KnownSession {
+  readonly sealed: string
+  /** As it may be served. */
+  readonly live: Live
+  /** As the store has it. */
+  readonly stored: Session
+  readonly epoch: number
+  readonly review: Review
+}
+
 /** What is remembered of a record: the session, why it ended, or why it could not be read. */
 export type Known =
-  | { readonly sealed: string, readonly live: Live, readonly epoch: number }
+  | KnownSession
   | { readonly ended: EndReason }
   | { readonly unreadable: Unreadable }
 
 /** How long the reason of an end is remembered, so that a late request can be told. */
 export const epitaphMs: Duration = 10 * 60_000
 
-export function createJudge (format: RecordFormat, now: () => number) {
+export function createJudge (
+  format: RecordFormat,
+  now: () => number,
+  { review }: Pick<Reviewer, 'review'>
+) {
   function parse (key: string, { record, ttlMs }: Found): Known {
     if (record.startsWith(epitaphMark)) return { ended: endReasonOf(record.slice(1)) }
     const opened = format.open(key, record)
     if (opened === undefined) return { ended: 'unknown' }
     if ('unreadable' in opened) return opened
-    const { session, epoch } = opened
+    const { session: stored, epoch } = opened
+    const reviewed = review(stored)
+    const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
     // The store's own clock tells how long ago the session was used: each use sets the time left anew.
     return {
       sealed: record,
       live: { session, key, idleEnd: now() + ttlMs - epitaphMs },
-      epoch
+      stored,
+      epoch,
+      review: reviewed
     }
   }
 
@@ -55,6 +74,7 @@ export function createJudge (format: RecordFormat, now: () => number) {
     if (known.epoch < epoch) return { ended: 'revoked' }
     if (time >= live.session.absoluteEnd) return { ended: 'absolute' }
     if (time >= live.idleEnd) return { ended: 'idle' }
+    if (known.review === 'refused') return { ended: 'revoked' }
     return known
   }
 

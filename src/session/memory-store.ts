@@ -1,6 +1,12 @@
 /** The embedded session store: one process, gone with it. */
 import type { IdentityKey } from './identity-key.ts'
-import { epitaphMark, StoreUnavailable, type Follower, type SessionStore } from './store.ts'
+import type { SignedIn } from './record.ts'
+import {
+  epitaphMark,
+  StoreUnavailable,
+  type Follower,
+  type SessionStore
+} from './store.ts'
 
 interface Entry { record: string, endsAt: number }
 
@@ -11,11 +17,13 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
   const notes = new Map<IdentityKey, Map<string, { readonly at: number, readonly until: number }>>()
   let lastNotedAt = 0
   const locks = new Map<string, { owner: string, endsAt: number }>()
+  const signedIn = new Map<string, { readonly user: SignedIn, readonly until: number }>()
   let epoch = 0
   let follower: Follower | undefined
   const sweep = setInterval(() => {
     const time = now()
     for (const [key, { endsAt }] of entries) if (endsAt <= time) entries.delete(key)
+    for (const [key, { until }] of signedIn) if (until <= time) signedIn.delete(key)
     for (const [user, keys] of notes) {
       for (const [key, { until }] of keys) if (until <= time) keys.delete(key)
       if (keys.size === 0) notes.delete(user)
@@ -80,6 +88,16 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
     async forget (user, keys) {
       for (const key of keys) notes.get(user)?.delete(key)
     },
+    async enter (user, until) {
+      const key = JSON.stringify(user)
+      signedIn.set(key, { user, until: Math.max(until, signedIn.get(key)?.until ?? 0) })
+    },
+    async signedIn (max) {
+      const present = [...signedIn.values()].filter(({ until }) => until > now())
+      return present.slice(0, max).map(({ user }) => user)
+    },
+    // What one process has read last is the latest.
+    async announceUsers () { return true },
     async epoch () { return epoch },
     async raiseEpoch () {
       epoch++

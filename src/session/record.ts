@@ -23,6 +23,12 @@ export interface Credential {
   readonly cookies?: string
 }
 
+/** Digests of what a users file says of a user: another one shows that something changed. */
+export interface FileState {
+  readonly password: string
+  readonly state: string
+}
+
 export interface Session {
   /** Public: names the session in logs and lists; opens nothing. */
   readonly id: string
@@ -30,6 +36,8 @@ export interface Session {
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
+  /** What the users file says of the user; missing for other sources, and where it was never read. */
+  readonly file?: FileState
   readonly remembered: boolean
   /** Milliseconds since the epoch, as all times here. */
   readonly createdAt: number
@@ -62,6 +70,13 @@ export function endReasonOf (written: string): EndReason {
   return endReasons.has(written) ? written as EndReason : 'revoked'
 }
 
+/** Somebody who has sessions. */
+export interface SignedIn {
+  readonly source: string
+  readonly id: string
+  readonly username: string
+}
+
 export interface RecordContent {
   readonly session: Session
   /** How often everyone's sessions had been ended when it was opened. */
@@ -72,6 +87,12 @@ export function writeRecord (content: RecordContent): string {
   return JSON.stringify(content)
 }
 
+function isFileState (value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { password, state } = value as Partial<FileState>
+  return typeof password === 'string' && typeof state === 'string'
+}
+
 /** A record that is not ours, or was damaged, is no session. */
 export function parseRecord (record: string): RecordContent | undefined {
   try {
@@ -80,7 +101,8 @@ export function parseRecord (record: string): RecordContent | undefined {
     const sound = [id, identity.id, identity.username, identity.name, session.source, session.address, session.agent].every(value => typeof value === 'string') &&
       Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
       [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite) &&
-      (session.recordVersion === undefined || Number.isInteger(session.recordVersion))
+      (session.recordVersion === undefined || Number.isInteger(session.recordVersion)) &&
+      (session.file === undefined || isFileState(session.file))
     return sound ? { session, epoch } : undefined
   } catch {
     return undefined
@@ -90,6 +112,11 @@ export function parseRecord (record: string): RecordContent | undefined {
 /** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
 export function keyOf (secretId: string): string {
   return hash('sha256', secretId, 'hex')
+}
+
+/** Who has the session, for lists of all who are signed in. */
+export function signedInOf ({ source, identity: { id, username } }: Session): SignedIn {
+  return { source, id, username }
 }
 
 /** What names a session in logs, in lists and on command lines (where a `-` in front would make it an option): the beginning of its key. */

@@ -1,8 +1,15 @@
 /** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
+import type { SignedIn } from './record.ts'
 import { createRevocationJournal } from './revocation-journal.ts'
-import { epitaphMark, type Follower, type Note, type SessionStore, StoreUnavailable } from './store.ts'
+import {
+  epitaphMark,
+  type Follower,
+  type Note,
+  type SessionStore,
+  StoreUnavailable
+} from './store.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -14,6 +21,9 @@ declare module 'ioredis' {
     sessionNotes (key: string): Result<string[], Context>
     sessionFormerNote (key: string, until: number, member: string): Result<number, Context>
     sessionFormerNotes (key: string): Result<string[], Context>
+    usersEnter (key: string, until: number, member: string): Result<number, Context>
+    usersPresent (key: string, max: number): Result<string[], Context>
+    usersAnnounce (key: string, digest: string, before: string): Result<number, Context>
     sessionUnlock (key: string, owner: string): Result<number, Context>
   }
 }
@@ -86,6 +96,31 @@ if last[2] then redis.call('PEXPIREAT', KEYS[1], last[2]) end
 return 1`,
   sessionFormerNotes: `${time}
 return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now / 1000), '+inf')`,
+  usersEnter: `${time}
+redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[2])
+return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))`,
+  usersPresent: `${time}
+local from = string.format('%.0f', now / 1000)
+return redis.call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'LIMIT', 0, ARGV[1])`,
+  // A state that is known already is late, unless whoever read it came back to it from a later one.
+  usersAnnounce: `
+local states = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES')
+local last, own, before = 0, nil, nil
+for at = 1, #states, 2 do
+  local place = tonumber(states[at + 1])
+  if place > last then last = place end
+  if states[at] == ARGV[1] then own = place end
+  if states[at] == ARGV[2] then before = place end
+end
+if own and own == last then return 1 end
+if own and not (before and before > own) then return 0 end
+if ARGV[2] ~= '' and not before then
+  redis.call('ZADD', KEYS[1], last + 1, ARGV[2])
+  last = last + 1
+end
+redis.call('ZADD', KEYS[1], last + 1, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', last - 99)
+return 1`,
   sessionUnlock: `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`
@@ -124,6 +159,7 @@ export function createRedisStore (options: Options): SessionStore {
   const placeOf = (user: IdentityKey) => `${prefix}identity:${user}`
   /** Replicas of a version that did not tell credential sources apart note and look here. */
   const formerPlaceOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
+  const signedInKey = `${prefix}signed-in`
   const lockKey = (name: string) => `${prefix}lock:${name}`
   const journal = createRevocationJournal()
   const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
@@ -195,6 +231,18 @@ export function createRedisStore (options: Options): SessionStore {
         redis.zrem(formerPlaceOf(user), ...keys)
       ]))
     },
+    async enter (user, until) {
+      const member = JSON.stringify([user.source, user.id, user.username])
+      await answer(redis.usersEnter(signedInKey, until, member))
+    },
+    async signedIn (max) {
+      const members: unknown = await answer(redis.usersPresent(signedInKey, max))
+      if (!Array.isArray(members)) throw nonsense()
+      return members.flatMap(readSignedIn)
+    },
+    async announceUsers (source, digest, before = '') {
+      return await answer(redis.usersAnnounce(`${prefix}users:${source}`, digest, before)) === 1
+    },
     async epoch () {
       const found = Number(await answer(redis.get(epochKey)) ?? 0)
       // No session could be told from one that was ended.
@@ -238,6 +286,19 @@ function mergeNotes (flat: unknown, former: unknown): readonly Note[] {
 
 const isListOfTexts = (given: unknown): given is string[] => {
   return Array.isArray(given) && given.every(each => typeof each === 'string')
+}
+
+/** What is no entry of ours names nobody. */
+function readSignedIn (member: unknown): SignedIn[] {
+  try {
+    const entry = JSON.parse(String(member)) as unknown[]
+    if (!isListOfTexts(entry)) return []
+    const [source, id, username] = entry
+    if (source === undefined || id === undefined || username === undefined) return []
+    return [{ source, id, username }]
+  } catch {
+    return []
+  }
 }
 
 /** A connection whose answers are out of step says things that no command of ours is answered with. */

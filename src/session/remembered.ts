@@ -10,6 +10,8 @@ export interface Remembered<T extends object> {
   /** @throws StoreUnavailable */
   readonly epoch: () => Promise<number>
   readonly drop: (key: string) => void
+  /** What is parsed from now on counts, also of what is being read. */
+  readonly forgetAll: () => void
   /** For metrics and tests. */
   readonly stats: { hits: number, misses: number }
 }
@@ -119,5 +121,5 @@ export function createRemembered<T extends object> ({
     return found
   }
 
-  return { read, peek, epoch: currentEpoch, drop, stats }
+  return { read, peek, epoch: currentEpoch, drop, forgetAll, stats }
 }

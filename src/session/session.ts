@@ -5,9 +5,19 @@ import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
 import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import { type Credential, type EndReason, keyOf, publicId, type Session } from './record.ts'
+import {
+  type Credential,
+  type EndReason,
+  keyOf,
+  publicId,
+  type Session,
+  signedInOf
+} from './record.ts'
 import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
+import { createLists } from './lists.ts'
 import { createRemembered } from './remembered.ts'
+import { noReview, type Reviewer } from './review.ts'
+import { createReviewWriter } from './review-writer.ts'
 import type { Seal } from './seal.ts'
 import { epitaphMark, type Note, type SessionStore } from './store.ts'
 
@@ -23,26 +33,8 @@ interface Which {
   readonly except?: string
 }
 
-/** What is behind a note: a live session, or a record that this process cannot read. */
-interface Entry {
-  readonly key: string
-  /** The order of sign-ins; see `Note`. */
-  readonly at: number
-  readonly live?: Live
-}
-
-interface Looked {
-  readonly entries: readonly Entry[]
-  readonly unreadable: number
-}
-
-export interface Inspected {
-  readonly listed: Listed[]
-  /** Sessions that another version of the gateway or another secret wrote, and that may be alive. */
-  readonly unreadable: number
-}
-
-export type NewSession = Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent'>
+export type NewSession =
+  Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent' | 'file'>
 
 interface Options {
   readonly store: SessionStore
@@ -54,6 +46,8 @@ interface Options {
   readonly boundMs: Duration
   /** The format in which records are written; the older one without it. */
   readonly records?: RecordVersion
+  /** Holds sessions against what their source says of their users now. */
+  readonly reviewer?: Reviewer
   /** The store's time: every replica judges by the same. */
   readonly now?: () => number
   /** Runs on whatever happens to the clock; `now` without it. */
@@ -76,17 +70,30 @@ export function createSessions ({
   perUser,
   boundMs,
   records = 1,
+  reviewer = noReview,
   now = Date.now,
   ticks = now,
   onTouchFailed = () => {}
 }: Options) {
   const format = createRecordFormat(seal, records)
-  const { parse, judge } = createJudge(format, now)
+  const { parse, judge } = createJudge(format, now, reviewer)
   const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
   const hashes = new LRUCache<string, string>({ max: maxHashes })
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
   const touchedAt = new LRUCache<string, number>({ max: maxTouches })
+
+  const { look, inspect } = createLists({ store, parse, judge })
+  const { settle, reviewOf } = createReviewWriter({
+    store,
+    format,
+    reviewer,
+    parse,
+    judge,
+    endKeys,
+    drop: remembered.drop,
+    onFailed: onTouchFailed
+  })
 
   /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
   async function open (secretId: string, given: NewSession): Promise<Live> {
@@ -106,7 +113,10 @@ export function createSessions ({
     await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
     // Noted afterwards: a note without a session would be thrown away by whoever looks.
     const user = identityKey(session)
-    const notes = await store.note(user, key, session.absoluteEnd).catch(async (error: unknown) => {
+    const [notes] = await Promise.all([
+      store.note(user, key, session.absoluteEnd),
+      store.enter(signedInOf(session), session.absoluteEnd)
+    ]).catch(async (error: unknown) => {
       // Nobody could find it again to end it.
       await endKeys([key], 'revoked').catch(() => {})
       throw error
@@ -143,10 +153,12 @@ export function createSessions ({
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
     const resolved = judge(known, epoch)
-    if ('live' in resolved || known === undefined || !('live' in known)) return resolved
+    if (known === undefined || !('live' in known)) return resolved
+    if ('live' in resolved) return await settle(known, resolved)
     // What was remembered says that it is over: nobody is turned away before the store has said so itself.
     remembered.drop(key)
-    return judge(await remembered.read(key), await store.epoch())
+    const fresh = await remembered.read(key)
+    return await settle(fresh, judge(fresh, await store.epoch()))
   }
 
   /** What `resolve` would say, where this process knows it without asking. */
@@ -204,42 +216,6 @@ export function createSessions ({
     return ended.filter(Boolean).length
   }
 
-  /**
-   * What is behind the notes of a user, oldest first. Asks the store itself, past whatever is
-   * remembered. A note goes only where the store no longer has its record: what this process cannot
-   * read, or takes for over by its clock, may live on elsewhere.
-   */
-  async function look (user: IdentityKey, notes: readonly Note[]): Promise<Looked> {
-    const epoch = await store.epoch()
-    const gone: string[] = []
-    const entries: Entry[] = []
-    let unreadable = 0
-    await Promise.all(notes.map(async ({ key, at }) => {
-      const found = await store.read(key)
-      if (found === undefined || found.record.startsWith(epitaphMark)) return void gone.push(key)
-      const known = parse(key, found)
-      if ('unreadable' in known) unreadable++
-      // A note of a former version may be about another user with the same id.
-      if ('unreadable' in known && at !== undefined) entries.push({ key, at })
-      const resolved = judge(known, epoch)
-      if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
-      entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
-    }))
-    if (gone.length > 0) await store.forget(user, gone)
-    entries.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
-    return { entries, unreadable }
-  }
-
-  /**
-   * The live sessions of a user, oldest first, and how many more records this process cannot read.
-   * @throws StoreUnavailable
-   */
-  async function inspect (user: IdentityKey): Promise<Inspected> {
-    const { entries, unreadable } = await look(user, await store.notesOf(user))
-    const listed = entries.flatMap(({ live }) => live === undefined ? [] : [describeLive(live)])
-    return { listed, unreadable }
-  }
-
   /** @throws StoreUnavailable */
   const list = async (user: IdentityKey): Promise<Listed[]> => (await inspect(user)).listed
 
@@ -272,11 +248,11 @@ export function createSessions ({
     const found = await store.read(live.key)
     const known = found && parse(live.key, found)
     if (known === undefined || !('live' in known)) return live
-    const session = { ...known.live.session, credential }
-    const sealed = format.close(live.key, { session, epoch: known.epoch })
+    const stored = { ...known.stored, credential }
+    const sealed = format.close(live.key, { session: stored, epoch: known.epoch })
     await store.replace(live.key, known.sealed, sealed)
     remembered.drop(live.key)
-    return { ...live, session }
+    return { ...live, session: { ...known.live.session, credential } }
   }
 
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
@@ -293,6 +269,9 @@ export function createSessions ({
     peek,
     resolve,
     reread,
+    reviewOf,
+    forgetReviews: remembered.forgetAll,
+    signedIn: store.signedIn.bind(store),
     use,
     extend,
     close,
@@ -307,8 +286,4 @@ export function createSessions ({
     unlock: store.unlock.bind(store),
     stats: remembered.stats
   }
-}
-
-function describeLive ({ session, idleEnd }: Live): Listed {
-  return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
 }

@@ -1,6 +1,7 @@
 /** The contract of session stores: where records live, who has which, and how others learn of changes. */
 import { GatewayError } from '../errors.ts'
 import type { IdentityKey } from './identity-key.ts'
+import type { SignedIn } from './record.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
 export class StoreUnavailable extends GatewayError {
@@ -52,6 +53,16 @@ export interface SessionStore {
   keysOf (user: IdentityKey): Promise<string[]>
   /** Takes back notes whose records are gone. */
   forget (user: IdentityKey, keys: readonly string[]): Promise<void>
+  /** Notes that a user has sessions until a time, so that operators find them by name. */
+  enter (user: SignedIn, until: number): Promise<void>
+  /** Those who have sessions, at most so many; a session of theirs may be over. */
+  signedIn (max: number): Promise<SignedIn[]>
+  /**
+   * Says which state of a source's users a replica has read, by a digest, and the one before where
+   * it saw the change: known states stand in the order in which they came.
+   * @returns whether no replica knows a later one
+   */
+  announceUsers (source: string, digest: string, before?: string): Promise<boolean>
   /** How often all sessions of everyone were ended. */
   epoch (): Promise<number>
   raiseEpoch (): Promise<number>

@@ -1,0 +1,78 @@
+/** What a reload and a start do about sessions of users that changed, and what the log says of it. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { changedUsers, type Sources } from '../../login/file-users.ts'
+import type { Serving } from '../../serving.ts'
+import { describeReview, isMassClosing, type ReviewedUser } from './changed-users.ts'
+
+interface Log {
+  readonly info: (fields: object, message: string) => void
+  readonly warn: (fields: object, message: string) => void
+}
+
+interface Options {
+  readonly serving: Pick<Serving, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
+  readonly log: Log
+}
+
+/** A change of a whole file is told by its first users and a number. */
+const maxLines = 50
+const reviewAgainMs = 500
+
+export function createUserReview ({ serving, log }: Options) {
+  async function massClosing (before: Sources, after: Sources): Promise<string | undefined> {
+    const changed = changedUsers(before, after)
+    if (changed.every(({ change }) => change === 'roles or profile changed')) return undefined
+    try {
+      const endings = await serving.countEndings(before, after)
+      if (!isMassClosing(endings)) return undefined
+      return `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
+        'if that is meant, run `console-gateway reload --yes`'
+    } catch (err) {
+      // Who was removed must not stay because the store is away.
+      log.warn({ err }, 'users files changed, and nobody knows how many sessions that ends: the store is away')
+      return undefined
+    }
+  }
+
+  async function reviewUsers (before: Sources, after: Sources): Promise<readonly string[]> {
+    const changed = changedUsers(before, after)
+    return changed.length === 0 ? [] : await told(serving.reviewChanged(changed))
+  }
+
+  /** For what changed while the gateway did not run. The store may come later than the gateway. */
+  async function reviewAtStart (sources: () => Sources, isStopping: () => boolean): Promise<void> {
+    while (!isStopping()) {
+      try {
+        tell(await serving.reviewSignedIn(sources()))
+        return
+      } catch {
+        await wait(reviewAgainMs, undefined, { ref: false })
+      }
+    }
+  }
+
+  async function told (reviewing: Promise<readonly ReviewedUser[]>): Promise<readonly string[]> {
+    try {
+      return tell(await reviewing)
+    } catch (err) {
+      const message = 'sessions could not be held against the users files: each is when it is used next'
+      log.warn({ err }, message)
+      return [message]
+    }
+  }
+
+  function tell (reviewed: readonly ReviewedUser[]): readonly string[] {
+    const lines = reviewed.map(describeReview)
+    for (const [index, { source, username, change, closed, renewed }] of reviewed.slice(0, maxLines).entries()) {
+      log.info({ event: 'users.changed', source, user: username, change, closed, renewed }, lines[index] ?? '')
+    }
+    if (reviewed.length <= maxLines) return lines
+    const rest = reviewed.slice(maxLines)
+    const closed = rest.reduce((sum, each) => sum + each.closed, 0)
+    const more = `and ${rest.length} more users changed; ${closed} sessions closed`
+    log.info({ event: 'users.changed', users: rest.length, closed }, more)
+    return [...lines.slice(0, maxLines), more]
+  }
+
+  return { massClosing, reviewUsers, reviewAtStart }
+}
