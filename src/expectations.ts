@@ -17,10 +17,18 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
   const counters: Counters = {
     hit: (key, windowMs) => counted.hit(key, windowMs),
     giveBack: (...given) => counted.giveBack(...given),
+    look: key => counted.look(key),
+    forget: key => counted.forget(key),
     close: () => counted.close()
   }
   let leased = createLeases({ tally: createMemoryTally() })
-  const leases: Leases = { peek: (rules, keys) => leased.peek(rules, keys), ask: (rules, keys) => leased.ask(rules, keys), look: (rules, keys) => leased.look(rules, keys), close: () => leased.close() }
+  const leases: Leases = {
+    peek: (rules, keys) => leased.peek(rules, keys),
+    ask: (rules, keys) => leased.ask(rules, keys),
+    look: (rules, keys) => leased.look(rules, keys),
+    forget: subject => leased.forget(subject),
+    close: () => leased.close()
+  }
   let locked = createMemoryLockouts()
   const lockouts: Lockouts = {
     attempt: (...given) => locked.attempt(...given),

@@ -63,6 +63,7 @@ export async function createRehearsal (config: Config, source: CredentialSource)
     },
     ask: async () => [],
     look: async () => [],
+    forget: () => {},
     close: async () => {}
   }
   const counters: Counters = {
@@ -71,6 +72,8 @@ export async function createRehearsal (config: Config, source: CredentialSource)
       return { current: 1, ttl: windowMs }
     },
     giveBack: async () => {},
+    look: async () => ({ current: 0, ttl: 0 }),
+    forget: async () => {},
     close: () => {}
   }
 

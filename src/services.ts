@@ -19,6 +19,8 @@ import { isoTime, standardOutput } from './log-output.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { adopt } from './observability/emitters.ts'
 import { showInJson } from './observability/unprintable.ts'
+import type { CallerCounts, Subject } from './limits/counting/callers.ts'
+import { createRedisCallers, type RedisCallers } from './limits/counting/redis-callers.ts'
 import { withLocal } from './limits/fallback-tally.ts'
 import { createLeases, type Leases } from './limits/leases.ts'
 import { createMemoryTally } from './limits/memory-tally.ts'
@@ -51,6 +53,8 @@ export interface Services {
   readonly counters: Counters
   /** Of all other requests. */
   readonly leases: Leases
+  /** What limits count of one caller, for operators. */
+  readonly callers: CallerCounts
   /** How much of each limit its callers used; nothing where no record is kept. */
   readonly readUses: KeptUses['read']
   readonly lockouts: Lockouts
@@ -117,7 +121,24 @@ export function createServices (config: Config, log: Logger): Services {
   const onAway = (away: boolean) => { if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does') }
   const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
   const replicas = () => shared?.replicas.count() ?? 1
-  const leases = createLeases({ replicas, isAlone: () => shared?.replicas.isAlone() ?? true, tally: shared === undefined ? createMemoryTally() : withLocal({ shared: shared.tally, local: createMemoryTally(), replicas, onAway: away => localLimits.set(away ? 1 : 0) }) })
+  const localTally = createMemoryTally()
+  const tally = shared === undefined ? localTally : withLocal({
+    shared: shared.tally,
+    local: localTally,
+    replicas,
+    onAway: away => localLimits.set(away ? 1 : 0)
+  })
+  const isAlone = () => shared?.replicas.isAlone() ?? true
+  const leases = createLeases({ replicas, isAlone, tally })
+  const onReset = (subject: Subject) => {
+    leases.forget(subject)
+    void localTally.forget(subject)
+  }
+  const sharedCallers = shared?.followCallers(onReset)
+  const callers: CallerCounts = sharedCallers ?? {
+    keysOf: localTally.keysOf,
+    forget: async subject => onReset(subject)
+  }
   const uses = keepUses({ leases, counters, keepMs: gateway.ops.useRecord, processes: replicas, share: shared?.shareUses })
   const lockouts = shared === undefined ? createMemoryLockouts() : withLocalLockouts({ shared: shared.lockouts, local: createMemoryLockouts(), replicas, onAway })
   const upstreams = createPools()
@@ -141,6 +162,7 @@ export function createServices (config: Config, log: Logger): Services {
     log,
     counters: uses.counters,
     leases: uses.leases,
+    callers,
     readUses: uses.read,
     lockouts,
     inFlight: new Map(),
@@ -164,6 +186,7 @@ export function createServices (config: Config, log: Logger): Services {
     redis,
     close: async () => {
       await uses.close()
+      sharedCallers?.close()
       await leases.close()
       counters.close()
       await shared?.replicas.close()
@@ -187,6 +210,7 @@ interface Shared {
   readonly tally: Tally
   readonly lockouts: Lockouts
   readonly replicas: Replicas
+  readonly followCallers: (onReset: (subject: Subject) => void) => RedisCallers
   readonly shareUses: (record: UseRecord) => SharedUses
   readonly state: { up: boolean, everUp: boolean }
   readonly close: () => void
@@ -241,6 +265,7 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
     tally: createRedisTally(limits, config.prefix),
     lockouts: createRedisLockouts(limits, config.prefix),
     replicas: createReplicas(limits, config.prefix),
+    followCallers: onReset => createRedisCallers(limits, config.prefix, onReset),
     shareUses: record => createRedisUses(limits, config.prefix, record, gateway.ops.useRecord),
     state,
     close: () => {

@@ -4,6 +4,7 @@ import { type AddressInfo, Server as TcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { sourceName } from './config/gateway.ts'
+import { addCallerLimits } from './admin/caller-limits.ts'
 import type { Config } from './config/load.ts'
 import type { Readiness } from './endpoints/ops.ts'
 import { addOpsLimits } from './endpoints/ops-limits.ts'
@@ -81,6 +82,15 @@ export function createServing (config: Config, log: Log): Serving {
       const sources = config.gateway.login.sources.map(sourceName)
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
       addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases, inFlight: services.inFlight })
+      addCallerLimits(ops, {
+        limits: () => (current?.config ?? config).limits,
+        idsOf: name => idsOf((current?.config ?? config).users, name),
+        sources,
+        callers: services.callers,
+        leases: services.leases,
+        counters: services.counters,
+        log
+      })
       addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
     },
     stop: async (graceMs, lingerMs = 0) => {
@@ -92,6 +102,12 @@ export function createServing (config: Config, log: Log): Serving {
     },
     close: services.close
   }
+}
+
+function idsOf (files: Config['users'], name: string): string[] {
+  return Object.values(files).flatMap(({ users }) => {
+    return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
+  })
 }
 
 export function splitAddress (address: string): { host: string, port: number } {

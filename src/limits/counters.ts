@@ -18,10 +18,15 @@ export interface Counters {
    * @param counted what `hit` returned, so that it is taken back where it was counted
    */
   giveBack (key: string, counted?: Count): Promise<void>
+  /** How it stands; counts nothing. */
+  look (key: string): Promise<Count>
+  /** Counts anew from now on. */
+  forget (key: string): Promise<void>
   close (): void
 }
 
 const maxKeys = 100_000
+const nothing: Count = { current: 0, ttl: 0 }
 
 /** Bounded: the oldest key gives way, since clients choose the keys. */
 export function createMemoryCounters (now: () => number = Date.now): Counters {
@@ -47,6 +52,12 @@ export function createMemoryCounters (now: () => number = Date.now): Counters {
       const found = windows.get(key)
       if (found !== undefined && found.current > 0) found.current--
     },
+    async look (key) {
+      const found = windows.get(key)
+      const left = found === undefined ? 0 : found.endsAt - now()
+      return found === undefined || left <= 0 ? nothing : { current: found.current, ttl: left }
+    },
+    async forget (key) { windows.delete(key) },
     close: () => clearInterval(sweep)
   }
 }
@@ -86,6 +97,14 @@ export function createRedisCounters (redis: Redis | Cluster, prefix: string): Co
     async giveBack (key) {
       await redis.counterGiveBack(`${prefix}limit:${key}`)
     },
+    async look (key) {
+      const [found, left] = await Promise.all([
+        redis.get(`${prefix}limit:${key}`),
+        redis.pttl(`${prefix}limit:${key}`)
+      ])
+      return left > 0 ? { current: Number(found) || 0, ttl: left } : nothing
+    },
+    async forget (key) { await redis.del(`${prefix}limit:${key}`) },
     close: () => {}
   }
 }
@@ -110,6 +129,12 @@ export function withFallback (shared: Counters, local: Counters, onAway: (away: 
         else owed.add(giveBack)
       }
       return attempt(() => owed.first(giveBack), whileAway)
+    },
+    // Operators are told when Redis is away.
+    look: key => shared.look(key),
+    forget: async key => {
+      await local.forget(key)
+      await shared.forget(key)
     },
     close: () => {
       owed.close()

@@ -19,6 +19,8 @@ export interface Leases {
   readonly ask: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
   /** How it stands; counts nothing. @throws where the counters cannot be asked */
   readonly look: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
+  /** What this process knows of keys that begin so counts no more. */
+  readonly forget: (subject: string) => void
   readonly close: () => Promise<void>
 }
 
@@ -160,6 +162,10 @@ export function createLeases ({ tally, replicas = () => 1, isAlone = () => false
     look: async (rules, keys) => {
       const verdicts = await tally.take(rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })), false)
       return verdicts.map((verdict, index) => ({ ...verdict, remaining: Math.max(0, verdict.remaining - (leases.get(keys[index] as string)?.owed ?? 0)) }))
+    },
+    forget: subject => {
+      for (const key of leases.keys()) if (key.startsWith(subject)) leases.delete(key)
+      for (const key of over.keys()) if (key.startsWith(subject)) over.delete(key)
     },
     close: async () => {
       clearInterval(timer)

@@ -1,10 +1,11 @@
 /** Counts requests in this process. */
+import type { CallerCounts } from './counting/callers.ts'
 import { decide, type State, type States, type Tally } from './rules.ts'
 
 const maxKeys = 100_000
 
 /** Bounded: the oldest key gives way, since clients choose the keys. */
-export function createMemoryTally (now: () => number = Date.now): Tally {
+export function createMemoryTally (now: () => number = Date.now): Tally & CallerCounts {
   const kept = new Map<string, { state: State, endsAt: number }>()
   const states: States = {
     get: key => kept.get(key)?.state,
@@ -23,6 +24,10 @@ export function createMemoryTally (now: () => number = Date.now): Tally {
         for (const [key, { endsAt }] of kept) if (endsAt <= time) kept.delete(key)
       }
       return decide(entries, wants, states, time)
+    },
+    keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),
+    forget: async subject => {
+      for (const key of kept.keys()) if (key.startsWith(subject)) kept.delete(key)
     }
   }
 }

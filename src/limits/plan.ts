@@ -50,10 +50,11 @@ function isForMethod ({ methods }: Pick<LimitConfig, 'methods'>, method: string)
   return methods.length === 0 || (methods as readonly string[]).includes(method)
 }
 
+const isCounted = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
+
 /** Of all limits but those of sign-in attempts, which are counted by themselves. */
 export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
-  const isHere = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
-  const others = Object.entries(limits).filter(([, limit]) => isHere(limit))
+  const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
   const processes = replicas === 'counted' ? undefined : replicas
   const compiled = others.map(([name, limit]) => compile(name, limit, processes))
   const ofSignIn = others.map(([name, limit]) => {
@@ -119,6 +120,15 @@ function policyOf (rules: readonly Rule[]): string {
   const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
   const policies = told.map(({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`)
   return policies.join(', ')
+}
+
+/** The rules in force, by `NAME.KIND`, with which their keys go on behind whom they count. */
+export function rulesByTail ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>) {
+  const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
+  return new Map(others.map(([name, limit]) => {
+    const { rule } = compile(name, limit, replicas === 'counted' ? undefined : replicas)
+    return [`${name}.${rule.kind}`, rule] as const
+  }))
 }
 
 /** Of whoever sends the cookie of a session that is over. */

@@ -189,6 +189,7 @@ export function withRecord (leases: Leases, record: UseRecord): Leases {
       return verdicts
     },
     look: leases.look,
+    forget: leases.forget,
     close: leases.close
   }
 }

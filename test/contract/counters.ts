@@ -53,6 +53,18 @@ export function countersContract (t: Test, counters: Counters, pass: (ms: number
     t.ok((await counters.hit(key, hour)).ttl > 0)
   })
 
+  t.test('looking counts nothing, and what is forgotten counts anew', async t => {
+    const key = freshKey()
+    t.same(await counters.look(key), { current: 0, ttl: 0 })
+    await hits(key, 3)
+    const { current, ttl } = await counters.look(key)
+    t.equal(current, 3)
+    t.ok(ttl > 0 && ttl <= hour)
+    await counters.forget(key)
+    t.same(await counters.look(key), { current: 0, ttl: 0 })
+    t.same(await hits(key, 1), [1])
+  })
+
   t.test('giving back never goes below nothing, so that nobody can save up attempts', async t => {
     const key = freshKey()
     for (let index = 0; index < 5; index++) await counters.giveBack(key)

@@ -168,6 +168,8 @@ function asked (counters: Counters): Counters & { times: () => number } {
       return counters.hit(key, windowMs)
     },
     giveBack: key => counters.giveBack(key),
+    look: key => counters.look(key),
+    forget: key => counters.forget(key),
     close: () => counters.close(),
     times: () => times
   }
