@@ -10,6 +10,7 @@ import { createMetrics } from './metrics.ts'
 import { mergeTexts } from './metrics-text.ts'
 import { sourcesOf } from './process/reload/changed-users.ts'
 import { adopt } from './observability/emitters.ts'
+import { keepHandedConnections } from './process/cluster/handed-connections.ts'
 import { measureStrays } from './process/uncaught.ts'
 import type { Log } from './services.ts'
 import type { Serving } from './serving.ts'
@@ -71,6 +72,7 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
   async function start (index: number, failures = 0): Promise<void> {
     const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
+    keepHandedConnections(worker)
     const replace = (reason: object, message: string) => {
       const served = one.up
       one.up = false
