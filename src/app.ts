@@ -16,6 +16,7 @@ import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/proxied-routes.ts'
 import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
+import { addStalledReaders } from './hooks/stalled-readers.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
@@ -91,6 +92,7 @@ export async function buildApp (config: Config, services: GenerationServices): P
   // Every request, in this order.
   addAccessLog(app, services.log, createRequestMetrics(services.metrics), services.running)
   addStandardFields(app, fields)
+  addStalledReaders(app, server.idleTimeout)
   app.addHook('onRequest', requestPolicy({ hosts, sizes }))
   if (server.origins.length > 0) await app.register(cors, { origin: [...server.origins], credentials: true, methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], allowedHeaders: [...server.corsHeaders], exposedHeaders: ['x-request-id', 'retry-after', 'ratelimit', 'ratelimit-policy', 'x-session-idle-in', 'x-session-absolute-in'], maxAge: 600 })
   app.setErrorHandler(answerError)

@@ -20,6 +20,12 @@ const server = section({
   mount: Type.Optional(path({ description: 'A prefix before every public path: `/x` serves `/x/api/…`.', examples: ['/admin'] })),
   headersTimeout: duration({ default: '10s', description: 'How long a client may take to send its header fields.' }),
   requestTimeout: duration({ default: '30s', description: 'How long a client may take to send a whole request.' }),
+  idleTimeout: duration({
+    default: '30s',
+    format: 'x-duration',
+    description: 'How long a client may take nothing of an answer (a file of the console, or one ' +
+      'that is whole) before its connection ends. For streamed ones the upstream’s `idleTimeout` counts.'
+  }),
   workers: Type.Union([whole({ minimum: 1, maximum: 128, description: 'So many.' }), Type.Literal('auto', { description: 'One for each core.' })], { default: 1, expected: 'a whole number from 1 to 128, or auto', description: 'How many processes serve, on one listener; `auto` is one for each core. They share sessions and limits through Redis, so without Redis there is one.', examples: ['auto'] }),
   keepAlive: duration({ default: '72s', description: 'How long an unused connection is kept; longer than the load balancer keeps its own.' })
 }, 'The public listener.')

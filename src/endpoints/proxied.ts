@@ -49,6 +49,9 @@ export interface ProxiedOptions extends GatheringOptions {
   readonly mount: string
 }
 
+/** A reader that stands still is first ended by the upstream's own clock, which says so in the log. */
+const afterUpstreamMs = 1000
+
 /** Bodies up to this size are collected and sent in one write; streams cost more than they save below it. */
 const collectBytes = 64 * 1024
 
@@ -93,7 +96,7 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
 
   return {
     method: route.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]),
-    config: { route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
+    config: { route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, stallMs: upstream.config.idleTimeout + afterUpstreamMs, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
     preHandler: sendDirectly,
     handler: (request, reply) => {
       begin(request, reply)

@@ -1,6 +1,7 @@
 /** The last step of an answer whose body is whole. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { limitStall } from '../hooks/stalled-readers.ts'
 
 /** Larger ones are written from where they are; smaller ones cost less as one text with the header fields, in one write. */
 const oneWriteBytes = 16 * 1024
@@ -20,6 +21,7 @@ export function sendBody (reply: FastifyReply, body: Buffer | string, more?: Rea
   // May throw, as a field of the upstream's may hold what no field can: until then an error can be told.
   raw.writeHead(raw.statusCode, fields)
   reply.hijack()
+  if (length > oneWriteBytes) limitStall(reply)
   // Latin-1 is one byte for each unit of a string, as header fields are: bytes come out as they went in, and so does text in ASCII.
   if (typeof body === 'string') raw.end(body, length === body.length ? 'latin1' : 'utf8')
   else if (length <= oneWriteBytes) raw.end(body.toString('latin1'), 'latin1')

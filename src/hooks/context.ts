@@ -27,6 +27,8 @@ declare module 'fastify' {
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
+    /** How long an answer may make no progress; `server.idleTimeout` without it. */
+    stallMs?: number
     /** Where the route speaks another dialect than the rest. */
     envelope?: Envelope
     /** Where the route's errors have another status than the rest: `ok` is 200. */
@@ -55,6 +57,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /** What every answer says, unless it says otherwise. */
     readonly standardFields: Fields
+    /** `server.idleTimeout`. */
+    readonly stallMs: number
   }
   interface Session {
     carried?: Carried
