@@ -156,6 +156,12 @@ export function createServices (config: Config, log: Logger): Services {
   )
   metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
   const fileUsers = createFileUsers(store.announceUsers.bind(store))
+  metrics.read(
+    'console_gateway_upstream_waiting',
+    'Requests that wait for a connection to an upstream.',
+    ['upstream'],
+    () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
+  )
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {

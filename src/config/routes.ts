@@ -18,8 +18,17 @@ const upstream = closed({
   connectTimeout: duration({ default: '2s', description: 'How long a connection may take.' }),
   responseTimeout: duration({ default: '15s', description: 'How long the first byte of the answer may take; a route may say otherwise.' }),
   idleTimeout: duration({ default: '30s', description: 'How long an answer’s body may stall, on either side.' }),
-  connections: whole({ minimum: 1, maximum: 10_000, default: 200, description: 'Requests in flight at once.' }),
+  connections: whole({ minimum: 1, maximum: 10_000, default: 200, description: 'Requests in flight at once. Uploads that are streamed (above 64 KiB) get at most half of them.' }),
   queue: whole({ maximum: 100_000, default: 100, description: 'Requests that wait for one of those; more are answered 503.' }),
+  queueBytes: size({
+    default: '16MiB',
+    description: 'The most that the bodies of waiting requests may be in all; more are answered 503.'
+  }),
+  queueTimeout: duration({
+    default: '10s',
+    description: 'How long a request may wait for a connection before it is answered 503. It is ' +
+      'no part of `responseTimeout`, which begins when the request has one.'
+  }),
   credential: Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$', default: 'none', expected: 'none, bearer, cookies or header:NAME', description: 'How the credential of an `upstream-login` session is sent: `bearer` (`Authorization: Bearer …`), `cookies`, or `header:x-token`.' }),
   identity: flag({ default: true, description: 'Whether the identity header fields are sent.' }),
   passHeaders: Type.Optional(list(header({ description: 'A request header.' }), {

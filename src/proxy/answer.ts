@@ -15,13 +15,14 @@ export interface Exchange {
   readonly maxBodyBytes: number
   /** Whether the answer has no body whatever its fields say (RFC 9110 §9.3.2). */
   readonly isHead: boolean
-  readonly startedAt: number
+  /** When it was sent, or would have been: where it waits for a connection, when it got one. */
+  startedAt: number
   /** Whether nobody waits for the answer any more: the client has left, or there will be none. */
   isGone: boolean
   /** Milliseconds to the first byte of the answer. */
   firstByteMs?: number
-  /** The attempt that runs, or the last one. */
-  attempt?: Attempt
+  /** The attempt that runs, or the last one; or the wait for a connection. */
+  attempt?: { readonly fail: (error: unknown) => void }
 }
 
 /** A whole body in memory; stands where the proxy plugin expects a stream. */
@@ -41,8 +42,11 @@ export interface Answered {
 /** Told how an attempt goes. */
 export interface Watcher {
   readonly onAnswer: (answer: Answered) => void
-  /** It failed before there was an answer. */
-  readonly onFailed: (error: unknown) => void
+  /**
+   * It failed before there was an answer.
+   * @param isFree whether the upstream connection is free; if not, `onSettled` follows
+   */
+  readonly onFailed: (error: unknown, isFree: boolean) => void
   /** The upstream connection is free again. */
   readonly onSettled: () => void
 }
@@ -55,7 +59,7 @@ const piecesMax = 256
 
 export const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
 
-/** Ends an exchange, as if the client had left or for another reason. */
+/** Ends an exchange, as if the client had left or for another reason. One that waits leaves. */
 export function abort ({ attempt }: Exchange, reason: GatewayError = gone()): void {
   attempt?.fail(reason)
 }
@@ -85,21 +89,25 @@ export class Attempt implements Dispatcher.DispatchHandler {
     exchange.attempt = this
   }
 
-  fail (error: unknown): void {
+  /** @param isFree whether undici is done with it, though it never began */
+  fail (error: unknown, isFree: boolean = this.#controller !== undefined): void {
     clearTimeout(this.#timer)
     if (this.#state === 'over') return
     const hadAnswer = this.#state === 'answered'
     this.#state = 'over'
     const reason = error instanceof Error ? error : new Error(String(error))
     if (this.#controller?.aborted === false) this.#controller.abort(reason)
-    if (!hadAnswer) return this.#watcher.onFailed(error)
+    if (!hadAnswer) return this.#watcher.onFailed(error, isFree)
     this.#watcher.onSettled()
     this.#stream?.destroy(reason)
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#state === 'over') controller.abort(gone())
+    if (this.#state !== 'over') return
+    // It failed while undici was still connecting: only now undici lets go of it.
+    controller.abort(gone())
+    this.#watcher.onSettled()
   }
 
   onResponseStart (_controller: unknown, status: number, headers: Answered['headers']): void {
@@ -141,7 +149,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError (_controller: unknown, error: unknown): void {
-    this.fail(error)
+    if (this.#state === 'over') this.#watcher.onSettled()
+    else this.fail(error, true)
   }
 
   #add (chunk: Buffer): void {

@@ -13,6 +13,8 @@ export interface Pools {
   readonly lease: () => Lease
   /** By name, what is in flight. */
   readonly inFlight: () => Iterable<readonly [name: string, requests: number]>
+  /** By name, what waits for a connection. */
+  readonly waiting: () => Iterable<readonly [name: string, requests: number]>
   readonly close: () => Promise<void>
 }
 
@@ -25,6 +27,13 @@ interface Held {
 export function createPools (): Pools {
   const held = new Map<string, Held>()
   const retiring = new Set<UpstreamPool>()
+  const sumsOf = (count: (upstream: UpstreamPool) => number) => {
+    const sums = new Map<string, number>()
+    for (const { name, upstream } of held.values()) {
+      sums.set(name, (sums.get(name) ?? 0) + count(upstream))
+    }
+    return sums
+  }
 
   return {
     lease: () => {
@@ -53,11 +62,8 @@ export function createPools (): Pools {
         }
       }
     },
-    inFlight: () => {
-      const sums = new Map<string, number>()
-      for (const { name, upstream } of held.values()) sums.set(name, (sums.get(name) ?? 0) + upstream.inFlight())
-      return sums
-    },
+    inFlight: () => sumsOf(upstream => upstream.inFlight()),
+    waiting: () => sumsOf(upstream => upstream.waiting()),
     close: async () => { await Promise.all([...[...held.values()].map(({ upstream }) => upstream), ...retiring].map(upstream => upstream.close())) }
   }
 }

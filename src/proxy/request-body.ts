@@ -1,45 +1,140 @@
-/** A client's body on its way to an upstream: small ones collected first, others streamed and counted. */
+/** A client's body on its way to an upstream: collected where it is small, or else streamed. */
 import type { IncomingMessage } from 'node:http'
-import { Transform, type Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { adopt, pipe } from '../observability/emitters.ts'
+import { adopt } from '../observability/emitters.ts'
 
-/**
- * Collects a body of known length. The upstream is not called before it is whole, so that
- * a slow or broken client holds no upstream connection.
- */
-export function readSmallBody (body: Readable, length: number, done: (error: GatewayError | null, bytes?: Buffer) => void): void {
-  const bytes = Buffer.allocUnsafe(length)
-  let at = 0
-  let settled = false
-  const finish = (error: GatewayError | null) => {
-    if (settled) return
-    settled = true
-    if (error === null && at === length) done(null, bytes)
-    else done(error ?? new GatewayError('request.malformed'))
-  }
-  body.on('data', (chunk: Buffer) => { at += chunk.copy(bytes, at) })
-  body.once('end', () => finish(null))
-  body.once('error', cause => finish(new GatewayError('request.malformed', { cause })))
-  body.once('close', () => finish(new GatewayError('request.malformed')))
+/** Either an error, or the whole body as bytes, or a stream of one that is larger. */
+type Done = (error: GatewayError | null, body?: Buffer | Readable) => void
+
+interface Bounds {
+  /** A body up to so many bytes is collected. */
+  readonly collectBytes: number
+  readonly maxBytes: number
 }
 
-/** A body of unknown length, cut off with `request.too-large` where it grows beyond `maxBytes`. */
-export function countedBody (body: Readable, maxBytes: number): Readable {
+const firstBytes = 4096
+
+/**
+ * Collects a body. The upstream is not called before it is whole, or larger than is collected, so
+ * that a slow or broken client holds no upstream connection.
+ * @param length as the client says, or undefined where it sends chunks
+ */
+export function readBody (
+  body: Readable,
+  length: number | undefined,
+  bounds: Bounds,
+  done: Done
+): void {
+  if (length !== undefined && length > bounds.collectBytes) {
+    body.pause()
+    return done(null, relayed(body, [], bounds.maxBytes))
+  }
+  const endWatch = watchRate(body, () => finish(new GatewayError('request.timeout')))
+  let bytes: Buffer = Buffer.allocUnsafe(length ?? Math.min(firstBytes, bounds.collectBytes))
+  let size = 0
+
+  const onData = (chunk: Buffer) => {
+    const needed = size + chunk.length
+    if (needed > bounds.maxBytes) return finish(new GatewayError('request.too-large'))
+    if (needed > bounds.collectBytes) return stream(chunk)
+    if (needed > bytes.length) bytes = grown(bytes, needed, bounds.collectBytes)
+    size += chunk.copy(bytes, size)
+  }
+  const onEnd = () => {
+    if (length !== undefined && size !== length) finish(new GatewayError('request.malformed'))
+    else finish(null, bytes.subarray(0, size))
+  }
+  const onError = (cause: unknown) => finish(new GatewayError('request.malformed', { cause }))
+  const onClose = () => finish(new GatewayError('request.malformed'))
+
+  function leave (): void {
+    endWatch()
+    body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
+  }
+  function finish (error: GatewayError | null, whole?: Buffer): void {
+    leave()
+    // What is left is read and dropped, or the client would not see the answer.
+    if (error !== null) adopt(body).resume()
+    done(error, whole)
+  }
+  function stream (chunk: Buffer): void {
+    leave()
+    body.pause()
+    done(null, relayed(body, [bytes.subarray(0, size), chunk], bounds.maxBytes))
+  }
+  body.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
+}
+
+function grown (bytes: Buffer, needed: number, most: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.min(most, Math.max(needed, 2 * bytes.length)))
+  bytes.copy(larger)
+  return larger
+}
+
+/**
+ * A body on its way through, cut off with `request.too-large` where it grows beyond `maxBytes`.
+ * A stream of its own: whoever sends it destroys it after a failure, and a request that is
+ * destroyed gets no answer. What is left of the body is read and dropped, or the client would not
+ * see the answer.
+ */
+function relayed (body: Readable, start: readonly Buffer[], maxBytes: number): Readable {
   let seen = 0
-  const counter = adopt(new Transform({
-    transform (chunk: Buffer, _encoding, done) {
-      seen += chunk.length
-      if (seen <= maxBytes) return done(null, chunk)
-      // What is left is read and dropped, or the client would not see the answer.
-      body.unpipe(counter)
-      body.resume()
-      done(new GatewayError('request.too-large'))
+  const relay = adopt(new Readable({
+    highWaterMark: 64 * 1024,
+    read: () => { body.resume() },
+    destroy: (error, done) => {
+      body.off('data', onData).resume()
+      done(error)
     }
   }))
-  body.once('error', cause => counter.destroy(new GatewayError('request.malformed', { cause })))
-  body.once('close', () => { if (!body.readableEnded) counter.destroy(new GatewayError('request.malformed')) })
-  return pipe(body, counter)
+  function onData (chunk: Buffer): void {
+    seen += chunk.length
+    if (seen > maxBytes) relay.destroy(new GatewayError('request.too-large'))
+    else if (!relay.push(chunk)) body.pause()
+  }
+  body.once('end', () => relay.push(null))
+  body.once('error', cause => relay.destroy(new GatewayError('request.malformed', { cause })))
+  body.once('close', () => {
+    if (!body.readableEnded) relay.destroy(new GatewayError('request.malformed'))
+  })
+  for (const chunk of start) onData(chunk)
+  body.on('data', onData)
+  return relay
+}
+
+/** An upload has to bring so many bytes in each window. */
+const minBytesPerSecond = 1024
+const windowMs = 10_000
+
+/**
+ * Calls `onSlow` when a client sends a body more slowly than anyone in earnest. What waits for the
+ * upstream to take it is not the client's fault.
+ * @returns what to call when the body does not matter any more
+ */
+export function watchRate (body: Readable, onSlow: () => void): () => void {
+  const { complete, socket } = body as Partial<IncomingMessage>
+  if (complete !== false || socket === undefined) return () => {}
+  let before = socket.bytesRead
+  let wasHeld = false
+  const onPause = () => { wasHeld = true }
+  const look = () => {
+    if ((body as IncomingMessage).complete || body.destroyed || socket.destroyed) return end()
+    const bytes = socket.bytesRead - before
+    if (bytes < minBytesPerSecond * windowMs / 1000 && !wasHeld && !body.isPaused()) {
+      end()
+      return onSlow()
+    }
+    before += bytes
+    wasHeld = body.isPaused()
+  }
+  const timer = setInterval(look, windowMs).unref()
+  const end = () => {
+    clearInterval(timer)
+    body.off('pause', onPause).off('close', end)
+  }
+  body.on('pause', onPause).once('close', end)
+  return end
 }
 
 /** Whether a part of a request's body has not arrived. (In the moment in which its head has, not even a request without one is complete.) */

@@ -6,7 +6,11 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { abort, Attempt, gone, type Answered, type Exchange, type Watcher } from './answer.ts'
 import { upstreamError } from './failures.ts'
-import { readSmallBody, countedBody } from './request-body.ts'
+import { ConnectionQueue } from './queue.ts'
+import { readBody, watchRate } from './request-body.ts'
+
+/** A body in chunks is collected up to here; one that is larger is streamed. */
+const chunkedCollectBytes = 64 * 1024
 
 /** Where the proxy plugin's header object carries the exchange from the route to the dispatcher. */
 export const exchangeKey = Symbol('exchange')
@@ -53,9 +57,8 @@ const retryBudget = 10
 type AskOptions = Omit<Dispatcher.DispatchOptions, 'body'> & { readonly body?: Dispatcher.DispatchOptions['body'] }
 type Done = (error: GatewayError | null, answer?: Answered) => void
 
-/** What an upstream has to do, and how many retries it may be asked for. */
-interface Load {
-  inFlight: number
+/** How many retries an upstream may be asked for. */
+interface Retries {
   budget: number
 }
 
@@ -66,19 +69,59 @@ class Call implements Watcher {
   readonly #exchange: Exchange
   readonly #stallMs: number
   readonly #done: Done
-  readonly #load: Load
+  readonly #queue: ConnectionQueue
+  readonly #retries: Retries
+  readonly #isUpload: boolean
   #retriesLeft: number
   #settled = false
 
-  constructor (pool: Pool, options: AskOptions, exchange: Exchange, stallMs: number, retries: number, done: Done, load: Load) {
+  constructor (
+    pool: Pool,
+    queue: ConnectionQueue,
+    retries: Retries,
+    options: AskOptions,
+    exchange: Exchange,
+    stallMs: number,
+    done: Done
+  ) {
     this.#pool = pool
     // `reset: false`: undici would close the connection after each HEAD.
     this.#asked = { ...options, body: options.body ?? null, reset: false }
     this.#exchange = exchange
     this.#stallMs = stallMs
-    this.#retriesLeft = retries
+    const { method, body } = this.#asked
+    const isSafe = (method === 'GET' || method === 'HEAD') && body === null
+    this.#retriesLeft = isSafe ? 1 : 0
+    this.#isUpload = body instanceof Readable
     this.#done = done
-    this.#load = load
+    this.#queue = queue
+    this.#retries = retries
+  }
+
+  /** Starts, or waits for a connection. */
+  begin (): void {
+    if (this.#queue.tryTake(this.#isUpload)) return this.start()
+    const { body } = this.#asked
+    try {
+      const leave = this.#queue.wait({
+        bytes: typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0,
+        isUpload: this.#isUpload,
+        start: () => {
+          // To wait is no time of the upstream's.
+          this.#exchange.startedAt = performance.now()
+          this.start()
+        },
+        refuse: this.#done
+      })
+      this.#exchange.attempt = {
+        fail: error => {
+          leave()
+          this.#done(upstreamError(error))
+        }
+      }
+    } catch (error) {
+      this.#done(upstreamError(error))
+    }
   }
 
   start (): void {
@@ -86,7 +129,7 @@ class Call implements Watcher {
     try {
       this.#pool.dispatch(this.#asked, attempt)
     } catch (error) {
-      attempt.fail(error)
+      attempt.fail(error, true)
     }
   }
 
@@ -94,21 +137,31 @@ class Call implements Watcher {
     this.#done(null, answer)
   }
 
-  onFailed (error: unknown): void {
+  onFailed (error: unknown, isFree: boolean): void {
     const failure = upstreamError(error)
-    if (this.#retriesLeft > 0 && this.#load.budget >= 1 && !this.#exchange.isGone && (failure.code === 'upstream.reset' || failure.code === 'upstream.refused')) {
-      this.#load.budget -= 1
+    const isBroken = failure.code === 'upstream.reset' || failure.code === 'upstream.refused'
+    const mayRetry = this.#retriesLeft > 0 && this.#retries.budget >= 1 && !this.#exchange.isGone
+    if (isBroken && mayRetry && isFree) {
+      this.#retries.budget -= 1
       this.#retriesLeft--
       return this.start()
     }
-    this.onSettled()
+    if (isFree) this.onSettled()
     this.#done(failure)
   }
 
   onSettled (): void {
-    if (!this.#settled) this.#load.inFlight--
+    if (this.#settled) return
     this.#settled = true
+    this.#queue.release(this.#isUpload)
   }
+}
+
+/** An answer that has begun may go on; what is still to come of the body is its own business. */
+function endSlowUpload (body: Readable, exchange: Exchange): void {
+  watchRate(body, () => {
+    if (exchange.firstByteMs === undefined) abort(exchange, new GatewayError('request.timeout'))
+  })
 }
 
 /**
@@ -129,7 +182,8 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     allowH2: false,
     connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(authority !== undefined && { ca: authority }) }
   }))
-  const load: Load = { inFlight: 0, budget: retryBudget }
+  const queue = new ConnectionQueue(config)
+  const retries: Retries = { budget: retryBudget }
 
   /**
    * Sends a request and gives one answer to `done`: an error of ours, or the answer as soon as it may go on.
@@ -137,11 +191,8 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
    */
   function ask (options: AskOptions, exchange: Exchange, done: Done): void {
     if (exchange.isGone) return done(gone())
-    if (load.inFlight >= config.connections + config.queue) return done(new GatewayError('overloaded', { retryAfter: 1 }))
-    load.inFlight++
-    load.budget = Math.min(retryBudget, load.budget + 0.1)
-    const isSafe = (options.method === 'GET' || options.method === 'HEAD') && options.body == null
-    new Call(pool, options, exchange, config.idleTimeout, isSafe ? 1 : 0, done, load).start()
+    retries.budget = Math.min(retryBudget, retries.budget + 0.1)
+    new Call(pool, queue, retries, options, exchange, config.idleTimeout, done).begin()
   }
 
   /** What the proxy plugin calls in the place of undici's own `request`. */
@@ -150,15 +201,25 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     const failed = (error: GatewayError) => callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
     const forward = (body: Dispatcher.DispatchOptions['body']) => {
       ask({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null }, exchange, (error, answer) => {
-        if (answer === undefined) failed(error ?? new GatewayError('upstream.invalid'))
-        else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
+        if (answer === undefined) {
+          // One that was refused never came to whoever ends it otherwise.
+          if (body instanceof Readable) body.destroy()
+          failed(error ?? new GatewayError('upstream.invalid'))
+        } else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
       })
     }
     const { body } = options
     if (!(body instanceof Readable)) return forward(typeof body === 'string' && body !== '' ? body : null)
     const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
-    if (length !== undefined && length <= exchange.collectBytes) readSmallBody(body, length, (error, bytes) => bytes === undefined ? failed(error ?? new GatewayError('request.malformed')) : forward(bytes))
-    else forward(length === undefined ? countedBody(body, exchange.maxBodyBytes) : body)
+    const bounds = {
+      collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
+      maxBytes: exchange.maxBodyBytes
+    }
+    readBody(body, length, bounds, (error, whole) => {
+      if (whole === undefined) return failed(error ?? new GatewayError('request.malformed'))
+      if (whole instanceof Readable) endSlowUpload(body, exchange)
+      forward(whole)
+    })
   }
 
   /**
@@ -199,9 +260,15 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
     ask,
     request,
     send,
-    inFlight: () => load.inFlight,
+    /** Requests that have a connection. */
+    inFlight: () => queue.running,
+    /** Requests that wait for one. */
+    waiting: () => queue.waiting,
     /** Ends what is running. */
-    close: async () => { await pool.destroy() },
+    close: async () => {
+      queue.close(new GatewayError('gateway.stopping'))
+      await pool.destroy()
+    },
     /** Lets what is running finish. */
     retire: async () => { await pool.close() }
   }

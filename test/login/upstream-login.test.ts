@@ -25,7 +25,7 @@ const base: UpstreamLoginConfig = {
 
 /** The source in front of a back-end's address, over the gateway's own way there. */
 function sourceOf (t: Test, url: string, over: Partial<UpstreamLoginConfig> = {}, credentialStyle = 'bearer') {
-  const upstream = createUpstream({ url, connectTimeout: 30_000, responseTimeout: 30_000, idleTimeout: 30_000, connections: 10, queue: 10, credential: credentialStyle, identity: true })
+  const upstream = createUpstream({ url, connectTimeout: 30_000, responseTimeout: 30_000, idleTimeout: 30_000, connections: 10, queue: 10, queueBytes: 1024, queueTimeout: 1000, credential: credentialStyle, identity: true })
   t.after(() => upstream.close())
   return createUpstreamLogin({ name: 'upstream-login:backend', config: { ...base, ...over }, send: upstream.send, credentialStyle, valueAt })
 }
