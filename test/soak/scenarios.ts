@@ -271,10 +271,14 @@ export function createTrouble ({ seed }: Options, { config, upstreams, replicas 
       await sentinel.settled()
     },
     'the primary is restarted': async () => {
-      const port = await sentinel.primaryPort()
-      const primary = sentinel.servers.find(server => server.port === port)
-      await primary?.kill()
-      await primary?.start()
+      const [primary] = sentinel.servers
+      // The other one starts as a replica always: its arguments say so, and Sentinel cannot change them.
+      if (await sentinel.primaryPort() !== primary.port) {
+        await failOver(sentinel)
+        await sentinel.settled()
+      }
+      await primary.kill()
+      await primary.start()
       await sentinel.settled()
     }
   }
