@@ -118,12 +118,16 @@ export interface AttackedConfig {
   readonly restore: () => void
 }
 
+const shortTimeouts = { headersTimeout: '1s', requestTimeout: '2s', keepAlive: '1s' }
+
 interface Options {
   /** Whose settings are used. */
   readonly checkout: string
   readonly places: Places
   /** The `redis` section of gateway.yaml. */
   readonly redis: Record<string, unknown>
+  /** Its `server` section; short time-outs without it, so that slow clients meet them. */
+  readonly server?: Record<string, unknown>
   /** Further keys of its `session` section. */
   readonly session?: Record<string, unknown>
   /** Further files. */
@@ -131,11 +135,11 @@ interface Options {
 }
 
 export async function attackedConfig (options: Options): Promise<AttackedConfig> {
-  const { checkout, places, redis, session, userFile = wireUsers() } = options
+  const { checkout, places, redis, server = shortTimeouts, session, userFile = wireUsers() } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
-      server: { headersTimeout: '1s', requestTimeout: '2s', keepAlive: '1s' },
+      server,
       redis,
       session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
       reload: { watch: true, settle: '50ms', poll: '1s', grace: '1s' },

@@ -79,6 +79,8 @@ async function configOf (
     checkout,
     places: upstreams.places,
     redis,
+    // People are not slow, however busy the machine is.
+    server: {},
     session: { perUser: { max: 1000 }, ...session },
     userFile: soakUsers()
   })
