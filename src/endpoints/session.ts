@@ -21,9 +21,7 @@ interface CloseBody {
 /** One of the three is needed; the first that is set counts. */
 const closeBody = {
   type: 'object',
-  properties: {
-    id: { maxLength: maxIdLength }
-  },
+  not: { required: ['id'], properties: { id: { type: 'string', minLength: maxIdLength + 1 } } },
   anyOf: [
     { required: ['id'], properties: { id: { type: 'string', minLength: 1 } } },
     { required: ['others'], properties: { others: { const: true } } },

@@ -5,12 +5,19 @@ import t from 'tap'
 import { run, running, start } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 
 const ready = async (cleanUp: (undo: () => unknown) => void, gateway: Record<string, unknown> = {}) => {
   const folder = await configFolder({ gateway })
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
+
+t.test('a gateway whose config is well writes nothing on standard error', async t => {
+  const folder = await ready(t.after)
+  const gateway = await startGatewayProcess(t.after, { checkout: '.', folder })
+  t.same(gateway.complaints(), [])
+})
 
 t.test('a broken config is told in whole, and the exit code is 1', async t => {
   const folder = textFolder(t.after, { 'gateway.yaml': 'server:\n  lisen: x\nsession:\n  secrets: [literal-secret]\n', 'limits.yaml': 'limits: 5\n' })
