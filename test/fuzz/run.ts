@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freshSeed } from '../support/random.ts'
+import { endOnSignals } from '../support/signals.ts'
 import { fuzz } from './fuzz.ts'
 
 const usage = `npm run fuzz -- [--seconds 60] [--seed N] [--gateway DIR] [--replay FIRST-LAST]
@@ -39,6 +40,8 @@ async function main (): Promise<number> {
   const checkout = resolve(values.gateway)
   write(`fuzz: seed ${seed}, ${seconds} s, ${checkout}`)
   const undo: Array<() => unknown> = []
+  const cleanUp = async () => { for (const step of undo.splice(0).toReversed()) await step() }
+  endOnSignals(cleanUp)
   try {
     const report = await fuzz(step => undo.push(step), {
       checkout,
@@ -65,7 +68,7 @@ async function main (): Promise<number> {
     write(`replay: npm run fuzz -- --seed ${seed} --replay ${from}-${report.conversations - 1}`)
     return 1
   } finally {
-    for (const step of undo.toReversed()) await step()
+    await cleanUp()
   }
 }
 

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freshSeed } from '../support/random.ts'
+import { endOnSignals } from '../support/signals.ts'
 import { scenarios } from './scenarios.ts'
 import { soak } from './soak.ts'
 
@@ -55,10 +56,12 @@ async function main (cleanUp: (undo: () => unknown) => void): Promise<number> {
 }
 
 const undo: Array<() => unknown> = []
+const cleanUp = async () => { for (const step of undo.splice(0).toReversed()) await step() }
+endOnSignals(cleanUp)
 let code = 1
 try {
   code = await main(step => undo.push(step))
 } finally {
-  for (const step of undo.toReversed()) await step()
+  await cleanUp()
 }
 process.exit(code)
