@@ -90,7 +90,7 @@ export function createExpressions (): Expressions {
 
   return {
     evaluate: async (expression, value, { timeoutMs, maxBytes }) => {
-      const input = JSON.stringify(value)
+      const input = textOf(value)
       if (input.length > maxBytes) throw failed(`its input is larger than ${maxBytes} bytes`)
       if (waiting.length >= maxWaiting) throw new GatewayError('overloaded', { retryAfter: 1, cause: new Error('too many expressions wait for their turn') })
       const outcome = await new Promise<Outcome>(done => {
@@ -112,3 +112,13 @@ export function createExpressions (): Expressions {
 
 const failed = (reason: string, code: ErrorCode = 'shape.expression') =>
   new GatewayError(code, { cause: new Error(reason) })
+
+/** @throws where it is nested more deeply than the stack reaches */
+function textOf (value: Json): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) throw failed('its input is nested too deeply')
+    throw error
+  }
+}

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
+import type { Json } from '../../src/json/values.ts'
 import { createExpressions } from '../../src/proxy/expressions.ts'
 
 const bounds = { timeoutMs: 20_000, maxBytes: 100_000 }
@@ -61,4 +62,11 @@ t.test('more than may wait are refused at once', async t => {
   const all = await Promise.allSettled(Array.from({ length: 300 }, () => expressions.evaluate('1', {}, bounds)))
   t.equal(all.filter(({ status }) => status === 'rejected').length > 0, true)
   for (const one of all) if (one.status === 'rejected') t.match(one.reason, { code: 'overloaded', status: 503 })
+})
+
+t.test('an answer too deep for an expression is refused, and no fault of the gateway', async t => {
+  let deep: Json = 1
+  for (let depth = 0; depth < 100_000; depth++) deep = [deep]
+  const asked = expressions.evaluate('$', deep, { timeoutMs: 1000, maxBytes: 1_000_000 })
+  await t.rejects(asked, { code: 'shape.expression' })
 })
