@@ -37,6 +37,9 @@ const environment = { SESSION_SECRET: secret('first') }
 /** What a server keeps over a restart; without it a restarted primary would tell its replica to forget. */
 export const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
 
+/** The same at every replica: another hash is another password, which ends sessions. */
+const usersFile = soakUsers()
+
 function soakUsers (): Record<string, unknown> {
   const { users: { alice } } = wireUsers() as { users: Record<string, object> }
   const each = users.map(user => [user, { ...alice, id: user, name: user, roles: ['user'] }])
@@ -82,7 +85,7 @@ async function configOf (
     // People are not slow, however busy the machine is.
     server: {},
     session: { perUser: { max: 1000 }, ...session },
-    userFile: soakUsers()
+    userFile: usersFile
   })
 }
 
