@@ -36,7 +36,8 @@ import { type KeptUses, keepUses } from './limits/uses.ts'
 import { createRedisDialler } from './redis.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
-import { createRedisStore, defineCommands } from './session/redis-store.ts'
+import { defineCommands } from './session/redis-scripts.ts'
+import { createRedisStore } from './session/redis-store.ts'
 import { createSeal } from './session/seal.ts'
 import { createStoreClock, type StoreClock } from './session/store-clock.ts'
 import { createSessions, type Sessions } from './session/session.ts'
@@ -162,6 +163,7 @@ export function createServices (config: Config, log: Logger): Services {
     ['upstream'],
     () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
   )
+  const forgotten = metrics.counter('console_gateway_session_epoch_forgotten_total', epochsForgottenHelp)
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -182,7 +184,11 @@ export function createServices (config: Config, log: Logger): Services {
       boundMs: session.staleness,
       records: session.records,
       ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
-      onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set')
+      onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set'),
+      onEpochForgotten: epochs => {
+        forgotten.with().inc()
+        log.error({ event: 'session.epoch-forgotten', ...epochs }, epochForgotten)
+      }
     }),
     secrets,
     expressions,
@@ -222,6 +228,9 @@ interface Shared {
   readonly close: () => void
 }
 
+const epochForgotten = 'the session store forgot how often all sessions were ended, and is told again: ' +
+  'until it has taken that, sessions answer 503'
+const epochsForgottenHelp = 'How often the session store was found to have forgotten when everyone was signed out.'
 const noWait = 'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
   'Add +wait to the user, or set session.revocation to primary'
 
@@ -259,6 +268,7 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
     redis: sessions,
     prefix: config.prefix,
     ...(replicated !== undefined && { replicated }),
+    keysOnEach: dialler.keysOnEach(sessions),
     onPrimary: changed => dialler.onTopology(sessions, changed),
     follow: (follower, names) => {
       endNews = followRedis({ dial: () => dialler.newsLines(sessions), onTopology: changed => dialler.onTopology(sessions, changed), follower, names, boundMs: staleness })

@@ -72,6 +72,8 @@ export function createJudge (
     const time = now()
     const { live } = known
     if (known.epoch < epoch) return { ended: 'revoked' }
+    // Only the store can say what became of a count that the session is ahead of.
+    if (known.epoch > epoch) return { ended: 'unknown' }
     if (time >= live.session.absoluteEnd) return { ended: 'absolute' }
     if (time >= live.idleEnd) return { ended: 'idle' }
     if (known.review === 'refused') return { ended: 'revoked' }

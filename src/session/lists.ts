@@ -1,7 +1,7 @@
 /** The sessions of a user, as the store has them. */
 import { describeLive, type Listed } from './describe.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import type { createJudge, Live } from './judge.ts'
+import type { createJudge, Known, Live, Resolved } from './judge.ts'
 import { epitaphMark, type Note, type SessionStore } from './store.ts'
 
 /** What is behind a note: a live session, or a record that this process cannot read. */
@@ -23,8 +23,11 @@ export interface Inspected {
   readonly unreadable: number
 }
 
-interface Options extends ReturnType<typeof createJudge> {
+interface Options {
   readonly store: SessionStore
+  readonly parse: ReturnType<typeof createJudge>['parse']
+  /** Asks the store where a session is ahead of the epoch. */
+  readonly judge: (known: Known | undefined, epoch: number) => Promise<Resolved>
 }
 
 export function createLists ({ store, parse, judge }: Options) {
@@ -45,7 +48,7 @@ export function createLists ({ store, parse, judge }: Options) {
       if ('unreadable' in known) unreadable++
       // A note of a former version may be about another user with the same id.
       if ('unreadable' in known && at !== undefined) entries.push({ key, at })
-      const resolved = judge(known, epoch)
+      const resolved = await judge(known, epoch)
       if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
       entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
     }))

@@ -104,6 +104,12 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
       follower?.onEpoch()
       return epoch
     },
+    async confirmEnds () {},
+    async restoreEpoch (wanted) {
+      if (wanted <= epoch) return
+      epoch = wanted
+      follower?.onEpoch()
+    },
     async lock (name, owner, ttlMs) {
       const held = locks.get(name)
       if (held !== undefined && held.endsAt > now()) return false

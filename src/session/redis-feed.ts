@@ -52,7 +52,8 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs }: Fee
       if (!Array.isArray(keys)) return told ? follower.onUp() : undefined
       for (const key of keys as Buffer[]) {
         const name = key.toString()
-        if (name === names.epoch) follower.onEpoch()
+        // One on each primary of a Cluster, all of the same beginning.
+        if (name.startsWith(names.epoch)) follower.onEpoch()
         else if (name.startsWith(names.session)) follower.onChanged(name.slice(names.session.length))
       }
     })

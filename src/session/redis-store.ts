@@ -1,8 +1,9 @@
-/** Sessions in Redis: one string a session, its time to live the idle clock. Every script touches one key, as a Cluster demands. */
-import type { Cluster, Redis, Result } from 'ioredis'
+/** Sessions in Redis: one string a session, its time to live the idle clock. */
+import type { Cluster, Redis } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
-import { createRevocationJournal } from './revocation-journal.ts'
+import { defineCommands, scripts } from './redis-scripts.ts'
+import { createRevocationJournal, revocationsKeptMs } from './revocation-journal.ts'
 import {
   epitaphMark,
   type Follower,
@@ -10,121 +11,6 @@ import {
   type SessionStore,
   StoreUnavailable
 } from './store.ts'
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    sessionRead (key: string): Result<[string, number] | null, Context>
-    sessionTouch (key: string, ttlMs: number, aboveMs: number): Result<number, Context>
-    sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
-    sessionReplace (key: string, from: string, to: string): Result<number, Context>
-    sessionNote (key: string, until: number, member: string): Result<string[], Context>
-    sessionNotes (key: string): Result<string[], Context>
-    sessionFormerNote (key: string, until: number, member: string): Result<number, Context>
-    sessionFormerNotes (key: string): Result<string[], Context>
-    usersEnter (key: string, until: number, member: string): Result<number, Context>
-    usersPresent (key: string, max: number): Result<string[], Context>
-    usersAnnounce (key: string, digest: string, before: string): Result<number, Context>
-    sessionUnlock (key: string, owner: string): Result<number, Context>
-  }
-}
-
-// Redis' own clock, in microseconds: those of replicas may differ and jump.
-const time = `
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]`
-
-const eachNote = `
-local flat = redis.call('HGETALL', KEYS[1])
-for index = 1, #flat, 2 do
-  local member = flat[index]
-  local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
-  ends = tonumber(ends or 0)`
-
-const scripts = {
-  // One answer, so that value and time left belong together.
-  sessionRead: `
-local value = redis.call('GET', KEYS[1])
-if not value then return nil end
-return { value, redis.call('PTTL', KEYS[1]) }`,
-  // Whoever comes late must not set the clock of what has ended meanwhile.
-  sessionTouch: `
-if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
-  // A Redis that is full takes no epitaph, but lets go: the end counts more than its reason.
-  sessionEnd: `
-local value = redis.call('GET', KEYS[1])
-if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end
-if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
-return 1`,
-  sessionReplace: `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
-return 1`,
-  // A hash: a field for each session with when it was noted and until when it counts, and in "#"
-  // the latest moment of them. It lives as long as the latest of the sessions that it is about.
-  sessionNote: `${time}
-local at = math.max(now, tonumber(redis.call('HGET', KEYS[1], '#') or 0) + 1)
-local written = string.format('%.0f', at)
-redis.call('HSET', KEYS[1], ARGV[2], written .. ' ' .. ARGV[1], '#', written)
-local kept, last = {}, 0
-${eachNote}
-  if noted and ends * 1000 <= now then
-    redis.call('HDEL', KEYS[1], member)
-  elseif noted then
-    kept[#kept + 1] = member
-    kept[#kept + 1] = noted
-    last = math.max(last, ends)
-  end
-end
-redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
-return kept`,
-  sessionNotes: `${time}
-local kept = {}
-${eachNote}
-  if ends * 1000 > now then
-    kept[#kept + 1] = member
-    kept[#kept + 1] = noted
-  end
-end
-return kept`,
-  // As versions before identity keys write and read the notes of a user.
-  sessionFormerNote: `${time}
-redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))
-local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-if last[2] then redis.call('PEXPIREAT', KEYS[1], last[2]) end
-return 1`,
-  sessionFormerNotes: `${time}
-return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now / 1000), '+inf')`,
-  usersEnter: `${time}
-redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[2])
-return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))`,
-  usersPresent: `${time}
-local from = string.format('%.0f', now / 1000)
-return redis.call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'LIMIT', 0, ARGV[1])`,
-  // A state that is known already is late, unless whoever read it came back to it from a later one.
-  usersAnnounce: `
-local states = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES')
-local last, own, before = 0, nil, nil
-for at = 1, #states, 2 do
-  local place = tonumber(states[at + 1])
-  if place > last then last = place end
-  if states[at] == ARGV[1] then own = place end
-  if states[at] == ARGV[2] then before = place end
-end
-if own and own == last then return 1 end
-if own and not (before and before > own) then return 0 end
-if ARGV[2] ~= '' and not before then
-  redis.call('ZADD', KEYS[1], last + 1, ARGV[2])
-  last = last + 1
-end
-redis.call('ZADD', KEYS[1], last + 1, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', last - 99)
-return 1`,
-  sessionUnlock: `
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`
-}
 
 interface Options {
   readonly redis: Redis | Cluster
@@ -136,6 +22,8 @@ interface Options {
   readonly replicated?: ReplicatedWrites
   /** Tells when a server may be another one than before, before anything else is asked of it. */
   readonly onPrimary?: (listener: () => void) => void
+  /** A key on each primary of a Cluster, as its slots are now. */
+  readonly keysOnEach?: (plain: string) => readonly string[]
 }
 
 /** What a write waits for. */
@@ -143,14 +31,9 @@ interface ReplicatedWrites {
   readonly run: <T>(key: string, confirmation: 'every' | 'connected', write: (on: Redis) => Promise<T>) => Promise<T>
 }
 
-/** The commands of the store, for each connection that it writes over. */
-export function defineCommands (redis: Redis | Cluster): void {
-  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
-}
-
 /** The store does not own the client: whoever made it closes it. */
 export function createRedisStore (options: Options): SessionStore {
-  const { redis, prefix, follow, replicated, onPrimary = () => {} } = options
+  const { redis, prefix, follow, replicated, onPrimary = () => {}, keysOnEach = key => [key] } = options
   defineCommands(redis)
   // One beginning for all that has to be told when it changes.
   const tracked = `${prefix}session`
@@ -165,11 +48,21 @@ export function createRedisStore (options: Options): SessionStore {
   const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
     await answer(replicated === undefined ? work(redis) : replicated.run(key, confirmation, work))
 
+  const epochKeys = () => keysOnEach(epochKey)
+  let lastRaise = { epoch: 0, at: -Infinity }
+
+  async function writeEpoch (keys: readonly string[], epoch: number): Promise<void> {
+    await Promise.all(keys.map(async key =>
+      await write(key, 'every', async on => await on.sessionEpoch(key, epoch, 0))))
+  }
+
   // Sent before any read over the same connection. In full, since a script that has to be loaded first would come later.
   onPrimary(() => {
     for (const { key, tombstone, ttlMs } of journal.recent()) {
       redis.eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, epitaphMark).catch(() => {})
     }
+    if (performance.now() - lastRaise.at > revocationsKeptMs) return
+    for (const key of epochKeys()) redis.eval(scripts.sessionEpoch, 1, key, lastRaise.epoch, 0).catch(() => {})
   })
 
   async function notesOf (user: IdentityKey): Promise<readonly Note[]> {
@@ -244,13 +137,30 @@ export function createRedisStore (options: Options): SessionStore {
       return await answer(redis.usersAnnounce(`${prefix}users:${source}`, digest, before)) === 1
     },
     async epoch () {
-      const found = Number(await answer(redis.get(epochKey)) ?? 0)
+      const keys = epochKeys()
+      const found = await answer(Promise.all(keys.map(async key => await redis.get(key))))
+      const epochs = found.map(value => Number(value ?? 0))
       // No session could be told from one that was ended.
-      if (!Number.isSafeInteger(found)) throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
-      return found
+      if (!epochs.every(Number.isSafeInteger)) throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
+      const greatest = Math.max(...epochs)
+      // A primary that is new, or forgot: the others know.
+      const behind = keys.filter((_key, index) => epochs[index] !== greatest)
+      if (behind.length > 0) writeEpoch(behind, greatest).catch(() => {})
+      return greatest
     },
     async raiseEpoch () {
-      return await write(epochKey, 'every', async on => await on.incr(epochKey))
+      const [home = epochKey, ...others] = epochKeys()
+      const greatest = await this.epoch()
+      const raised = await write(home, 'every', async on => await on.sessionEpoch(home, greatest, 1))
+      lastRaise = { epoch: raised, at: performance.now() }
+      await writeEpoch(others, raised)
+      return raised
+    },
+    async confirmEnds () {
+      await Promise.all(epochKeys().map(async key => await write(key, 'every', async () => {})))
+    },
+    async restoreEpoch (epoch) {
+      await writeEpoch(epochKeys(), epoch)
     },
     async lock (name, owner, ttlMs) {
       return await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX')) === 'OK'

@@ -12,6 +12,7 @@ export interface Remembered<T extends object> {
   readonly drop: (key: string) => void
   /** What is parsed from now on counts, also of what is being read. */
   readonly forgetAll: () => void
+  readonly dropEpoch: () => void
   /** For metrics and tests. */
   readonly stats: { hits: number, misses: number }
 }
@@ -58,6 +59,11 @@ export function createRemembered<T extends object> ({
     if (slot !== undefined) slot.dirty = true
   }
 
+  const dropEpoch = () => {
+    epoch = undefined
+    epochTold++
+  }
+
   store.follow({
     onUp: () => {
       forgetAll()
@@ -70,10 +76,7 @@ export function createRemembered<T extends object> ({
     },
     onAlive: agoMs => { aliveAt = ticks() - agoMs },
     onChanged: drop,
-    onEpoch: () => {
-      epoch = undefined
-      epochTold++
-    }
+    onEpoch: dropEpoch
   })
 
   /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
@@ -121,5 +124,5 @@ export function createRemembered<T extends object> ({
     return found
   }
 
-  return { read, peek, epoch: currentEpoch, drop, forgetAll, stats }
+  return { read, peek, epoch: currentEpoch, drop, dropEpoch, forgetAll, stats }
 }

@@ -6,7 +6,7 @@ export interface Revocation {
   readonly ttlMs: number
 }
 
-const keepMs = 60_000
+export const revocationsKeptMs = 60_000
 /** Bounded: one call can close all sessions of a user, and users can sign out as fast as they sign in. */
 const maxEntries = 50_000
 
@@ -16,7 +16,7 @@ export function createRevocationJournal (now: () => number = () => performance.n
   /** Entries stand in the order of their time. */
   function dropOld (): void {
     for (const [key, { at }] of entries) {
-      if (now() - at < keepMs && entries.size <= maxEntries) return
+      if (now() - at < revocationsKeptMs && entries.size <= maxEntries) return
       entries.delete(key)
     }
   }

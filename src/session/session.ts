@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
+import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
 import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import {
@@ -54,6 +55,8 @@ interface Options {
   readonly ticks?: () => number
   /** Told when the idle clock could not be set; the request goes on. */
   readonly onTouchFailed?: (error: unknown) => void
+  /** Told when the store has forgotten how often everyone's sessions were ended. */
+  readonly onEpochForgotten?: (forgotten: ForgottenEpoch) => void
 }
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -64,7 +67,7 @@ const maxTouches = 50_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
 export function createSessions ({
-  store,
+  store: unguarded,
   seal,
   lifeTimes,
   perUser,
@@ -73,8 +76,10 @@ export function createSessions ({
   reviewer = noReview,
   now = Date.now,
   ticks = now,
-  onTouchFailed = () => {}
+  onTouchFailed = () => {},
+  onEpochForgotten = () => {}
 }: Options) {
+  const store = guardEpoch(unguarded, onEpochForgotten)
   const format = createRecordFormat(seal, records)
   const { parse, judge } = createJudge(format, now, reviewer)
   const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
@@ -83,7 +88,7 @@ export function createSessions ({
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
   const touchedAt = new LRUCache<string, number>({ max: maxTouches })
 
-  const { look, inspect } = createLists({ store, parse, judge })
+  const { look, inspect } = createLists({ store, parse, judge: judgeAsking })
   const { settle, reviewOf } = createReviewWriter({
     store,
     format,
@@ -109,7 +114,8 @@ export function createSessions ({
       idleMs,
       recordVersion: newestRecordVersion
     }
-    const epoch = await remembered.epoch()
+    // As the store has it now: with what is remembered, a session could be over before it begins.
+    const epoch = await store.epoch()
     await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
     // Noted afterwards: a note without a session would be thrown away by whoever looks.
     const user = identityKey(session)
@@ -152,13 +158,21 @@ export function createSessions ({
   async function resolve (secretId: string): Promise<Resolved> {
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
-    const resolved = judge(known, epoch)
+    const resolved = await judgeAsking(known, epoch)
     if (known === undefined || !('live' in known)) return resolved
     if ('live' in resolved) return await settle(known, resolved)
     // What was remembered says that it is over: nobody is turned away before the store has said so itself.
     remembered.drop(key)
     const fresh = await remembered.read(key)
-    return await settle(fresh, judge(fresh, await store.epoch()))
+    return await settle(fresh, await judgeAsking(fresh, await store.epoch()))
+  }
+
+  /** Asks the store where a session is ahead of the epoch. @throws StoreUnavailable */
+  async function judgeAsking (known: Known | undefined, epoch: number): Promise<Resolved> {
+    const isAhead = known !== undefined && 'live' in known && known.epoch > epoch
+    if (!isAhead) return judge(known, epoch)
+    remembered.dropEpoch()
+    return judge(known, await store.epochAtLeast(known.epoch))
   }
 
   /** What `resolve` would say, where this process knows it without asking. */
@@ -227,7 +241,10 @@ export function createSessions ({
   async function closeOf (user: IdentityKey, { only, except }: Which = {}): Promise<number> {
     const keys = (await store.keysOf(user)).filter(key => (only === undefined || publicId(key) === only) && (except === undefined || publicId(key) !== except))
     const isOfAnother = await Promise.all(keys.map(async key => await isSurelyOfAnother(key, user)))
-    return await endKeys(keys.filter((_, index) => isOfAnother[index] === false), 'revoked')
+    const closed = await endKeys(keys.filter((_, index) => isOfAnother[index] === false), 'revoked')
+    // What an earlier attempt ended, and answered 503, may have no note any more.
+    if (closed === 0) await store.confirmEnds()
+    return closed
   }
 
   /** What cannot be read may be the user's, and is closed with the rest. */
@@ -258,7 +275,7 @@ export function createSessions ({
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
   async function reread ({ key }: Live): Promise<Resolved> {
     const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
-    return judge(found && parse(key, found), epoch)
+    return await judgeAsking(found && parse(key, found), epoch)
   }
 
   /** Ends a live session. @throws StoreUnavailable */

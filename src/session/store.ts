@@ -63,9 +63,13 @@ export interface SessionStore {
    * @returns whether no replica knows a later one
    */
   announceUsers (source: string, digest: string, before?: string): Promise<boolean>
+  /** Resolves once no failover undoes the ends that were written so far, by anyone. */
+  confirmEnds (): Promise<void>
   /** How often all sessions of everyone were ended. */
   epoch (): Promise<number>
   raiseEpoch (): Promise<number>
+  /** Makes the epoch at least so great, wherever it is kept. */
+  restoreEpoch (epoch: number): Promise<void>
   /** Takes a lock that ends by itself; says whether it was free. */
   lock (name: string, owner: string, ttlMs: number): Promise<boolean>
   unlock (name: string, owner: string): Promise<void>

@@ -155,6 +155,23 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     t.equal(await store.epoch(), before + 1)
   })
 
+  t.test('the epoch is restored to at least what it was, and never lowered', async t => {
+    const before = await store.epoch()
+    await store.restoreEpoch(before + 5)
+    t.equal(await store.epoch(), before + 5)
+    await store.restoreEpoch(before)
+    t.equal(await store.epoch(), before + 5)
+    t.equal(await store.raiseEpoch(), before + 6)
+  })
+
+  t.test('ends that were written are confirmed', async t => {
+    const key = freshKey()
+    await store.create(key, '{}', hour)
+    await store.end(key, `${epitaphMark}revoked`, hour)
+    await store.confirmEnds()
+    t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
+  })
+
   t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
     const name = freshKey()
     t.same((await Promise.all([store.lock(name, 'a', hour), store.lock(name, 'b', hour)])).toSorted(), [false, true])

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/redis.ts'
-import { createRedisStore, defineCommands } from '../../src/session/redis-store.ts'
+import { defineCommands } from '../../src/session/redis-scripts.ts'
+import { createRedisStore } from '../../src/session/redis-store.ts'
 import { redisConfig } from '../support/config.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
@@ -56,6 +57,21 @@ for (const count of [1, 2]) {
     t.equal((await gateway.call(profile, { cookie })).status, 401)
   })
 }
+
+t.test('a revocation by the user that was 503 is not acknowledged by a second try either, until the replica confirms', async t => {
+  const { sentinel, gateway, signIn } = await gatewayOver(t)
+  const [cookie, other] = [await signIn(), await signIn()]
+  sentinel.servers[1].signal('SIGSTOP')
+  const closeOthers = async () => (await gateway.call('/api/session/close', { cookie, json: { others: true } })).status
+  t.equal(await closeOthers(), 503)
+  // What is over leaves the list with its next reading.
+  await gateway.call('/api/session/list', { cookie })
+  t.equal(await closeOthers(), 503)
+  sentinel.servers[1].signal('SIGCONT')
+  await until('it is acknowledged', async () => await closeOthers() === 200)
+  t.equal((await gateway.call(profile, { cookie: other })).status, 401)
+  t.equal((await gateway.call(profile, { cookie })).status, 200)
+})
 
 t.test('with session.revocation: primary a replica that hangs holds up no sign-out', async t => {
   const { sentinel, gateway, signIn } = await gatewayOver(t, { revocation: 'primary' })

@@ -1,0 +1,129 @@
+/** What the store of sessions has Redis do at once. Every script touches one key, as a Cluster demands. */
+import type { Cluster, Redis, Result } from 'ioredis'
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    sessionRead (key: string): Result<[string, number] | null, Context>
+    sessionTouch (key: string, ttlMs: number, aboveMs: number): Result<number, Context>
+    sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
+    sessionReplace (key: string, from: string, to: string): Result<number, Context>
+    sessionNote (key: string, until: number, member: string): Result<string[], Context>
+    sessionNotes (key: string): Result<string[], Context>
+    sessionFormerNote (key: string, until: number, member: string): Result<number, Context>
+    sessionFormerNotes (key: string): Result<string[], Context>
+    usersEnter (key: string, until: number, member: string): Result<number, Context>
+    usersPresent (key: string, max: number): Result<string[], Context>
+    usersAnnounce (key: string, digest: string, before: string): Result<number, Context>
+    sessionEpoch (key: string, atLeast: number, more: number): Result<number, Context>
+    sessionUnlock (key: string, owner: string): Result<number, Context>
+  }
+}
+
+// Redis' own clock, in microseconds: those of replicas may differ and jump.
+const time = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]`
+
+const eachNote = `
+local flat = redis.call('HGETALL', KEYS[1])
+for index = 1, #flat, 2 do
+  local member = flat[index]
+  local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
+  ends = tonumber(ends or 0)`
+
+export const scripts = {
+  // One answer, so that value and time left belong together.
+  sessionRead: `
+local value = redis.call('GET', KEYS[1])
+if not value then return nil end
+return { value, redis.call('PTTL', KEYS[1]) }`,
+  // Whoever comes late must not set the clock of what has ended meanwhile.
+  sessionTouch: `
+if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
+  // A Redis that is full takes no epitaph, but lets go: the end counts more than its reason.
+  sessionEnd: `
+local value = redis.call('GET', KEYS[1])
+if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end
+if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
+return 1`,
+  sessionReplace: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+return 1`,
+  // A hash: a field for each session with when it was noted and until when it counts, and in "#"
+  // the latest moment of them. It lives as long as the latest of the sessions that it is about.
+  sessionNote: `${time}
+local at = math.max(now, tonumber(redis.call('HGET', KEYS[1], '#') or 0) + 1)
+local written = string.format('%.0f', at)
+redis.call('HSET', KEYS[1], ARGV[2], written .. ' ' .. ARGV[1], '#', written)
+local kept, last = {}, 0
+${eachNote}
+  if noted and ends * 1000 <= now then
+    redis.call('HDEL', KEYS[1], member)
+  elseif noted then
+    kept[#kept + 1] = member
+    kept[#kept + 1] = noted
+    last = math.max(last, ends)
+  end
+end
+redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
+return kept`,
+  sessionNotes: `${time}
+local kept = {}
+${eachNote}
+  if ends * 1000 > now then
+    kept[#kept + 1] = member
+    kept[#kept + 1] = noted
+  end
+end
+return kept`,
+  // As versions before identity keys write and read the notes of a user.
+  sessionFormerNote: `${time}
+redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+if last[2] then redis.call('PEXPIREAT', KEYS[1], last[2]) end
+return 1`,
+  sessionFormerNotes: `${time}
+return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now / 1000), '+inf')`,
+  usersEnter: `${time}
+redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[2])
+return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))`,
+  usersPresent: `${time}
+local from = string.format('%.0f', now / 1000)
+return redis.call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'LIMIT', 0, ARGV[1])`,
+  // A state that is known already is late, unless whoever read it came back to it from a later one.
+  usersAnnounce: `
+local states = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES')
+local last, own, before = 0, nil, nil
+for at = 1, #states, 2 do
+  local place = tonumber(states[at + 1])
+  if place > last then last = place end
+  if states[at] == ARGV[1] then own = place end
+  if states[at] == ARGV[2] then before = place end
+end
+if own and own == last then return 1 end
+if own and not (before and before > own) then return 0 end
+if ARGV[2] ~= '' and not before then
+  redis.call('ZADD', KEYS[1], last + 1, ARGV[2])
+  last = last + 1
+end
+redis.call('ZADD', KEYS[1], last + 1, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', last - 99)
+return 1`,
+  // Never less than it is, nor than is asked for.
+  sessionEpoch: `
+local known = redis.call('GET', KEYS[1])
+local epoch = math.max(tonumber(known or 0), tonumber(ARGV[1])) + tonumber(ARGV[2])
+if tonumber(known or 0) ~= epoch then redis.call('SET', KEYS[1], epoch) end
+return epoch`,
+  sessionUnlock: `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`
+}
+
+/** The commands of the store, for each connection that it writes over. */
+export function defineCommands (redis: Redis | Cluster): void {
+  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
+}
