@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis'
 import { type Address, isSame, type Sentinels, type SentinelView } from './redis-sentinels.ts'
 
 /**
- * `every`: each replica that counts as up. `connected`: each that follows the primary now, or did two
- * seconds ago; a replica that crashed is waited for no longer, but while a failover runs nothing is
- * acknowledged.
+ * `every`: each replica that counts as up. `connected`: not the former primary either, until it has been
+ * told that it is a replica; but while a failover runs nothing is acknowledged. Without Sentinels each that
+ * follows the primary now, or did two seconds ago.
  */
 export type Confirmation = 'every' | 'connected'
 
@@ -169,7 +169,9 @@ function missingBySentinels (found: Evidence, sentinels: Sentinels, confirmation
   if (current.some(view => view.isFailingOver)) return 'a failover is in progress'
   const isUp = (replica: Address) =>
     up.some(each => isSame(each, replica)) || !replicas.some(each => isSame(each, replica))
-  return missingOf(found, [...found.connected, ...found.justLeft].filter(isUp))
+  // Right after a failover the other replicas have yet to turn to the new primary, which may fail in turn.
+  const turning = up.filter(({ isPrimary }) => !isPrimary)
+  return missingOf(found, [...turning, ...[...found.connected, ...found.justLeft].filter(isUp)])
 }
 
 function missingOf ({ confirmedBy }: Evidence, wanted: readonly Address[]): string | undefined {

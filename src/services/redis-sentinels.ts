@@ -12,7 +12,8 @@ export interface SentinelView {
   /** Rises with each failover: of two Sentinels that differ, the one with the greater epoch is right. */
   readonly epoch: number
   readonly isFailingOver: boolean
-  readonly replicas: ReadonlyArray<Address & { readonly isUp: boolean }>
+  /** `isPrimary`: it was replaced by a failover, and not told yet. */
+  readonly replicas: ReadonlyArray<Address & { readonly isUp: boolean, readonly isPrimary: boolean }>
 }
 
 export interface Sentinels {
@@ -130,7 +131,11 @@ async function read (sentinel: Redis, name: string): Promise<{ view: SentinelVie
       primary: { host: String(address[0]), port: Number(address[1]) },
       epoch: Number(fields.get('config-epoch')),
       isFailingOver: flagsOf(fields).includes('failover_in_progress'),
-      replicas: listOf(replicas).map(each => ({ ...addressOf(each), isUp: isUp(each) }))
+      replicas: listOf(replicas).map(each => ({
+        ...addressOf(each),
+        isUp: isUp(each),
+        isPrimary: each.get('role-reported') === 'master'
+      }))
     },
     others: listOf(others).filter(isUp).map(addressOf)
   }
