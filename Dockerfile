@@ -36,8 +36,11 @@ RUN install -d -o 1000 -g 1000 -m 0700 /var/lib/console-gateway
 COPY --from=dependencies /app/package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY bin bin
+# `docker exec CONTAINER console-gateway status -c /app/config`
+RUN ln -s /app/bin/console-gateway.js /usr/local/bin/console-gateway
 # What is compiled here starts sooner; at run time nothing can be written there.
-RUN node dist/launch.js help >/dev/null
+RUN console-gateway help >/dev/null
 USER 1000:1000
 EXPOSE 8080 9090
 # The operators' port, wherever OPS_LISTEN put it.

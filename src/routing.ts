@@ -39,7 +39,15 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     return services.upstream(name, config)
   }
-  const shapeOf = (name: string | undefined, { success }: Envelope): Shape | undefined => name === undefined ? undefined : compileShape(shapes[name] ?? [], { wrap: success, evaluate, shapes })
+  const shapeOf = (name: string | undefined, { success }: Envelope): Shape | undefined => {
+    if (name === undefined) return undefined
+    const onMissing = once((path: string) => services.log.warn(
+      { event: 'shape.missing', shape: name, path },
+      `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+        'Look at the answer with `console-gateway shape ROUTE --live`'
+    ))
+    return compileShape(shapes[name] ?? [], { wrap: success, evaluate, shapes, onMissing })
+  }
   const contractOf = (name: string, config: ContractConfig | undefined, wrapped: boolean): Contract | undefined => {
     const schema = contracts[name]
     return config === undefined || config.mode === 'off' || schema === undefined ? undefined : createContract({ route: name, schema, mode: config.mode, sample: config.sample, isWrapped: wrapped, drift: services.drift })
@@ -163,3 +171,12 @@ export function createSources ({ gateway, routes, users }: Config, services: Gen
   })
 }
 
+/** Told once for each text: what every answer has must not fill the log. */
+function once (tell: (text: string) => void): (text: string) => void {
+  const told = new Set<string>()
+  return text => {
+    if (told.has(text)) return
+    told.add(text)
+    tell(text)
+  }
+}

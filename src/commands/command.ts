@@ -29,6 +29,8 @@ export interface Command {
   /** More that `--help` says. */
   readonly details?: string
   readonly options?: Readonly<Record<string, Option>>
+  /** It looks at words that follow its name itself, whatever its usage says. */
+  readonly checksWords?: boolean
   /** @returns the exit code */
   readonly run: (given: Given) => Promise<number>
 }
@@ -48,8 +50,8 @@ export function optionsOf ({ usage = [], options = {} }: Command): Readonly<Reco
 }
 
 /** Whether words may follow a command's name, such as `list USER`. Its usage says it. */
-export function takesWords ({ usage = [] }: Command): boolean {
-  return usage.some(way => way.replaceAll(/\[-[^\]]*\]…?/g, '').trim() !== '')
+export function takesWords ({ usage = [], checksWords = false }: Command): boolean {
+  return checksWords || usage.some(way => way.replaceAll(/\[-[^\]]*\]…?/g, '').trim() !== '')
 }
 
 /** Thrown by a command whose words make no sense: its usage is shown, and the exit code is 2. */

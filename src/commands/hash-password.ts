@@ -9,12 +9,14 @@ import type { Command } from './command.ts'
 export const hashPasswordCommand: Command = {
   summary: 'read a password (prompt or standard input), print its argon2id hash',
   details: `
-The hash stands in a users file. A password on the command line is refused: it
+The hash is the password of a user in a users file. A password on the command line is refused: it
 would stay in the shell's history.
 
 Examples:
   console-gateway hash-password
   pass show console/alice | console-gateway hash-password`,
+  // A password among them must not be repeated on the terminal.
+  checksWords: true,
   run: async ({ rest }) => {
     if (rest.length > 0) {
       process.stderr.write('A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n')
@@ -26,7 +28,7 @@ Examples:
       return 1
     }
     if (process.stdin.isTTY && await ask('Again: ') !== password) {
-      process.stderr.write('The two are not the same.\n')
+      process.stderr.write('The passwords do not match.\n')
       return 1
     }
     if (password.length < 8) process.stderr.write('Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n')

@@ -41,6 +41,8 @@ Examples:
 interface Traced {
   readonly operation: ShapeStep
   readonly after?: unknown
+  /** The path at which `unwrap` found nothing. */
+  readonly missing?: string
   /** Where the operation ended the answer. */
   readonly failed?: string
 }
@@ -57,7 +59,9 @@ async function trace (steps: readonly ShapeStep[], before: unknown, context: Sha
   const done: Traced[] = []
   let current = before
   for (const operation of singles(steps)) {
-    const { refusal, apply } = compileShape([operation], context)
+    let missing: string | undefined
+    const onMissing = (path: string) => { missing = path }
+    const { refusal, apply } = compileShape([operation], { ...context, onMissing })
     const refused = refusal(current)
     if (refused !== undefined) return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
     try {
@@ -66,7 +70,7 @@ async function trace (steps: readonly ShapeStep[], before: unknown, context: Sha
       if (!(error instanceof GatewayError)) throw error
       return [...done, { operation, failed: `${error.code}: ${error.cause instanceof Error ? error.cause.message : error.message}` }]
     }
-    done.push({ operation, after: current })
+    done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }
   return done
 }
@@ -82,8 +86,9 @@ function report (before: unknown, traced: readonly Traced[], json: boolean): num
   write('before')
   show(before)
   let last = before
-  traced.forEach(({ operation, after, failed: why }, index) => {
+  traced.forEach(({ operation, after, missing, failed: why }, index) => {
     write(`\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`)
+    if (missing !== undefined) write(`   nothing is at "${missing}" of this answer: null from here on`)
     for (const line of why === undefined ? changes(last, after) : [why]) write(`   ${line}`)
     last = after
   })

@@ -21,6 +21,8 @@ export interface Shape {
 export interface ShapeContext {
   readonly wrap: Wrap
   readonly evaluate: Evaluate
+  /** Told of a path that `unwrap` does not find; the shape goes on with null. */
+  readonly onMissing?: (path: string) => void
   /** What `use` refers to. */
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
 }
@@ -31,8 +33,8 @@ export function compileShape (given: readonly ShapeStep[], context: ShapeContext
   const refusal = first?.open !== undefined || first?.status !== undefined ? compileStatus(first) : () => undefined
   const parts = segments(steps)
   const [only, ...more] = parts
-  if (more.length === 0 && (only === undefined || Array.isArray(only))) return { refusal, apply: sequence(only ?? [], context.wrap) }
-  const stages = parts.map(part => Array.isArray(part) ? sequence(part, context.wrap) : (value: Json) => context.evaluate(part.jsonata, value))
+  if (more.length === 0 && (only === undefined || Array.isArray(only))) return { refusal, apply: sequence(only ?? [], context) }
+  const stages = parts.map(part => Array.isArray(part) ? sequence(part, context) : (value: Json) => context.evaluate(part.jsonata, value))
   return {
     refusal,
     apply: async body => {
@@ -72,12 +74,14 @@ function segments (steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: 
   return parts
 }
 
-function sequence (steps: readonly ShapeStep[], wrap: Wrap): Operation {
+type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing'>
+
+function sequence (steps: readonly ShapeStep[], context: StepContext): Operation {
   const operations: Operation[] = []
   for (let index = 0; index < steps.length; index++) {
     const step = steps[index] as ShapeStep
     if (!isMemberStep(step)) {
-      operations.push(compileStep(step, wrap))
+      operations.push(compileStep(step, context))
       continue
     }
     let end = index + 1
@@ -95,17 +99,17 @@ function sequence (steps: readonly ShapeStep[], wrap: Wrap): Operation {
   }
 }
 
-function compileStep (step: ShapeStep, wrap: Wrap): Operation {
+function compileStep (step: ShapeStep, context: StepContext): Operation {
+  const { wrap } = context
   if (step.open !== undefined) return value => valueAt(value, ['data'])
   if (step.status !== undefined) return value => value
   if (step.unwrap !== undefined) {
-    const path = step.unwrap.split('.')
-    return value => valueAt(value, path)
+    return unwrap(step.unwrap, context.onMissing)
   }
   if (step.move !== undefined) return sequenceOf(Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.'))))
-  if (step.each !== undefined) return each(sequence(step.each, wrap))
-  if (step.at !== undefined) return at(step.at.path.split('.'), sequence(step.at.operations, wrap))
-  if (step.paging !== undefined) return paging(step.paging, step.paging.each === undefined ? undefined : each(sequence(step.paging.each, wrap)), wrap)
+  if (step.each !== undefined) return each(sequence(step.each, context))
+  if (step.at !== undefined) return at(step.at.path.split('.'), sequence(step.at.operations, context))
+  if (step.paging !== undefined) return paging(step.paging, step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)), wrap)
   if (step.wrap === 'list') {
     return value => {
       const list = asList(value)
@@ -113,6 +117,19 @@ function compileStep (step: ShapeStep, wrap: Wrap): Operation {
     }
   }
   return value => wrap(value)
+}
+
+function unwrap (written: string, onMissing?: (path: string) => void): Operation {
+  const path = written.split('.')
+  const last = path.at(-1) as string
+  return value => {
+    const found = valueAt(value, path)
+    if (found !== null || onMissing === undefined) return found
+    // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
+    const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) onMissing(written)
+    return null
+  }
 }
 
 const sequenceOf = (operations: readonly Operation[]): Operation => value => operations.reduce((current, operation) => operation(current), value)

@@ -56,7 +56,7 @@ t.test('at a terminal two passwords that differ give no hash, and Ctrl+C gives n
   differing.type('typed in secret\r')
   await differing.says('Again: ')
   differing.type('typed in secrte\r')
-  t.notMatch(await differing.says('The two are not the same.'), 'argon2id')
+  t.notMatch(await differing.says('The passwords do not match.'), 'argon2id')
   t.equal((await differing.ended).code, 1)
   const left = prompt(t.after)
   await left.says('Password: ')

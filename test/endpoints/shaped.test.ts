@@ -22,6 +22,14 @@ const setUp = async (cleanUp: (undo: () => unknown) => void, more: { gateway?: R
   })
 }
 
+t.test('an unwrap that finds nothing is logged once, with what to do', async t => {
+  const gateway = await setUp(t.after, { shapes: { page: [{ unwrap: 'items' }, { wrap: 'list' }] } })
+  for (let n = 0; n < 3; n++) t.match((await gateway.call('/api/all/good')).json, { data: [], total: 0 })
+  const lines = gateway.log.filter(({ event }) => event === 'shape.missing')
+  t.equal(lines.length, 1)
+  t.match(lines[0], { level: 'warn', shape: 'page', path: 'items', msg: /found nothing at "items".*shape ROUTE --live/ })
+})
+
 t.test('a back-end that answers 200 to everything gets true statuses and enveloped errors', async t => {
   const gateway = await setUp(t.after)
   t.match(await gateway.call('/api/all/good'), { status: 200, json: { success: true, data: [{ id: '1', at: '2026-11-21T05:30:00.000Z' }], total: 9 } })

@@ -129,6 +129,16 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
   for (const value of [1e300, 'x', null, true, 9e15]) t.equal(converted('date-seconds', value), value, String(value))
 })
 
+t.test('unwrap tells of a path that is not there, and not of a null that is', t => {
+  const missing: string[] = []
+  const { apply } = compileShape([{ unwrap: 'data.items' }], { ...context(), onMissing: path => { missing.push(path) } })
+  for (const body of [{ data: { items: null } }, { data: { items: [] } }]) apply(body)
+  t.same(missing, [])
+  for (const body of [[{ id: 1 }], {}, { data: null }, { data: 'x' }, { data: {} }]) t.equal(apply(body), null)
+  t.equal(missing.length, 5)
+  t.end()
+})
+
 t.test('map knows the empty text, as it knows any other', async t => {
   const steps = [{ map: { state: { '': 'none', '*': 'some' } } }]
   t.same(shaped(steps, { state: '' }), { state: 'none' })
