@@ -164,7 +164,7 @@ t.test('the commands of README, operations and console developers do what they s
         await until('alice is signed in', async () => await signIn(port) === 200)
         continue
       }
-      if (line.endsWith(' reload')) editLimits(folder)
+      if (line.includes(' reload')) editLimits(folder)
       const what = `${block.place}: ${line}`
       const run = execute('bash', ['-c', `printf ${password} | ${line}`], { cwd: place, env: environment(env) })
       const failed = await run.then(() => undefined, (error: { stderr: string }) => error.stderr)
