@@ -18,7 +18,8 @@ const environment = {
   NODE_OPTIONS: `--import=${faults}`
 }
 const routes = (url: string) => ({
-  upstreams: { b: { url } },
+  // Longer than a busy machine needs for what happens while requests are held.
+  upstreams: { b: { url, responseTimeout: '5m' } },
   routes: { any: { path: '/api/any/*', access: 'public', upstream: 'b' } }
 })
 
@@ -38,7 +39,7 @@ async function open (t: Test, workers: number) {
     gateway: {
       server: { listen: `127.0.0.1:${port}`, workers },
       ops: { listen: `127.0.0.1:${opsPort}` },
-      drain: { notice: '0ms', grace: '20s' },
+      drain: { notice: '0ms', grace: '5m' },
       session: { secrets: ['${SESSION_SECRET}'] },
       ...redis
     },
