@@ -9,7 +9,7 @@ import { tryConfig } from './trial.ts'
 parentPort?.on('message', ({ folder, environment, running }: Task) => {
   const inputs = createInputs()
   const examine = async (): Promise<Examined['result']> => {
-    const { fault, ...config } = loadConfig(folder, environment, { running, inputs })
+    const { fault, ...config } = loadConfig(folder, environment, { ...(running !== undefined && { running }), inputs })
     const faults = await tryConfig({ ...config, fault })
     return faults.length > 0 ? { faults } : { config }
   }

@@ -17,8 +17,8 @@ export interface Examined {
 export interface Task {
   readonly folder: string
   readonly environment: Environment
-  /** The install config of the running process. */
-  readonly running: GatewayConfig
+  /** The install config of the running process; without it that of the files counts. */
+  readonly running?: GatewayConfig
 }
 
 const longestMs = 60_000

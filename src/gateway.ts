@@ -9,6 +9,7 @@ import { usesRedis } from './config/check.ts'
 import { describeFault } from './config/faults.ts'
 import type { GatewayConfig } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
+import { comparePlan } from './config/plan.ts'
 import { openApi } from './description/openapi.ts'
 import type { Environment } from './config/references.ts'
 import { isAsRead, watchFiles } from './config/watch.ts'
@@ -73,7 +74,18 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       checkHost: createHostCheck({ hosts: opsSettings.hosts, log })
     })
     serving.addDesk(ops)
-    addOpsConfig(ops, { status: createStatus(reloader, ready, serving.workers), reload: confirmed => reloader.reload('operator', confirmed), rollback: reloader.rollback })
+    addOpsConfig(ops, {
+      status: createStatus(reloader, ready, serving.workers),
+      reload: confirmed => reloader.reload('operator', confirmed),
+      rollback: reloader.rollback,
+      plan: async balancerMs => {
+        const { result } = await examine({ folder: config.folder, environment: { ...environment } })
+        const { config: running } = reloader.current()
+        if ('config' in result) return comparePlan(running, result.config, balancerMs)
+        const faults = result.faults.filter(({ severity }) => severity === 'fault')
+        return { faults: faults.map(describeFault) }
+      }
+    })
     opened.push(() => ops.close())
     const opsAddress = splitAddress(opsSettings.listen)
     await ops.listen(opsAddress)

@@ -7,12 +7,23 @@ interface Options {
   readonly status: () => Promise<object>
   readonly reload: (confirmed: { readonly yes: boolean }) => Promise<object>
   readonly rollback: (to: number | undefined) => Promise<object>
+  /** What the files would change of what runs, or their faults. */
+  readonly plan: (balancerMs: number) => Promise<object>
 }
 
-export function addOpsConfig (ops: FastifyInstance, { status, reload, rollback }: Options): void {
+export function addOpsConfig (ops: FastifyInstance, options: Options): void {
+  const { status, reload, rollback, plan } = options
   ops.register(async scope => {
     addDeskRules(scope)
     scope.get('/status', async () => await status())
+    scope.get('/plan', async request => {
+      const { balancerMs = '60000' } = request.query as { balancerMs?: unknown }
+      if (typeof balancerMs !== 'string' || !/^\d{1,12}$/.test(balancerMs)) {
+        const message = 'Say it in milliseconds: /plan?balancerMs=60000'
+        throw new GatewayError('request.malformed', { message })
+      }
+      return await plan(Number(balancerMs))
+    })
     scope.post('/reload', async request => {
       const { yes } = (request.body ?? {}) as { yes?: unknown }
       return await reload({ yes: yes === true })

@@ -1,6 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
 
 const folder = (cleanUp: (undo: () => unknown) => void, access: string, idle = '30m') => textFolder(cleanUp, { 'gateway.yaml': `server: { hosts: [h] }\nsession: { idle: ${idle} }`, 'routes.yaml': `upstreams: { b: { url: https://b.internal } }\nroutes: { r: { path: /api/r, upstream: b, access: ${access} } }` })
 
@@ -13,7 +17,7 @@ t.test('plan says what would change live, what after a restart, and what is a ri
   })
   t.match(JSON.parse((await run(['plan', next, '-c', old, '--json'])).out), { changes: [{ file: 'gateway', path: 'session.idle', restart: true }, { file: 'routes', restart: false }], risks: [String] })
   t.match(await run(['plan', old, '-c', old]), { code: 0, out: 'Nothing would change.\n' })
-  t.match(await run(['plan']), { code: 2, err: /Name the folder of the new config/ })
+  t.match(await run(['plan', old, next]), { code: 2, err: /Name one folder of the new config, or none/ })
   t.match(await run(['plan', '/nowhere', '-c', old]), { code: 1, err: /cannot be read/ })
 })
 
@@ -22,4 +26,24 @@ t.test('a lockout that is gone, or holds much less, is a risk', async t => {
   const old = having('{}')
   const { risks } = JSON.parse((await run(['plan', having('{ account: { mode: shadow }, address: { after: 200 } }'), '-c', old, '--json'])).out) as { risks: string[] }
   t.same(risks, ['lockout.account no longer holds: passwords may be guessed', 'lockout.address is at least ten times looser'])
+})
+
+t.test('without a new folder it says what the files would change of what runs', async t => {
+  const ops = { listen: `127.0.0.1:${await freePort()}` }
+  const at = await configFolder({ gateway: { ops, session: { idle: '30m' } }, limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } } })
+  t.match(await run(['plan', '-c', at]), { code: 1, err: /No gateway answers/ })
+  await testGateway(t.after, at)
+  const change = (file: string, make: (text: string) => string) => writeFileSync(join(at, file), make(readFileSync(join(at, file), 'utf8')))
+  change('limits.yaml', text => text.replace('max: 10\n', 'max: 500\n'))
+  change('gateway.yaml', text => text.replace('idle: 30m', 'idle: 20m'))
+  t.match(JSON.parse((await run(['plan', '-c', at, '--json'])).out), {
+    changes: [
+      { file: 'gateway', path: 'session.idle', text: 'session.idle 30m → 20m', restart: true },
+      { file: 'limits', path: 'limits.user.max', text: 'limits.user.max 10 → 500', restart: false }
+    ],
+    risks: [/50 times looser/]
+  })
+  t.match(await run(['plan', '-c', at]), { code: 3, out: /^Live, at the next reload:\n {2}limits\.yaml limits\.user\.max 10 → 500\nOnly after a restart:\n {2}gateway\.yaml session\.idle 30m → 20m\n/ })
+  change('limits.yaml', () => 'limits: 5\n')
+  t.match(await run(['plan', '-c', at]), { code: 1, err: /limits\.yaml:1 limits/ })
 })

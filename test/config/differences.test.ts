@@ -1,6 +1,6 @@
 import t from 'tap'
 import { stringify } from 'yaml'
-import { risksOf } from '../../src/commands/risks.ts'
+import { risksOf } from '../../src/config/risks.ts'
 import { differences } from '../../src/config/differences.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { textFolder } from '../support/config-files.ts'

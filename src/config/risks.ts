@@ -1,7 +1,7 @@
 /** Which changes of config deserve a second look: what becomes open, loose, weak or slow. */
-import type { Config } from '../config/load.ts'
-import { inUnits } from '../config/primitives.ts'
-import type { RouteConfig, RoutesConfig } from '../config/routes.ts'
+import type { Config } from './load.ts'
+import { inUnits } from './primitives.ts'
+import type { RouteConfig, RoutesConfig } from './routes.ts'
 
 type Rule = (before: Config, after: Config, balancerMs: number) => string[]
 
