@@ -328,3 +328,19 @@ t.test('a sign-in that waited five seconds for others of its address is 429, and
   t.equal(count(await first, 200), 2)
   t.equal((await attempt(gateway, 'late', { typed: password })).status, 200)
 })
+
+t.test('who stands in a line that moves is not turned away, however slow its passwords are', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, { ...backend.files, limits: { lockout: { address: { after: 1 } } } })
+  const answers = signIns(gateway, 4, password)
+  const begun = performance.now()
+  for (let asked = 1; asked <= 4; asked++) {
+    await until('the next one is evaluated', () => backend.asked() === asked)
+    // Longer in all than one may wait where nothing moves.
+    await new Promise(resolve => setTimeout(resolve, 2500))
+    backend.release()
+    backend.hold()
+  }
+  t.ok(performance.now() - begun > 5000)
+  t.equal(count(await answers, 200), 4)
+})

@@ -3,7 +3,7 @@ import type { Admission, LockoutRule, Lockouts } from '../lockout.ts'
 
 export interface AdmissionQueue {
   /**
-   * Waits for a place for at most `maxWaitMs`.
+   * Waits for a place, for at most `maxWaitMs` in which nobody before gets one.
    * @returns as `Lockouts.admit` does; without place and lock the time was over
    */
   readonly admit: (key: string, rule: LockoutRule) => Promise<Admission>
@@ -15,7 +15,8 @@ interface Waiter {
   readonly rule: LockoutRule
   readonly resolve: (admission: Admission) => void
   readonly reject: (error: unknown) => void
-  readonly timer: NodeJS.Timeout
+  readonly joinedAt: number
+  timer?: NodeJS.Timeout
 }
 
 interface Line {
@@ -23,13 +24,21 @@ interface Line {
   readonly waiters: Set<Waiter>
   /** Grows with each place that is given back here. */
   releases: number
+  /** When the last of them got a place: who stands in a line that moves is not turned away. */
+  movedAt: number
   onRelease: () => void
 }
 
 const maxWaitMs = 5000
+/** In all: a hundred passwords on a busy machine take that long, and browsers wait for longer. */
+const maxTotalMs = 30_000
 /** Another process tells nobody when it gives a place back. */
 const pollMs = 200
 const timeIsOver: Admission = { place: undefined, waitMs: 0 }
+
+function newLine (): Line {
+  return { waiters: new Set(), releases: 0, movedAt: -Infinity, onRelease: () => {} }
+}
 
 type Places = Pick<Lockouts, 'admit' | 'settle'>
 
@@ -58,8 +67,18 @@ export function createAdmissionQueue (lockouts: Places): AdmissionQueue {
   }
 
   async function give (key: string, line: Line, waiter: Waiter, place: string): Promise<void> {
+    line.movedAt = performance.now()
     if (leave(line, waiter)) waiter.resolve({ place, waitMs: 0 })
     else await lockouts.settle(key, waiter.rule, place, false)
+  }
+
+  function waitFor (ms: number, line: Line, waiter: Waiter): void {
+    waiter.timer = setTimeout(() => {
+      const now = performance.now()
+      const left = Math.min(line.movedAt + maxWaitMs, waiter.joinedAt + maxTotalMs) - now
+      if (left > 0) return waitFor(left, line, waiter)
+      if (leave(line, waiter)) waiter.resolve(timeIsOver)
+    }, ms)
   }
 
   function refuseAll (line: Line, admission: Admission): void {
@@ -82,14 +101,10 @@ export function createAdmissionQueue (lockouts: Places): AdmissionQueue {
 
   return {
     admit: async (key, rule) => {
-      const line: Line = lines.get(key) ?? { waiters: new Set(), releases: 0, onRelease: () => {} }
+      const line = lines.get(key) ?? newLine()
       const { promise, resolve, reject } = Promise.withResolvers<Admission>()
-      const waiter: Waiter = {
-        rule,
-        resolve,
-        reject,
-        timer: setTimeout(() => { if (leave(line, waiter)) resolve(timeIsOver) }, maxWaitMs)
-      }
+      const waiter: Waiter = { rule, resolve, reject, joinedAt: performance.now() }
+      waitFor(maxWaitMs, line, waiter)
       line.waiters.add(waiter)
       if (!lines.has(key)) {
         lines.set(key, line)
