@@ -1,6 +1,6 @@
 /** The cookie's signature. */
 import { Signer } from '@fastify/cookie'
-import { LRUCache } from 'lru-cache'
+import { recentlyUsed } from '../session/recently-used.ts'
 
 const remembered = 10_000
 
@@ -11,8 +11,8 @@ const remembered = 10_000
 export function rememberingSigner (secrets: readonly string[]) {
   const signer = new Signer([...secrets])
   type Unsigned = ReturnType<Signer['unsign']>
-  const verified = new LRUCache<string, Unsigned>({ max: remembered })
-  const signatures = new LRUCache<string, string>({ max: remembered })
+  const verified = recentlyUsed<Unsigned>(remembered)
+  const signatures = recentlyUsed<string>(remembered)
   return {
     sign: (value: string) => signatures.get(value) ?? signer.sign(value),
     unsign: (signed: string): Unsigned => {

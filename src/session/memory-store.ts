@@ -2,6 +2,7 @@
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
+  contestedMs,
   epitaphMark,
   StoreUnavailable,
   type Follower,
@@ -18,12 +19,16 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
   let lastNotedAt = 0
   const locks = new Map<string, { owner: string, endsAt: number }>()
   const signedIn = new Map<string, { readonly user: SignedIn, readonly until: number }>()
+  const fences = new Map<string, { owner: string, number: number, endsAt: number }>()
+  let lastFence = 0
   let epoch = 0
   let follower: Follower | undefined
   const sweep = setInterval(() => {
     const time = now()
     for (const [key, { endsAt }] of entries) if (endsAt <= time) entries.delete(key)
     for (const [key, { until }] of signedIn) if (until <= time) signedIn.delete(key)
+    for (const [name, { endsAt }] of fences) if (endsAt <= time) fences.delete(name)
+    for (const [name, { endsAt }] of locks) if (endsAt <= time) locks.delete(name)
     for (const [user, keys] of notes) {
       for (const [key, { until }] of keys) if (until <= time) keys.delete(key)
       if (keys.size === 0) notes.delete(user)
@@ -116,8 +121,23 @@ export function createMemoryStore (now: () => number = Date.now): SessionStore {
       locks.set(name, { owner, endsAt: now() + ttlMs })
       return true
     },
-    async unlock (name, owner) {
-      if (locks.get(name)?.owner === owner) locks.delete(name)
+    async fence (name, owner, ttlMs) {
+      const time = now()
+      const held = locks.get(name)
+      if (held === undefined || held.owner !== owner || held.endsAt <= time) return undefined
+      held.endsAt = time + ttlMs
+      const before = fences.get(name)
+      const isKnown = before !== undefined && before.endsAt > time
+      if (isKnown && before.owner === owner) return { number: before.number, isContested: false }
+      const number = lastFence = Math.max(lastFence + 1, time * 1000)
+      if (isKnown) return { number, isContested: true }
+      fences.set(name, { owner, number, endsAt: time + contestedMs })
+      return { number, isContested: false }
+    },
+    async unlock (name, owner, isSettled = true) {
+      if (locks.get(name)?.owner !== owner) return
+      locks.delete(name)
+      if (isSettled) fences.delete(name)
     },
     follow (given) {
       follower = given

@@ -1,4 +1,4 @@
-/** What the store of sessions has Redis do at once. Every script touches one key, as a Cluster demands. */
+/** What the store of sessions has Redis do at once. Every script touches keys of one slot, as a Cluster demands. */
 import type { Cluster, Redis, Result } from 'ioredis'
 
 declare module 'ioredis' {
@@ -15,7 +15,14 @@ declare module 'ioredis' {
     usersPresent (key: string, max: number): Result<string[], Context>
     usersAnnounce (key: string, digest: string, before: string): Result<number, Context>
     sessionEpoch (key: string, atLeast: number, more: number): Result<number, Context>
-    sessionUnlock (key: string, owner: string): Result<number, Context>
+    sessionFence (
+      lock: string,
+      fence: string,
+      owner: string,
+      ttlMs: number,
+      contestedMs: number
+    ): Result<[string, number] | null, Context>
+    sessionUnlock (lock: string, fence: string, owner: string, isSettled: 0 | 1): Result<number, Context>
   }
 }
 
@@ -118,12 +125,29 @@ local known = redis.call('GET', KEYS[1])
 local epoch = math.max(tonumber(known or 0), tonumber(ARGV[1])) + tonumber(ARGV[2])
 if tonumber(known or 0) ~= epoch then redis.call('SET', KEYS[1], epoch) end
 return epoch`,
+  // The second key stays where a holder never freed the lock: what it got may not be written yet.
+  sessionFence: `${time}
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return nil end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local number, owner = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (.*)$')
+if owner and owner ~= ARGV[1] then
+  return { string.format('%.0f', math.max(now, number + 1)), 1 }
+end
+number = number or string.format('%.0f', now)
+redis.call('SET', KEYS[2], number .. ' ' .. ARGV[1], 'PX', ARGV[3])
+return { number, 0 }`,
   sessionUnlock: `
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '1' then redis.call('DEL', KEYS[2]) end
+return redis.call('DEL', KEYS[1])`
 }
+
+/** Scripts over two keys, which share a slot. */
+const overTwoKeys: ReadonlySet<string> = new Set(['sessionFence', 'sessionUnlock'])
 
 /** The commands of the store, for each connection that it writes over. */
 export function defineCommands (redis: Redis | Cluster): void {
-  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { numberOfKeys: 1, lua })
+  for (const [name, lua] of Object.entries(scripts)) {
+    redis.defineCommand(name, { numberOfKeys: overTwoKeys.has(name) ? 2 : 1, lua })
+  }
 }

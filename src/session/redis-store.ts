@@ -5,6 +5,7 @@ import type { SignedIn } from './record.ts'
 import { defineCommands, scripts } from './redis-scripts.ts'
 import { createRevocationJournal, revocationsKeptMs } from './revocation-journal.ts'
 import {
+  contestedMs,
   epitaphMark,
   type Follower,
   type Note,
@@ -44,6 +45,8 @@ export function createRedisStore (options: Options): SessionStore {
   const formerPlaceOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
   const signedInKey = `${prefix}signed-in`
   const lockKey = (name: string) => `${prefix}lock:${name}`
+  /** In the slot of the lock: neither prefix nor name hold braces. */
+  const fenceKey = (name: string) => `{${lockKey(name)}}:fence`
   const journal = createRevocationJournal()
   const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
     await answer(replicated === undefined ? work(redis) : replicated.run(key, confirmation, work))
@@ -165,8 +168,17 @@ export function createRedisStore (options: Options): SessionStore {
     async lock (name, owner, ttlMs) {
       return await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX')) === 'OK'
     },
-    async unlock (name, owner) {
-      await answer(redis.sessionUnlock(lockKey(name), owner))
+    async fence (name, owner, ttlMs) {
+      const keys = [lockKey(name), fenceKey(name)] as const
+      const found = await answer(redis.sessionFence(...keys, owner, ttlMs, contestedMs))
+      if (found === null) return undefined
+      const number = Number(found[0])
+      if (!Number.isSafeInteger(number)) throw nonsense()
+      return { number, isContested: found[1] === 1 }
+    },
+    async unlock (name, owner, isSettled = true) {
+      const keys = [lockKey(name), fenceKey(name)] as const
+      await answer(redis.sessionUnlock(...keys, owner, isSettled ? 1 : 0))
     },
     follow (follower) {
       follow(follower, { tracked, session, epoch: epochKey })

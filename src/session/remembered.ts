@@ -1,5 +1,5 @@
 /** What this process remembers of the store, so that a session's requests cost it nothing; honest because every change is told. */
-import { LRUCache } from 'lru-cache'
+import { recentlyUsed } from './recently-used.ts'
 import type { Found, SessionStore } from './store.ts'
 
 export interface Remembered<T extends object> {
@@ -38,7 +38,7 @@ export function createRemembered<T extends object> ({
   ticks = () => performance.now()
 }: Options<T>): Remembered<T> {
   // The least recently used go first: those that many requests ask for stay, however many there are.
-  const entries = new LRUCache<string, T>({ max: maxEntries })
+  const entries = recentlyUsed<T>(maxEntries)
   const reading = new Map<string, Slot<T>>()
   const stats = { hits: 0, misses: 0 }
   let followed = false

@@ -1,22 +1,16 @@
 /** Sessions: who is signed in, since when, until when. Opens, resolves, lists and closes them over a store. */
-import { LRUCache } from 'lru-cache'
 import type { Duration } from '../config/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
 import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './judge.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import {
-  type Credential,
-  type EndReason,
-  keyOf,
-  publicId,
-  type Session,
-  signedInOf
-} from './record.ts'
+import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
 import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
 import { createLists } from './lists.ts'
+import { recentlyUsed } from './recently-used.ts'
 import { createRemembered } from './remembered.ts'
+import { createRenewals } from './renewals.ts'
 import { noReview, type Reviewer } from './review.ts'
 import { createReviewWriter } from './review-writer.ts'
 import type { Seal } from './seal.ts'
@@ -84,9 +78,23 @@ export function createSessions ({
   const { parse, judge } = createJudge(format, now, reviewer)
   const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
-  const hashes = new LRUCache<string, string>({ max: maxHashes })
+  const hashes = recentlyUsed<string>(maxHashes)
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
-  const touchedAt = new LRUCache<string, number>({ max: maxTouches })
+  const touchedAt = recentlyUsed<number>(maxTouches)
+
+  const { renew, withHeld } = createRenewals({
+    store,
+    format,
+    read: readStored,
+    onWritten: remembered.drop,
+    now
+  })
+
+  async function readStored (key: string) {
+    const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
+    const known = found && parse(key, found)
+    return { known, resolved: await judgeAsking(known, epoch) }
+  }
 
   const { look, inspect } = createLists({ store, parse, judge: judgeAsking })
   const { settle, reviewOf } = createReviewWriter({
@@ -257,26 +265,8 @@ export function createSessions ({
   /** Ends all sessions of everyone. @throws StoreUnavailable */
   const closeAll = async (): Promise<void> => { await store.raiseEpoch() }
 
-  /**
-   * Puts another credential into a session, unless it was closed or changed meanwhile.
-   * @returns the session as it is now
-   */
-  async function renew (live: Live, credential: Credential): Promise<Live> {
-    const found = await store.read(live.key)
-    const known = found && parse(live.key, found)
-    if (known === undefined || !('live' in known)) return live
-    const stored = { ...known.stored, credential }
-    const sealed = format.close(live.key, { session: stored, epoch: known.epoch })
-    await store.replace(live.key, known.sealed, sealed)
-    remembered.drop(live.key)
-    return { ...live, session: { ...known.live.session, credential } }
-  }
-
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
-  async function reread ({ key }: Live): Promise<Resolved> {
-    const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
-    return await judgeAsking(found && parse(key, found), epoch)
-  }
+  const reread = async ({ key }: Live): Promise<Resolved> => (await readStored(key)).resolved
 
   /** Ends a live session. @throws StoreUnavailable */
   const end = async ({ key }: Live, reason: EndReason): Promise<boolean> => await endKeys([key], reason) === 1
@@ -298,8 +288,10 @@ export function createSessions ({
     closeOf,
     closeAll,
     renew,
+    withHeld,
     now,
     lock: store.lock.bind(store),
+    fence: store.fence.bind(store),
     unlock: store.unlock.bind(store),
     stats: remembered.stats
   }

@@ -15,6 +15,16 @@ export interface Found {
   readonly ttlMs: number
 }
 
+export interface Fence {
+  /** Greater than that of each earlier holder of the lock, by the store's clock. */
+  readonly number: number
+  /** An earlier holder never said that it was done: it may still write what it got. */
+  readonly isContested: boolean
+}
+
+/** How long a holder that never said that it was done contests what later ones find. */
+export const contestedMs = 120_000
+
 export interface Note {
   readonly key: string
   /**
@@ -72,7 +82,16 @@ export interface SessionStore {
   restoreEpoch (epoch: number): Promise<void>
   /** Takes a lock that ends by itself; says whether it was free. */
   lock (name: string, owner: string, ttlMs: number): Promise<boolean>
-  unlock (name: string, owner: string): Promise<void>
+  /**
+   * Confirms that `owner` still holds a lock, holds it for another `ttlMs`, and numbers the holder.
+   * @returns undefined where the lock was lost
+   */
+  fence (name: string, owner: string, ttlMs: number): Promise<Fence | undefined>
+  /**
+   * Frees a lock, if `owner` holds it.
+   * @param isSettled whether all that was done under it is written; a fence contests it otherwise
+   */
+  unlock (name: string, owner: string, isSettled?: boolean): Promise<void>
   /** Tells of every change of a record or the epoch by anyone. At most one follows a store. */
   follow (follower: Follower): void
   /** Whether the store answers now. */
