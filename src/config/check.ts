@@ -87,6 +87,11 @@ function checkInstall ({ gateway }: Checked, report: Report): void {
   const { server, ops, session, redis, envelope, identity } = gateway
   const shared = usesRedis(gateway)
   session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
+  session.secrets.forEach((secret, index) => {
+    if (session.secrets.indexOf(secret) === index) return
+    const message = 'stands in the list twice: was another one meant?'
+    report('gateway', ['session', 'secrets', index], message, 'warning')
+  })
   if (shared && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
   if (!shared && server.workers !== 1) report('gateway', ['server', 'workers'], 'without Redis there is one worker: sessions and limits live in its process', 'warning')
   if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')

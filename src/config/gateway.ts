@@ -89,7 +89,7 @@ const redis = optional({
 }, 'Where sessions and counters live. Without it they live in this process, which suits one process and development.')
 
 const session = section({
-  secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie and seal the data in Redis: the newest signs and seals, all verify and open. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
+  secrets: list(secret({ description: 'At least 32 characters.' }), { default: [], description: 'Secrets that sign the cookie and seal the data in Redis: the first signs and seals, all verify and open. A new one has to be second at every replica before it comes first. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.', examples: [['${SESSION_SECRET}']] }),
   records: Type.Unsafe<1 | 2>(Type.Integer({
     enum: [1, 2],
     expected: '1 or 2',

@@ -82,6 +82,7 @@ const install: Rule = ({ gateway: before }, { gateway: after }) => {
     ...(order.indexOf(now.sameSite) > order.indexOf(old.sameSite) ? [`the session cookie is sent from more sites (sameSite: ${now.sameSite})`] : []),
     ...(old.name !== now.name ? ['the session cookie has another name: everyone is signed out'] : []),
     ...(before.session.secrets.length > 0 && !before.session.secrets.some(secret => after.session.secrets.includes(secret)) ? ['none of the old secrets is kept: everyone is signed out'] : []),
+    ...newlySigning(before.session.secrets, after.session.secrets),
     ...times.map(name => `session.${name} is ${Math.round(after.session[name] / before.session[name])} times longer`),
     ...added(before.server.origins, after.server.origins).map(origin => `pages of ${origin} may use the sessions of signed-in users`),
     ...added(before.server.trustedProxies, after.server.trustedProxies).map(block => `${block} is believed when it says who the client is`),
@@ -94,6 +95,18 @@ const users: Rule = ({ users: before }, { users: after }) => both(before, after)
   const gained = added(was.roles, is.roles)
   return gained.length > 0 ? [`the user ${name} gets the roles ${gained.join(', ')}`] : []
 }))
+
+/** A secret that signs before every replica knows it signs people out at the others. */
+function newlySigning (before: readonly string[], after: readonly string[]): string[] {
+  const [first] = after
+  if (first === undefined || before.includes(first)) return []
+  // Where none is kept, that is told instead.
+  if (!before.some(secret => after.includes(secret))) return []
+  return [
+    'the first of session.secrets is new: replicas that do not have it yet answer 401 to what it ' +
+    'signs; put it second everywhere before it comes first'
+  ]
+}
 
 const isLocal = (listen: string) => /^(?:127\.|localhost:|\[::1\])/.test(listen)
 

@@ -51,7 +51,7 @@ export interface Session {
    * missing in sessions of versions that had no such number. It outlives every rewriting.
    */
   readonly recordVersion?: number
-  /** Of the holder of the lock that renewed the credential last: a later holder has a greater one. */
+  /** Of the holder of the lock that renewed the credential last; a later holder has more. */
   readonly fence?: number
 }
 

@@ -22,7 +22,12 @@ declare module 'ioredis' {
       ttlMs: number,
       contestedMs: number
     ): Result<[string, number] | null, Context>
-    sessionUnlock (lock: string, fence: string, owner: string, isSettled: 0 | 1): Result<number, Context>
+    sessionUnlock (
+      lock: string,
+      fence: string,
+      owner: string,
+      isSettled: 0 | 1
+    ): Result<number, Context>
   }
 }
 

@@ -1,4 +1,4 @@
-/** Renewed credentials of back-ends: written by compare-and-set, and held while the store is away. */
+/** Renewed credentials of back-ends: written by compare-and-set, held while the store is away. */
 import type { Duration } from '../config/primitives.ts'
 import type { Known, Live, Resolved } from './judge.ts'
 import { recentlyUsed } from './recently-used.ts'
@@ -15,7 +15,7 @@ export interface Renewals {
    * has changed meanwhile. One of a later holder of the lock (a greater fence) stays.
    */
   readonly renew: (from: Live, credential: Credential, fence?: number) => Promise<Renewed>
-  /** The session with the credential that this process holds for it; as it is, where there is none. */
+  /** The session with the credential that this process holds for it, if it holds one. */
   readonly withHeld: (live: Live) => Live
 }
 

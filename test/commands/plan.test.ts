@@ -47,3 +47,16 @@ t.test('without a new folder it says what the files would change of what runs', 
   change('limits.yaml', () => 'limits: 5\n')
   t.match(await run(['plan', '-c', at]), { code: 1, err: /limits\.yaml:1 limits/ })
 })
+
+t.test('a secret that comes first before all replicas have it is a risk', async t => {
+  const having = (secrets: string) => textFolder(t.after, { 'gateway.yaml': `session: { secrets: [${secrets}] }` })
+  const env = { A: 'a'.repeat(32), B: 'b'.repeat(32) }
+  const risks = async (before: string, after: string) => {
+    const { out } = await run(['plan', having(after), '-c', having(before), '--json'], { env })
+    return (JSON.parse(out) as { risks: string[] }).risks
+  }
+  t.match(await risks('"${A}"', '"${B}", "${A}"'), [/the first of session.secrets is new/])
+  t.same(await risks('"${A}"', '"${A}", "${B}"'), [], 'second everywhere')
+  t.same(await risks('"${A}", "${B}"', '"${B}", "${A}"'), [], 'then first')
+  t.same(await risks('"${B}", "${A}"', '"${B}"'), [], 'then alone')
+})

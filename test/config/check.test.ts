@@ -35,6 +35,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     limits: { limits: { r: { by: 'user', max: 1, window: '1s', routes: ['r', 'profile'] }, a: { by: 'address', max: 1, window: '1s' }, c: { by: 'account', max: 1, window: '1s', routes: ['login'], refusedOnly: true } } }
   }],
   ['a secret is long enough to sign with', { gateway: { session: { secrets: ['${LONG}', '${SHORT}'] } } }, 'gateway.yaml session.secrets.1: the secret has fewer than 32 characters; make one with `console-gateway generate-secret`'],
+  ['a secret that stands twice is pointed out', { gateway: { server: { hosts: ['h'] }, session: { secrets: ['${LONG}', '${LONG}'] } } }, 'gateway.yaml session.secrets.1: warning: stands in the list twice: was another one meant?'],
   ['with Redis there is a secret that outlives the process', { gateway: { redis: { url: 'redis://redis' } } }, 'gateway.yaml session.secrets: with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'],
   ['an empty Redis address means the embedded store', { gateway: { redis: { url: '' } } }],
   ['an idle time longer than the absolute one is pointed out', { gateway: { session: { idle: '9h' } } }, 'gateway.yaml session.idle: warning: is longer than session.absolute, so it can never act'],

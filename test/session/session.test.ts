@@ -71,6 +71,27 @@ t.test('a session that could not be noted for its user is not left behind', asyn
   t.equal(keys.length, 1)
 })
 
+t.test('what this process remembers as over is looked up once more before anybody is turned away', async t => {
+  const { clock, store } = setUp()
+  // No news of the other replica's use comes through, as when it is still under way.
+  const sessions = createSessions({ ...usual, boundMs: 1e12, store: { ...store, follow: follower => { follower.onUp() } }, lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} }, now: () => clock.now })
+  const { key } = await sessions.open('s', opening)
+  t.ok('live' in await sessions.resolve('s'))
+  clock.now += 29 * minute
+  await store.touch(key, 40 * minute, 0)
+  clock.now += 2 * minute
+  t.equal(sessions.peek('s'), undefined)
+  t.ok('live' in await sessions.resolve('s'), 'used two minutes ago, elsewhere')
+})
+
+t.test('a note that leads to the session of another user lists it for neither but its own', async t => {
+  const { clock, store, sessions } = setUp()
+  const { key } = await sessions.open('s', opening)
+  await store.note(userOf('2'), key, clock.now + 60 * minute)
+  t.same(await sessions.list(userOf('2')), [])
+  t.equal((await sessions.list(userOf('1'))).length, 1)
+})
+
 t.test('a session that is not used ends idle, and says so', async t => {
   const { clock, sessions } = setUp()
   await sessions.open('s', opening)
