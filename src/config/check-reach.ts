@@ -12,7 +12,7 @@ interface Checked {
 }
 
 export function checkReach (config: Checked, report: Report): void {
-  for (const rule of [checkTighter, checkMethods, checkInFlight, checkNearerPaths, checkCredentials]) rule(config, report)
+  for (const rule of [checkTighter, checkMethods, checkInFlight, checkNearerPaths, checkCredentials, checkUnusedTokens]) rule(config, report)
 }
 
 const whomOf = ({ by }: LimitConfig) => [by].flat()
@@ -82,6 +82,22 @@ function checkNearerPaths ({ routes: { routes } }: Checked, report: Report): voi
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
     if (around !== undefined && lost.length > 0) report('routes', ['routes', name, 'methods'], `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ${around[1].path}: the nearer path decides alone; name the methods here too`, 'warning')
   }
+}
+
+/** A token that no upstream gets is one that the operator believes to be sent. */
+function checkUnusedTokens ({ gateway: { login }, routes: { upstreams } }: Checked, report: Report): void {
+  const credentials = Object.values(upstreams).map(({ credential }) => credential)
+  const sendsToken = credentials.some(credential => credential === 'bearer' || credential.startsWith('header:'))
+  const sendsCookies = credentials.includes('cookies')
+  login.sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login') return
+    const warn = (key: string, what: string) => {
+      const message = `no upstream has a \`credential\` that sends ${what}: no back-end ever gets it`
+      report('gateway', ['login', 'sources', index, key], message, 'warning')
+    }
+    if (source.token !== undefined && !sendsToken) warn('token', 'the token')
+    if (source.cookies.length > 0 && !sendsCookies) warn('cookies', 'cookies')
+  })
 }
 
 function checkCredentials ({ gateway: { login }, routes: { upstreams } }: Checked, report: Report): void {

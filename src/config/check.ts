@@ -3,9 +3,10 @@ import { isIP } from 'node:net'
 import { errorKinds } from '../errors.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkContracts } from './contracts.ts'
-import { checkFields } from './check-fields.ts'
+import { checkDeployment } from './check/deployment.ts'
+import { checkFields } from './check/fields.ts'
 import { checkOperation } from './check-operation.ts'
-import { checkOps, hostPattern } from './check-ops.ts'
+import { checkOps, hostPattern } from './check/ops.ts'
 import { checkReach } from './check-reach.ts'
 import { checkParts } from './check-parts.ts'
 import { checkExpectations } from './expectations.ts'
@@ -32,6 +33,8 @@ export type Report = (
 ) => void
 
 export interface Checked {
+  /** Absolute. */
+  readonly folder: string
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
@@ -41,6 +44,7 @@ export interface Checked {
 const rules = [
   checkInstall,
   checkOps,
+  checkDeployment,
   checkLogin,
   checkSources,
   checkUpstreams,

@@ -61,6 +61,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
       return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
     }
     const { source, verdict: { identity, credential, file } } = vouched
+    if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
     const former = liveSession(request)
     const session = await openSession(request, cookie, sessions, {
       identity,
@@ -79,6 +80,20 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     request.log.info({ event: 'login', user: identity.username, roles: identity.roles, source, session: session.id, address }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })
   }
+}
+
+/** By the sessions of this process, which outlive each reload: one line is enough. */
+const warned = new WeakSet<Sessions>()
+
+function warnOnce (sessions: Sessions, { log }: FastifyRequest): void {
+  if (warned.has(sessions)) return
+  warned.add(sessions)
+  log.warn(
+    { event: 'login.insecure' },
+    'a sign-in came over plain http, as far as the gateway sees: a browser drops the secure session ' +
+      'cookie and shows the sign-in page again. Let people come by https and name the proxy that ' +
+      'ends TLS in server.trustedProxies, which has to send X-Forwarded-Proto'
+  )
 }
 
 function outcomeOf ({ code, status }: GatewayError): SignInOutcome {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
-const sound = 'server: { hosts: [console.example.com] }'
+const sound = 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }'
 
 t.test('a config without faults is said to be so, and the exit code is 0', async t => {
   const folder = textFolder(t.after, { 'gateway.yaml': sound })
@@ -65,11 +65,11 @@ t.test('what the config expects of itself is tried, by check and by start', asyn
 })
 
 t.test('for programs it is JSON, and --strict makes warnings count', async t => {
-  const folder = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h] }\nsession: { idle: 9h }\n' })
+  const folder = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { idle: 9h }\n' })
   const warning = { file: `${folder}/gateway.yaml`, line: 2, path: 'session.idle', message: 'is longer than session.absolute, so it can never act' }
   const { code, out } = await run(['check', '--json', '--strict', '-c', folder])
   t.same({ code, told: JSON.parse(out) as unknown }, { code: 3, told: { folder, faults: [], warnings: [warning] } })
-  const broken = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h] }\nsession: { idle: x }\n' })
+  const broken = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { idle: x }\n' })
   const failed = await run(['check', '--json', '-c', broken])
   t.equal(failed.code, 1)
   t.match(JSON.parse(failed.out), { faults: [{ line: 2, path: 'session.idle' }], warnings: [] })

@@ -9,7 +9,7 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 const item = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
 const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.internal') => textFolder(cleanUp, {
-  'gateway.yaml': 'server: { hosts: [console.example.com] }',
+  'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
   'routes.yaml': JSON.stringify({
     upstreams: { b: { url } },
     endpoints: { profile: { from: 'upstream', upstream: 'b' } },

@@ -38,7 +38,7 @@ t.test('a place where no file can be is an error in one line', async t => {
 })
 
 t.test('what was written is a secret that config takes', async t => {
-  const config = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h] }\nsession: { secrets: ["file:session-secret"] }' })
+  const config = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { secrets: ["file:session-secret"] }' })
   await run(['generate-secret', join(config, 'session-secret')])
   t.same(faultsOf(config), [])
 })

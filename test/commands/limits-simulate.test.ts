@@ -23,7 +23,7 @@ function scratch (cleanUp: (undo: () => unknown) => void) {
 }
 
 const consoleFolder = (cleanUp: (undo: () => unknown) => void, text: string) => textFolder(cleanUp, {
-  'gateway.yaml': 'server: { hosts: [h] }',
+  'gateway.yaml': 'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }',
   'routes.yaml': 'upstreams: { b: { url: https://b.internal } }\naliases: { /api/o: /api/orders }\nroutes: { orders: { path: /api/orders, upstream: b, access: session }, news: { path: /api/news/*, upstream: b, access: public } }',
   'limits.yaml': text
 })

@@ -5,7 +5,7 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 const answer = { code: 0, data: [{ a: 1, secret: 'x' }] }
 const folderFor = (cleanUp: (undo: () => unknown) => void, url: string) => textFolder(cleanUp, {
-  'gateway.yaml': 'server: { hosts: [console.example.com] }',
+  'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
   'routes.yaml': `
 upstreams: { b: { url: "${url}" } }
 routes:

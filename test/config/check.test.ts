@@ -14,8 +14,9 @@ const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id:
 
 /** What `check` says of a production config that is sound but for what is given. */
 function said (cleanUp: (undo: () => unknown) => void, { gateway, routes, limits }: Files): string[] {
+  const { server = { hosts: ['console.example.com'] } } = (gateway ?? {}) as { server?: object }
   const texts: Texts = {
-    'gateway.yaml': stringify({ server: { hosts: ['console.example.com'] }, ...gateway }),
+    'gateway.yaml': stringify({ ...gateway, server: { trustedProxies: ['10.0.0.0/8'], ...server } }),
     ...(routes && { 'routes.yaml': stringify(routes) }),
     ...(limits && { 'limits.yaml': stringify(limits) })
   }
@@ -46,7 +47,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   ['an origin is written as browsers write it', { gateway: { server: { hosts: ['h'], origins: ['https://ok.example', 'https://Shop.Example', 'https://a.example:443', 'http://b:99999'] } } }, 'gateway.yaml server.origins.1: browsers write this origin https://shop.example', 'gateway.yaml server.origins.2: browsers write this origin https://a.example', 'gateway.yaml server.origins.3: is no address'],
   ['a trusted proxy is an address or a block', { gateway: { server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8', '::1', 'fd00::/8', '10.0.0.1', 'loopback', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', '10.0.0.0/8/8', '0/0'] } } }, ...['loopback', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', '10.0.0.0/8/8', '0/0'].map((block, index) => `gateway.yaml server.trustedProxies.${index + 4}: expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`)],
   ['a port exists', { gateway: { server: { hosts: ['h'], listen: '127.0.0.1:65536' }, ops: { listen: '[::1]:99999' } } }, 'gateway.yaml server.listen: a port is at most 65535', 'gateway.yaml ops.listen: a port is at most 65535'],
-  ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080' }, ops: { listen: '0.0.0.0:8080' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own (line 4)', 'gateway.yaml server.trustedProxies: warning: empty: if a load balancer stands in front, all its callers count as one address; name it'],
+  ['operators have a port of their own', { gateway: { server: { hosts: ['h'], listen: '0.0.0.0:8080', trustedProxies: [] }, ops: { listen: '0.0.0.0:8080', secret: '${LONG}' } } }, 'gateway.yaml ops.listen: is server.listen too: operators need a port of their own (line 5)', 'gateway.yaml server.trustedProxies: warning: empty, and no TLS is in sight: over plain http browsers drop the secure session cookie, and each sign-in ends at the sign-in page again. Name the proxy that ends TLS; for development without one set session.cookie.secure: false', 'gateway.yaml server.trustedProxies: warning: empty: if a load balancer stands in front, all its callers count as one address; name it'],
   ['Redis has an address that can be dialled', { gateway: { redis: { url: 'redis://redis:99999' }, session: { secrets: ['${LONG}'] } } }, 'gateway.yaml redis.url: is no address'],
   ['two credential sources have two names', { gateway: { login: { sources: [{ kind: 'users-file' }, { kind: 'users-file', file: 'users.yaml' }, { ...source, name: 'staff' }, { ...source, name: 'staff' }] }, identity: { prefix: true } }, routes: { upstreams } }, 'gateway.yaml login.sources.1: login.sources.0 has the name "users-file" too, so that their users would be one; give this one another `name`', 'gateway.yaml login.sources.3.name: login.sources.2 has the name "staff" too, so that their users would be one; give this one another `name`'],
   ['two credential sources are told apart by upstreams', { gateway: { login: { sources: [{ kind: 'users-file' }, source] } }, routes: { upstreams: { b: { ...upstreams.b, identity: false }, c: upstreams.b }, routes: { r: route(), c: route({ path: '/api/c', upstream: 'c' }) } } }, 'gateway.yaml identity: two credential sources may give one id to two people, and upstreams.c is told the id alone; set `source: x-user-source` or `prefix: true`'],
@@ -129,7 +130,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
 
 t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
   const files = (sources: object[]) => ({
-    'gateway.yaml': stringify({ server: { hosts: ['h'] }, login: { sources }, identity: { prefix: true } }),
+    'gateway.yaml': stringify({ server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8'] }, login: { sources }, identity: { prefix: true } }),
     'routes.yaml': stringify({ upstreams, routes: { r: route({ access: { roles: ['admin', 'amdin'] } }) }, maintenance: { allowRoles: ['boss'] } }),
     'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
   })

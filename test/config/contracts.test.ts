@@ -3,7 +3,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { faultsOf, textFolder } from '../support/config-files.ts'
 
 const folderWith = (contract: string, more: Record<string, string> = {}, route = 'shape: s') => textFolder(t.after, {
-  'gateway.yaml': 'server: { hosts: [console.example.com] }',
+  'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
   'routes.yaml': `upstreams: { b: { url: http://b.internal } }
 shapes: { s: [{ unwrap: data }] }
 routes:

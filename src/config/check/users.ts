@@ -9,6 +9,7 @@ export function checkUsers ({ users }: UsersConfig, report: Report): void {
   const known = new Map<string, string>()
   // The value may not fit its schema, which is told elsewhere.
   for (const [username, user] of Object.entries(isObject(users) ? users : {})) {
+    if (isObject(user)) checkHash(['users', username, 'password'], user.password, report)
     const id = isObject(user) && typeof user.id === 'string' ? user.id : username
     const other = known.get(id)
     if (other === undefined) known.set(id, username)
@@ -17,4 +18,18 @@ export function checkUsers ({ users }: UsersConfig, report: Report): void {
       report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
     }
   }
+}
+
+/** RFC 9106's larger recommendation. Two hashes are computed at once. */
+const maxMemoryKiB = 2_097_152
+const maxPasses = 100
+const maxLanes = 64
+
+/** A cost that no machine can pay makes each sign-in of this user fail, or the process run out of memory. */
+function checkHash (path: Path, hash: unknown, report: Report): void {
+  const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(String(hash))?.map(Number) ?? []
+  if (memory === undefined || passes === undefined || lanes === undefined) return
+  if (memory <= maxMemoryKiB && passes <= maxPasses && lanes <= maxLanes) return
+  report(path, `costs too much to verify (m=${memory} KiB, t=${passes}, p=${lanes}): at most ` +
+    `m=${maxMemoryKiB}, t=${maxPasses}, p=${maxLanes}; make one with \`console-gateway hash-password\``)
 }

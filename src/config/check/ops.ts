@@ -1,5 +1,5 @@
 /** Rules for the operators' listener. */
-import type { Checked, Report } from './check.ts'
+import type { Checked, Report } from '../check.ts'
 
 const secretPattern = /^[\x21-\x7e]{32,}$/
 export const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/

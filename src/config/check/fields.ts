@@ -1,9 +1,9 @@
 /** Rules for the header fields of clients that upstreams get. */
-import type { Checked, Report } from './check.ts'
+import type { Checked, Report } from '../check.ts'
 import {
   builtByGateway, connectionBound, refusedFamilies, toldByGateway
-} from './header-names.ts'
-import type { RoutesConfig } from './routes.ts'
+} from '../header-names.ts'
+import type { RoutesConfig } from '../routes.ts'
 
 type Fields = Pick<Checked, 'gateway' | 'routes'>
 
