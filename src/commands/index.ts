@@ -10,6 +10,7 @@ import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { limits } from './limits.ts'
 import { reference } from './reference.ts'
+import { schemas } from './schemas.ts'
 import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
 import { reload, rollback } from './reload.ts'
@@ -34,6 +35,7 @@ const others = {
   bans,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
+  schemas,
   reference
 } as const satisfies Record<string, Command>
 

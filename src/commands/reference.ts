@@ -24,7 +24,7 @@ Exit codes: 1 where --check finds them stale.`,
   options: { check: { type: 'boolean', description: 'only say whether something would change' } },
   run: async ({ values: { check } }) => {
     const outputs = new Map([
-      ...files.map(([name, schema]) => [`config/schema/${name}.schema.json`, `${JSON.stringify(jsonSchema(name, schema), null, 2)}\n`] as const),
+      ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
       ['docs/configuration.md', configurationPage()]
     ])
     const stale = [...outputs].filter(([file, content]) => current(file) !== content)
@@ -39,6 +39,14 @@ Exit codes: 1 where --check finds them stale.`,
     for (const [file] of stale) process.stderr.write(`${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`)
     return stale.length > 0 ? 1 : 0
   }
+}
+
+/** The JSON Schemas of the config files, by name. */
+export function schemaTexts (): Array<readonly [name: string, text: string]> {
+  return files.map(([name, schema]) => {
+    const text = JSON.stringify(jsonSchema(name, schema), null, 2)
+    return [name, `${text}\n`] as const
+  })
 }
 
 function current (file: string): string | undefined {
