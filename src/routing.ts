@@ -157,7 +157,7 @@ export function createSources ({ gateway, routes, users }: Config, services: Gen
   return gateway.login.sources.map(source => {
     const name = sourceName(source)
     if (source.kind === 'users-file') {
-      return createUsersFile(name, users[source.file] ?? { users: {} })
+      return createUsersFile(name, users[source.file] ?? { users: {} }, source.decides)
     }
     const upstream = routes.upstreams[source.upstream]
     if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)

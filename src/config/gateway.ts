@@ -129,7 +129,16 @@ const sourceNameSchema = (otherwise: string) => Type.Optional(name({
 const usersFile = Type.Object({
   kind: Type.Literal('users-file', { description: 'Users of a YAML file with argon2id hashes.' }),
   name: sourceNameSchema('users-file'),
-  file: text({ default: 'users.yaml', description: 'The file, seen from the config folder. `console-gateway hash-password` makes a hash.' })
+  file: text({
+    default: 'users.yaml',
+    description: 'The file, seen from the config folder. `console-gateway hash-password` makes a hash.'
+  }),
+  decides: flag({
+    default: true,
+    description: 'Whether this file alone decides on a user name that stands in it. `false`: the ' +
+      'next source is asked as well, with the password, of a user who is disabled here or whose ' +
+      'password does not match.'
+  })
 }, { additionalProperties: false, title: 'users-file' })
 
 const answerTest = (meta: { default: object, description: string }) => Type.Object({

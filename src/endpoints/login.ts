@@ -77,7 +77,15 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
     onOutcome('accepted')
-    request.log.info({ event: 'login', user: identity.username, roles: identity.roles, source, session: session.id, address }, 'signed in')
+    request.log.info({
+      event: 'login',
+      user: identity.username,
+      userId: identity.id,
+      roles: identity.roles,
+      source,
+      session: session.id,
+      address
+    }, 'signed in')
     return envelope.login({ type, authority: authorityOf(identity) })
   }
 }
@@ -108,6 +116,7 @@ async function firstVouching (sources: readonly CredentialSource[], attempt: Par
     try {
       const verdict: Verdict = await source.verify(attempt)
       if (verdict.vouched) return { source: source.name, verdict }
+      if (verdict.isFinal === true) break
     } catch (error) {
       undecided ??= error
     }

@@ -31,7 +31,9 @@ export function addLogout (scope: FastifyInstance, { paths, sources, cookie, exp
     expireTokenCookies(reply)
     if (session !== undefined) {
       request.actor = session.identity.username
-      request.log.info({ event: 'logout', user: session.identity.username, session: session.id, address: clientAddress(request) }, 'signed out')
+      const { id: userId, username: user } = session.identity
+      const address = clientAddress(request)
+      request.log.info({ event: 'logout', user, userId, session: session.id, address }, 'signed out')
       signOutAtSource(sources, session, request.log)
     }
     return envelope.success({})

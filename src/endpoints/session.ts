@@ -85,6 +85,7 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
     request.log.info({
       event: 'sessions.closed',
       user: session.identity.username,
+      userId: session.identity.id,
       by: 'user',
       closed,
       ...toldOf(which, closed)

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { lineWriter } from '../log-output.ts'
+import type { Session } from '../session/record.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -48,17 +49,29 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
     config.meter ??= meter(config.route ?? unknownRoute, config.upstream)
     config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
     const session = liveSession(request)
-    const user = session?.identity.username ?? request.actor
     config.logged ??= JSON.stringify(config.route ?? unknownRoute)
     // What nobody outside chose, or was held to letters and digits, needs no escapes.
     let fields = `"requestId":"${request.id}","route":${config.logged},"method":"${request.method}","path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${hundredths(ms)}`
     if (isAnswered && request.errorCode !== undefined) fields += `,"code":"${request.errorCode}"`
     if (upstreamMs !== undefined) fields += `,"upstreamMs":${hundredths(upstreamMs)}`
     fields += `,"address":${JSON.stringify(address)}`
-    if (user !== undefined) fields += `,"user":${JSON.stringify(user)}`
-    if (session !== undefined) fields += `,"session":"${session.id}"`
+    if (session !== undefined) fields += whoIn(session)
+    else if (request.actor !== undefined) fields += `,"user":${JSON.stringify(request.actor)}`
     writeLine(fields)
   }
+}
+
+/** Written once for each session that this process remembers. */
+const known = new WeakMap<Session, string>()
+
+function whoIn (session: Session): string {
+  let text = known.get(session)
+  if (text === undefined) {
+    const { identity: { id, username }, id: name } = session
+    text = `,"user":${JSON.stringify(username)},"userId":${JSON.stringify(id)},"session":"${name}"`
+    known.set(session, text)
+  }
+  return text
 }
 
 /** As whole numbers are written, which costs a tenth of a broken one. */

@@ -18,7 +18,11 @@ export type Verdict =
     /** Of a source that goes on saying who its users are. */
     readonly file?: FileState
   }
-  | { readonly vouched: false }
+  | {
+    readonly vouched: false
+    /** The source knows the user name: no other one is asked. */
+    readonly isFinal?: boolean
+  }
 
 export interface CredentialSource {
   /** Stands in the session, so that its sign-out finds the way back. */

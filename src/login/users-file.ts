@@ -4,8 +4,8 @@ import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
 import { fileStateOf, identityOf } from './file-users.ts'
 
-/** @param name of the credential source */
-export function createUsersFile (name: string, { users }: UsersConfig): CredentialSource {
+/** @param decides whether a user name of the file is never asked of another source */
+export function createUsersFile (name: string, { users }: UsersConfig, decides = true): CredentialSource {
   const known = new Map(Object.entries(users).map(([username, user]) => [username, { ...user, hash: parseHash(user.password) }]))
   const decoy = decoyHash([...known.values()][0]?.hash)
   return {
@@ -13,7 +13,9 @@ export function createUsersFile (name: string, { users }: UsersConfig): Credenti
     async verify ({ username, password }) {
       const user = known.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)
-      if (!matches || user === undefined || user.disabled) return { vouched: false }
+      if (!matches || user === undefined || user.disabled) {
+        return { vouched: false, ...(decides && user !== undefined && { isFinal: true }) }
+      }
       return {
         vouched: true,
         identity: identityOf(username, user),

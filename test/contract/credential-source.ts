@@ -20,7 +20,8 @@ export function credentialSourceContract (t: Test, source: CredentialSource): vo
 
   t.test('a wrong password is refused, however near', async t => {
     for (const password of ['wrong', rightPassword.toUpperCase(), ` ${rightPassword}`, `${rightPassword} `, rightPassword.slice(0, -1), `${rightPassword}\u0000`, rightPassword.normalize('NFD'), '{password}', '\u0000', 'x'.repeat(1024)]) {
-      t.same(await source.verify(attempt({ password })), { vouched: false }, JSON.stringify(password))
+      const { isFinal: _, ...verdict } = { isFinal: false, ...await source.verify(attempt({ password })) }
+      t.same(verdict, { vouched: false }, JSON.stringify(password))
     }
   })
 

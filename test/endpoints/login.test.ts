@@ -1,4 +1,5 @@
 import t from 'tap'
+import { hashPassword } from '../../src/login/argon2.ts'
 import { stopClock } from '../support/clock.ts'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -143,6 +144,26 @@ t.test('sources are asked in their order: who is not in the file is asked of the
   t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer backend-token')
   t.match(backend.seen.at(-1)?.headers, { 'x-user-id': 'upstream-login:backend/7', 'x-user-name': 'carol' })
   t.match(await gateway.call(path, { json: { username: 'carol', password: 'no' } }), { status: 401, json: { errorCode: 'login.refused' } })
+})
+
+t.test('a file decides on the names in it: no other source sees such a name, nor its password', async t => {
+  for (const decides of [undefined, false]) {
+    const backend = await testUpstream(t.after, json(200, { id: '9' }))
+    const { alice, bob } = { alice: { password: await hashPassword(password) }, bob: { password: await hashPassword(password), disabled: true } }
+    const gateway = await testGateway(t.after, {
+      gateway: {
+        login: { sources: [{ kind: 'users-file', file: 'users.yaml', ...(decides === false && { decides }) }, { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }] },
+        identity: { prefix: true }
+      },
+      routes: { upstreams: { backend: { url: backend.url } } },
+      users: { users: { alice, bob } }
+    })
+    const signIn = async (username: string, typed: string) => (await gateway.call(path, { json: { username, password: typed } })).status
+    const expected = decides === false ? [200, 200] : [401, 401]
+    t.same([await signIn('alice', 'mistyped'), await signIn('bob', password)], expected)
+    t.equal(backend.seen.length, decides === false ? 2 : 0)
+    t.equal(await signIn('carol', 'x'), 200, 'a name that the file does not hold is asked of the next')
+  }
 })
 
 t.test('a back-end that cannot be asked is 502, never "wrong password"', async t => {

@@ -15,7 +15,7 @@ t.test('without an id and a name the user name stands for both', async t => {
 })
 
 t.test('a user who is disabled is refused like an unknown one', async t => {
-  t.same(await createUsersFile('users-file', { users: { alice: { ...alice, disabled: true } } }).verify(attempt()), { vouched: false })
+  t.same(await createUsersFile('users-file', { users: { alice: { ...alice, disabled: true } } }).verify(attempt()), { vouched: false, isFinal: true })
 })
 
 t.test('users may be called like what objects are born with', async t => {

@@ -11,6 +11,30 @@ interface Checked {
 export function checkSources (config: Checked, report: Report): void {
   checkNames(config, report)
   checkIdentityFields(config, report)
+  checkTokens(config, report)
+}
+
+/** Last names of paths that only a token has. */
+const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
+
+/** What tells who a user is goes to the browser and into headers; a token must not. */
+function checkTokens ({ gateway: { login: { sources } } }: Checked, report: Report): void {
+  sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login') return
+    const { user: { roleMap: _, ...user }, token, refreshToken } = source
+    for (const [key, path] of Object.entries(user)) {
+      if (path === undefined) continue
+      const isWithin = (secret?: string) => secret !== undefined && `${secret}.`.startsWith(`${path}.`)
+      const secret = [token, refreshToken].find(isWithin)
+      const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
+      if (!isToken) continue
+      const isItself = secret === undefined || secret === path
+      const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
+      const message = `"${path}" ${what}, which the browser and every upstream would see; ` +
+        'name a member without it'
+      report('gateway', ['login', 'sources', index, 'user', key], message)
+    }
+  })
 }
 
 function checkNames ({ gateway: { login: { sources } } }: Checked, report: Report): void {

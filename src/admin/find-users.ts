@@ -1,0 +1,65 @@
+/** Finds the user whom an operator means: by id or by user name, of whichever credential source. */
+import { identityKey } from '../session/identity-key.ts'
+import type { SignedIn } from '../session/record.ts'
+import type { Sessions } from '../session/session.ts'
+
+/** What an operator says of a user. */
+export interface Wanted {
+  readonly user: string
+  /** Whether `user` is an id or a user name; either without it. */
+  readonly by?: 'id' | 'name'
+  readonly source?: string
+}
+
+export interface FoundUsers {
+  /** Those who fit. */
+  readonly users: readonly SignedIn[]
+  /** Those who would fit, were the argument taken the other way. */
+  readonly near: readonly SignedIn[]
+}
+
+interface Options {
+  readonly sessions: Pick<Sessions, 'signedIn' | 'inspect'>
+  /** The names of the credential sources. */
+  readonly sources: readonly string[]
+}
+
+/** The list of those who are signed in is bounded; who is not in it is still found by id. */
+export const maxSignedIn = 100_000
+
+export function createUserFinder ({ sessions, sources }: Options) {
+  const hasSessions = async ({ source, id }: SignedIn): Promise<boolean> => {
+    const { listed, unreadable } = await sessions.inspect(identityKey({ source, identity: { id } }))
+    return listed.length + unreadable > 0
+  }
+
+  /** Sign-ins of versions without a list of users are known by id alone. */
+  async function byId (id: string): Promise<SignedIn[]> {
+    const found = await Promise.all(sources.map(async source => {
+      const { listed, unreadable } = await sessions.inspect(identityKey({ source, identity: { id } }))
+      const username = listed[0]?.session.identity.username ?? ''
+      return listed.length + unreadable > 0 ? [{ source, id, username }] : []
+    }))
+    return found.flat()
+  }
+
+  async function byName (username: string): Promise<SignedIn[]> {
+    const named = (await sessions.signedIn(maxSignedIn)).filter(user => user.username === username)
+    const present = await Promise.all(named.map(hasSessions))
+    return named.filter((_, index) => present[index] === true)
+  }
+
+  /** @throws StoreUnavailable */
+  async function find ({ user, by, source }: Wanted): Promise<FoundUsers> {
+    const [ids, names] = await Promise.all([byId(user), byName(user)])
+    const isWanted = (each: SignedIn) => source === undefined || each.source === source
+    if (by === 'id') return { users: ids.filter(isWanted), near: names }
+    if (by === 'name') return { users: names.filter(isWanted), near: ids }
+    const isSame = (a: SignedIn, b: SignedIn) => a.source === b.source && a.id === b.id
+    const isNew = (each: SignedIn) => !ids.some(other => isSame(other, each))
+    const all = [...ids, ...names.filter(isNew)]
+    return { users: all.filter(isWanted), near: all }
+  }
+
+  return { find }
+}
