@@ -25,6 +25,12 @@ export const errorKinds = {
   'login.too-many': kind(409, 2, 'You are signed in at too many places. Please sign out at one of them first.', '您同时登录的会话过多,请先退出其中一个。'),
   'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
   'login.locked': kind(429, 2, 'Too many failed sign-ins for this account. Please wait, then try again.', '该账户登录失败次数过多,请稍后再试。'),
+  'route.credential': kind(
+    403,
+    2,
+    'This needs a sign-in with another kind of account.',
+    '此操作需要使用其他类型的账户登录。'
+  ),
   'route.forbidden': kind(403, 2, 'Your role does not allow this.', '您的角色无权执行此操作。'),
   'ops.host': kind(
     421,

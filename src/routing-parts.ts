@@ -1,6 +1,6 @@
 /** A route's parts as the app needs them. */
 import type { GatewayConfig } from './config/gateway.ts'
-import type { RouteConfig } from './config/routes.ts'
+import { credentialOf, type RouteConfig } from './config/routes.ts'
 import { requestFields } from './proxy/headers.ts'
 import type { Part, Parts } from './proxy/parts.ts'
 import { createRewrite } from './proxy/path.ts'
@@ -30,7 +30,8 @@ export function compileParts (route: Composable, { identity, publicPaths, maxByt
       toFields: requestFields({
         identity,
         tellIdentity: upstream.config.identity,
-        credential: upstream.config.credential,
+        credential: credentialOf(upstream.config.credential).as,
+        credentialFrom: credentialOf(upstream.config.credential).from,
         passHeaders: upstream.config.passHeaders,
         passRefusedHeaders: isOwnUpstream ? route.passRefusedHeaders ?? [] : [],
         passAuthorization: isOwnUpstream && route.passAuthorization === true,

@@ -1,6 +1,7 @@
 /** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
 import { sourceName } from './config/gateway.ts'
 import type { Config } from './config/load.ts'
+import { credentialOf } from './config/routes.ts'
 import type { ContractConfig } from './config/contracts.ts'
 import { type Contract, createContract } from './contract/contract.ts'
 import type { ComposedRoute } from './endpoints/composed.ts'
@@ -165,7 +166,7 @@ export function createSources ({ gateway, routes, users }: Config, services: Gen
       name,
       config: source,
       send: services.upstream(source.upstream, upstream).send,
-      credentialStyle: upstream.credential,
+      credentialStyle: credentialOf(upstream.credential).as,
       valueAt
     })
   })

@@ -1,9 +1,10 @@
 /** What stands in config and can never act: limits behind tighter ones, methods behind a nearer path, credentials that nobody has. */
 import type { Report } from './check.ts'
-import type { GatewayConfig } from './gateway.ts'
+import { nearest as nearestName } from './faults.ts'
+import { type GatewayConfig, type SourceConfig, sourceName } from './gateway.ts'
 import type { LimitConfig, LimitsConfig } from './limits.ts'
 import { inUnits } from './primitives.ts'
-import type { RoutesConfig } from './routes.ts'
+import { credentialOf, type RoutesConfig } from './routes.ts'
 
 interface Checked {
   readonly gateway: GatewayConfig
@@ -86,25 +87,50 @@ function checkNearerPaths ({ routes: { routes } }: Checked, report: Report): voi
 
 /** A token that no upstream gets is one that the operator believes to be sent. */
 function checkUnusedTokens ({ gateway: { login }, routes: { upstreams } }: Checked, report: Report): void {
-  const credentials = Object.values(upstreams).map(({ credential }) => credential)
-  const sendsToken = credentials.some(credential => credential === 'bearer' || credential.startsWith('header:'))
-  const sendsCookies = credentials.includes('cookies')
+  const credentials = Object.values(upstreams).map(({ credential }) => credentialOf(credential))
+  // Without `from` the one source that gives such a credential is meant.
+  const sends = (name: string, what: 'cookie' | 'token') => credentials.some(({ as, from }) => {
+    const sent = as === 'cookies' ? 'cookie' : 'token'
+    return as !== 'none' && sent === what && (from === undefined || from === name)
+  })
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login') return
     const warn = (key: string, what: string) => {
       const message = `no upstream has a \`credential\` that sends ${what}: no back-end ever gets it`
       report('gateway', ['login', 'sources', index, key], message, 'warning')
     }
-    if (source.token !== undefined && !sendsToken) warn('token', 'the token')
-    if (source.cookies.length > 0 && !sendsCookies) warn('cookies', 'cookies')
+    if (source.token !== undefined && !sends(sourceName(source), 'token')) warn('token', 'the token')
+    if (source.cookies.length > 0 && !sends(sourceName(source), 'cookie')) warn('cookies', 'cookies')
   })
 }
 
-function checkCredentials ({ gateway: { login }, routes: { upstreams } }: Checked, report: Report): void {
-  const back = login.sources.flatMap(source => source.kind === 'upstream-login' ? [source] : [])
-  const has = { token: back.some(({ token }) => token !== undefined), cookie: back.some(({ cookies }) => cookies.length > 0) }
-  for (const [name, { credential }] of Object.entries(upstreams)) {
-    const wanted = credential === 'none' ? undefined : credential === 'cookies' ? 'cookie' : 'token'
-    if (wanted !== undefined && !has[wanted]) report('routes', ['upstreams', name, 'credential'], `no source of login.sources gives a ${wanted}: none is ever sent`, 'warning')
+function checkCredentials ({ gateway, routes: { upstreams } }: Checked, report: Report): void {
+  const { sources } = gateway.login
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const { as, from } = credentialOf(upstream.credential)
+    if (as === 'none') continue
+    const where = ['upstreams', name, 'credential']
+    const what = as === 'cookies' ? 'cookie' : 'token'
+    const giving = sources.filter(source => gives(source, what)).map(sourceName)
+    if (giving.length === 0 && from === undefined) {
+      const message = `no source of login.sources gives a ${what}: none is ever sent`
+      report('routes', where, message, 'warning')
+    }
+    if (from === undefined && giving.length > 1) {
+      const example = `{ from: ${giving[0] ?? ''}, as: ${as} }`
+      const several = `${giving.join(' and ')} each give a ${what}`
+      report('routes', where, `${several}: say whose goes to this upstream, such as ${example}`)
+    }
+    if (from === undefined || giving.includes(from)) continue
+    const isKnown = sources.map(sourceName).includes(from)
+    const problem = isKnown
+      ? `the source "${from}" gives no ${what}`
+      : `there is no credential source "${from}"`
+    report('routes', [...where, 'from'], `${problem}.${nearestName(from, giving)}`)
   }
+}
+
+function gives (source: SourceConfig, what: 'cookie' | 'token'): boolean {
+  if (source.kind !== 'upstream-login') return false
+  return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }

@@ -13,6 +13,24 @@ const closed = <T extends TProperties>(properties: T, meta: { description: strin
 /** Names of the gateway's own endpoints, which no route can have. */
 export const endpointNames = ['login', 'logout', 'profile', 'session']
 
+const styles = 'bearer, cookies or header:NAME'
+
+const credential = Type.Unsafe<CredentialConfig>(Type.Union([
+  Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
+  Type.Object({
+    from: Type.String({ minLength: 1 }),
+    as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles })
+  }, { additionalProperties: false })
+], {
+  default: 'none',
+  expected: `none, ${styles}, or { from: SOURCE, as: ${styles} }`,
+  description: 'How the credential of an `upstream-login` session is sent: `bearer` ' +
+    '(`Authorization: Bearer …`), `cookies`, or `header:x-token`. Where several credential ' +
+    'sources give one, `{ from: SOURCE, as: bearer }` names the source whose sessions send ' +
+    'theirs; a session of another source is refused (403 `route.credential`).',
+  examples: [{ from: 'upstream-login:orders', as: 'bearer' }]
+}))
+
 const upstream = closed({
   url: url({ description: 'The back-end’s address; a path in it stands before every upstream path.', examples: ['http://orders.internal:8080'] }),
   connectTimeout: duration({ default: '2s', description: 'How long a connection may take.' }),
@@ -29,7 +47,7 @@ const upstream = closed({
     description: 'How long a request may wait for a connection before it is answered 503. It is ' +
       'no part of `responseTimeout`, which begins when the request has one.'
   }),
-  credential: Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$', default: 'none', expected: 'none, bearer, cookies or header:NAME', description: 'How the credential of an `upstream-login` session is sent: `bearer` (`Authorization: Bearer …`), `cookies`, or `header:x-token`.' }),
+  credential,
   identity: flag({ default: true, description: 'Whether the identity header fields are sent.' }),
   passHeaders: Type.Optional(list(header({ description: 'A request header.' }), {
     description: 'Header fields of the client that this upstream gets, and no others (the gateway’s ' +
@@ -107,6 +125,18 @@ export const routesSchema = Type.Object({
   maintenance: maintenanceSchema,
   expect: expectSchema
 }, { additionalProperties: false, default: {}, title: 'routes.yaml', description: 'Live config: what is served, and from where.' })
+
+type CredentialConfig = string | { readonly from: string, readonly as: string }
+
+interface Credential {
+  readonly as: string
+  readonly from?: string
+}
+
+/** How a credential is sent, and of which source; of the only one that gives any without `from`. */
+export function credentialOf (written: CredentialConfig): Credential {
+  return typeof written === 'string' ? { as: written } : written
+}
 
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../config/gateway.ts'
+import { credentialOf } from '../config/routes.ts'
 import type { Envelope } from '../envelope.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { callerOf } from '../hooks/caller.ts'
@@ -64,10 +65,12 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
   const { identity, mount, forwardedHost } = options
   const { upstream, shaping } = route
   const rewrite = createRewrite(route.paths.map(path => mount + path), route.upstreamPath, upstream.base)
+  const credential = credentialOf(upstream.config.credential)
   const toFields = requestFields({
     identity,
     tellIdentity: upstream.config.identity,
-    credential: upstream.config.credential,
+    credential: credential.as,
+    credentialFrom: credential.from,
     passHeaders: upstream.config.passHeaders,
     passRefusedHeaders: route.passRefusedHeaders,
     passAuthorization: route.passAuthorization,
@@ -96,7 +99,7 @@ export function compileProxied (route: ProxiedRoute, options: ProxiedOptions): C
 
   return {
     method: route.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]),
-    config: { route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, stallMs: upstream.config.idleTimeout + afterUpstreamMs, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
+    config: { ...(credential.from !== undefined && { credentialFrom: credential.from }), route: route.name, upstream: route.upstreamName, access: route.access, maxBody: route.maxBody, touch: route.touch, stallMs: upstream.config.idleTimeout + afterUpstreamMs, ...(route.envelope && { envelope: route.envelope }), ...(route.errorStatus && { errorStatus: route.errorStatus }) },
     preHandler: sendDirectly,
     handler: (request, reply) => {
       begin(request, reply)

@@ -1,6 +1,6 @@
 /** What becomes of a request that nothing refused: where it goes, with which fields, within which bounds, and what is made of the answer. */
 import type { LoadedConfig } from '../config/load.ts'
-import type { RouteConfig } from '../config/routes.ts'
+import { credentialOf, type RouteConfig, type UpstreamConfig } from '../config/routes.ts'
 import { inUnits } from '../config/primitives.ts'
 import { type Decision, pathOfRoute, type Place, type Placing } from './decision.ts'
 import type { Asked } from '../offline-app.ts'
@@ -44,7 +44,7 @@ export function onward ({ config, found, sent, place, isStopped }: Options): Dec
       ]),
       says('fields', 'header fields of the request to the upstream', undefined, fieldLines(sent, own, [
         ...(upstream.identity ? [] : [{ text: 'the upstream is not told who asks', at: place('routes', ['upstreams', own.upstream, 'identity']) }]),
-        ...(upstream.credential === 'none' ? [] : [{ text: `credential: ${upstream.credential}`, at: place('routes', ['upstreams', own.upstream, 'credential']) }])
+        ...(upstream.credential === 'none' ? [] : [{ text: `credential: ${credentialText(upstream.credential)}`, at: place('routes', ['upstreams', own.upstream, 'credential']) }])
       ]))
     )
   } else decisions.push(says('answer', parts.length > 0 ? 'made of its parts alone' : `the gateway answers this itself (${name})`, place('routes', here)))
@@ -64,6 +64,11 @@ export function onward ({ config, found, sent, place, isStopped }: Options): Dec
   const errorStatus = route.errorStatus ?? gateway.envelope.errorStatus
   decisions.push(says('errors', `in the dialect ${dialect}, with ${errorStatus === 'ok' ? 'the status 200 whatever they are' : 'a status of their own'}`, within('errorStatus', () => place('gateway', ['envelope', 'errorStatus']))))
   return decisions
+}
+
+function credentialText (written: UpstreamConfig['credential']): string {
+  const { as, from } = credentialOf(written)
+  return from === undefined ? as : `${as}, of sessions of ${from} alone`
 }
 
 const most = 100

@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** The name as log lines have it; set by the first request. */
     logged?: string
     access?: Access
+    /** The credential source whose sessions the upstream takes, where it takes no other's. */
+    credentialFrom?: string
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean

@@ -14,11 +14,14 @@ interface Options {
 /** A hook that lets pass whom the route's `access` names, and notes that their session is used, unless the route says otherwise. */
 export function createGuard ({ sessions, tell }: Options) {
   return function guard (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-    const { access = 'session', touch = true } = request.routeOptions.config
+    const { access = 'session', touch = true, credentialFrom } = request.routeOptions.config
     if (access === 'public') return done()
     const live = liveOf(request)
     if (live === undefined) return done(sessionError(request))
     if (access !== 'session' && !live.session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
+    if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
+      return done(new GatewayError('route.credential'))
+    }
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
     if (tell) {
       const { absoluteEnd } = live.session

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/header-names.ts'
+import { GatewayError } from '../errors.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
 
@@ -13,6 +14,8 @@ export interface RequestFieldOptions {
   readonly tellIdentity: boolean
   /** `none`, `bearer`, `cookies` or `header:NAME`. */
   readonly credential: string
+  /** The credential source whose sessions send theirs; any without it. */
+  readonly credentialFrom?: string | undefined
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
   /** Of the upstream: with it, no other field of the client passes. */
@@ -94,6 +97,11 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
       if (identity.source !== undefined) fields[identity.source] = told.source
       fields[identity.username] = told.username
       fields[identity.roles] = told.roles
+    }
+    const { credentialFrom } = options
+    // The token of one back-end is not another's to see.
+    if (credentialFrom !== undefined && session.source !== credentialFrom) {
+      throw new GatewayError('route.credential')
     }
     const { token, cookies } = session.credential ?? {}
     // The client's own, where the route passes it, is what the route asks for.

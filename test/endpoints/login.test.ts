@@ -166,6 +166,29 @@ t.test('a file decides on the names in it: no other source sees such a name, nor
   }
 })
 
+t.test('a back-end gets the token of its own sessions, and a session of another source is refused', async t => {
+  const [orders, stock] = [await testUpstream(t.after, json(200, { id: '1', token: 'of-orders' })), await testUpstream(t.after, json(200, { id: '1', token: 'of-stock' }))]
+  const source = (name: string) => ({ kind: 'upstream-login', name, upstream: name, path: '/login', user: { id: 'id' }, token: 'token', body: { user: `${name}:{username}`, password: '{password}' } })
+  const gateway = await testGateway(t.after, {
+    gateway: { login: { sources: [source('orders'), source('stock')] }, identity: { prefix: true } },
+    routes: {
+      upstreams: { orders: { url: orders.url, credential: { from: 'orders', as: 'bearer' } }, stock: { url: stock.url, credential: { from: 'stock', as: 'header:x-token' } } },
+      routes: {
+        orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
+        stock: { path: '/api/stock', upstream: 'stock' },
+        both: { path: '/api/both', parts: { own: { upstream: 'orders', rewrite: '/a' }, others: { upstream: 'stock', rewrite: '/b', required: false } } }
+      }
+    }
+  })
+  const cookie = await gateway.signIn('carol')
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+  t.equal(orders.seen.at(-1)?.headers.authorization, 'Bearer of-orders')
+  t.equal((await gateway.call('/api/orders', { cookie, json: {} })).status, 200)
+  t.match(await gateway.call('/api/stock', { cookie }), { status: 403, json: { errorCode: 'route.credential' } })
+  await gateway.call('/api/both', { cookie })
+  t.equal(stock.seen.length, 0, 'the other back-end is not even asked')
+})
+
 t.test('a back-end that cannot be asked is 502, never "wrong password"', async t => {
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, {

@@ -3,7 +3,7 @@ import type { Checked, Report } from '../check.ts'
 import {
   builtByGateway, connectionBound, refusedFamilies, toldByGateway
 } from '../header-names.ts'
-import type { RoutesConfig } from '../routes.ts'
+import { credentialOf, type RoutesConfig } from '../routes.ts'
 
 type Fields = Pick<Checked, 'gateway' | 'routes'>
 
@@ -64,7 +64,8 @@ function checkReopened (config: Fields, report: Report): void {
 function checkCredential (config: Fields, report: Report): void {
   const isOwn = ownNames(config)
   for (const [name, { credential }] of Object.entries(config.routes.upstreams)) {
-    const header = credential.startsWith('header:') ? credential.slice('header:'.length) : ''
+    const { as } = credentialOf(credential)
+    const header = as.startsWith('header:') ? as.slice('header:'.length) : ''
     // Some back-ends want the bare token there.
     if (header === 'authorization') continue
     if (!isOwn(header) && !/^(?:content|accept)-/.test(header)) continue
