@@ -131,21 +131,26 @@ function syntaxFault (expression: string): string | undefined {
   }
 }
 
-const isWhole = /^\d+$/
-
 /** An id that JSONata would round: it would compare with another one than is written. */
 function longLiteral (node: unknown, expression: string): string | undefined {
   if (typeof node !== 'object' || node === null) return undefined
   const { type, position } = node as { type?: unknown, position?: unknown }
   if (type === 'number' && typeof position === 'number') {
-    // JSONata's position is the one behind the literal.
-    const before = expression.slice(Math.max(0, position - 400), position)
-    const [written = '0'] = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.exec(before) ?? []
-    return isWhole.test(written) && losesDigits(written) ? written : undefined
+    const written = wholeNumberBefore(expression, position)
+    return losesDigits(written) ? written : undefined
   }
   for (const member of Object.values(node)) {
     const found = longLiteral(member, expression)
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** The digits that end there; none for a number with a fraction or an exponent. */
+function wholeNumberBefore (expression: string, end: number): string {
+  const isDigit = (at: number) => /\d/.test(expression[at] ?? '')
+  let start = end
+  while (isDigit(start - 1)) start--
+  const isPart = /\d(?:\.|[eE][+-]?)$/.test(expression.slice(Math.max(0, start - 3), start))
+  return isPart ? '' : expression.slice(start, end)
 }

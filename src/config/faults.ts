@@ -52,9 +52,16 @@ function editDistance (a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
+function withoutUser (written: string): string {
+  const start = written.indexOf('://')
+  const end = written.lastIndexOf('@')
+  if (start === -1 || end < start) return written
+  return `${written.slice(0, start)}://…${written.slice(end)}`
+}
+
 /** Of an address with a user and a password, only the rest. */
 const show = (value: unknown) => {
-  const written = (JSON.stringify(value) ?? String(value)).replace(/:\/\/.*@/, '://…@')
+  const written = withoutUser(JSON.stringify(value) ?? String(value))
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
 }
 

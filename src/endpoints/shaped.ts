@@ -84,12 +84,14 @@ function sendJson (request: FastifyRequest, reply: FastifyReply, value: unknown)
   if (mayKeep) {
     const tag = `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
     reply.header('etag', tag)
-    if (names(request.headers['if-none-match'], tag)) return void reply.code(304).removeHeader('content-type').send()
+    if (namesTag(request.headers['if-none-match'], tag)) {
+      return void reply.code(304).removeHeader('content-type').send()
+    }
   }
   sendBody(reply, text)
 }
 
 /** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
-function names (condition: string | undefined, tag: string): boolean {
+export function namesTag (condition: string | undefined, tag: string): boolean {
   return condition?.split(',').some(each => ['*', tag].includes(each.trim().replace(/^W\//, ''))) === true
 }

@@ -84,7 +84,7 @@ function sessionFirst ({ name }: SessionCookie) {
 }
 
 /** One browser has one session; two cookies of the name mean that somebody planted one. */
-function soleSession ({ name }: SessionCookie) {
+export function soleSession ({ name }: SessionCookie) {
   const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
   return function refuseTwoSessions (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
     const { cookie: header } = request.headers

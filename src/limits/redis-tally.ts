@@ -121,7 +121,7 @@ export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: 
   if (!redis.isCluster) return { take }
   return {
     take: async (entries, wants) => {
-      const groups = Map.groupBy(entries, ({ key }) => /\{(.+?)\}/.exec(key)?.[1] ?? key)
+      const groups = Map.groupBy(entries, ({ key }) => hashTag.exec(key)?.[1] ?? key)
       if (groups.size === 1) return take(entries, wants)
       const taken = await Promise.all([...groups.values()].map(async group => ({ group, verdicts: await take(group, wants) })))
       const verdictOf = new Map(taken.flatMap(({ group, verdicts }) => group.map((entry, index) => [entry, verdicts[index] as Verdict] as const)))
@@ -129,3 +129,6 @@ export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: 
     }
   }
 }
+
+/** What decides the slot of a key; anchored, since keys hold ids of back-ends. */
+const hashTag = /^[^{]*\{([^}]+)\}/

@@ -41,7 +41,7 @@ async function inTurn<T> (work: () => Promise<T>): Promise<T> {
 export async function hashPassword (password: string): Promise<string> {
   const salt = randomBytes(16)
   const tag = await derive('argon2id', { message: password, nonce: salt, ...recommended })
-  const encoded = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
+  const encoded = [salt, tag].map(bytes => bytes.toString('base64').replace(/={1,2}$/, ''))
   return `$argon2id$v=19$m=${recommended.memory},t=${recommended.passes},p=${recommended.parallelism}$${encoded.join('$')}`
 }
 

@@ -54,7 +54,7 @@ export function createUpstreamLogin (options: Options): CredentialSource {
 
   const credentialOf = (answer: unknown, headers: Headers): Credential => {
     const token = text(at(answer, config.token))
-    const cookies = [headers['set-cookie'] ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '').filter(pair => config.cookies.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
+    const cookies = cookiesIn(headers['set-cookie'], config.cookies)
     if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value))) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
     const refreshToken = text(at(answer, config.refreshToken))
     const expiresAt = config.expires === undefined ? undefined : endOf(at(answer, config.expires.path), config.expires.as)
@@ -166,6 +166,14 @@ function text (value: unknown): string | undefined {
   const found = plain(value)
   if (typeof found === 'number') return String(found)
   return typeof found === 'string' && found !== '' ? found : undefined
+}
+
+type SetCookie = string | string[] | undefined
+
+/** The pairs of an answer's cookies that have one of these names. */
+export function cookiesIn (fields: SetCookie, names: readonly string[]): string[] {
+  const pairs = [fields ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '')
+  return pairs.filter(pair => names.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
 }
 
 /** An answer that is no JSON has no members; the tests on it decide. */

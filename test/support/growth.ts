@@ -11,7 +11,7 @@ const lengths = [16, 64, 256].map(kib => kib * 1024)
 const maxRatio = 8
 /** Collections of garbage; a quadratic reader costs far more for 256 KiB. */
 const noiseMs = 0.5
-const tries = 3
+const tries = 2
 /** The system counts CPU time in ticks of some milliseconds: a call is repeated for so long. */
 const measureMs = 30
 /** A reader that is this slow needs no second try. */

@@ -1,0 +1,243 @@
+/**
+ * Who reads text from outside: each reader with the inputs that cost it most, for
+ * `outside-text.test.ts`, and the exceptions of the gate (`outside-text.ts`).
+ */
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import { namesTag } from '../../src/endpoints/shaped.ts'
+import { noteMethods } from '../../src/endpoints/known-paths.ts'
+import { soleSession } from '../../src/hooks/session.ts'
+import { readJson } from '../../src/json/body.ts'
+import { orderKey } from '../../src/json/decimal.ts'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
+import { jsonFault } from '../../src/json/json-fault.ts'
+import { isPoisoned } from '../../src/json/poisoned.ts'
+import { cookiesIn } from '../../src/login/upstream-login.ts'
+import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
+import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
+
+interface Reader {
+  /** The functions that it runs, as the gate names them. */
+  readonly of: readonly string[]
+  readonly read: (text: string) => unknown
+  /** Texts of that length, by what makes them costly. */
+  readonly worst: Readonly<Record<string, (length: number) => string>>
+}
+
+const repeated = (letters: string) => (length: number): string => letters.repeat(length / letters.length)
+const within = (start: string, letters: string, end: string) => (length: number): string =>
+  start + repeated(letters)(length) + end
+const listOf = (length: number): string =>
+  Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(',')
+
+const app = Fastify()
+const known = noteMethods(app)
+for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
+  app.route({ method: 'GET', url, config: { route: 'r', access: 'public' }, handler: () => '' })
+}
+await app.ready()
+
+const toFields = requestFields({
+  identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
+  tellIdentity: false,
+  credential: 'none',
+  passAuthorization: false,
+  passCookies: ['b'],
+  shaped: false
+})
+const caller = { address: '', protocol: 'http', host: 'h', requestId: 'r', session: undefined } as const
+const fieldsOf = (headers: Record<string, string>) => toFields(headers, caller, false, true)
+const rewrite = createRewrite(['/api/*', '/api/orders/*'], '/v1/*', '/base')
+const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
+const checkCookies = soleSession(cookie)
+
+/** What fails says so too, and costs no more. */
+const tried = (read: () => unknown): unknown => {
+  try {
+    return read()
+  } catch (error) {
+    return error
+  }
+}
+
+export const readers: readonly Reader[] = [
+  {
+    of: ['src/json/digits.ts#hasLongNumber', 'src/json/digits.ts#significant'],
+    read: parseKeepingDigits,
+    worst: {
+      'digits in a text': within('"', '7', '"'),
+      'dots in a text': within('"', '.', '"'),
+      'words of digits': within('"', '12345678901234567 ', '"'),
+      'exponents in a text': within('"', '1e999', '"'),
+      'runs before exponents': within('"', '11111111111e111', '"'),
+      'a number of zeros': within('0.', '0', ''),
+      'a number of zeros before a digit': within('[1.', '0', '1]'),
+      'long numbers': within('[', '12345678901234567890,', '1]')
+    }
+  },
+  {
+    of: ['src/json/json-fault.ts#jsonFault', 'src/json/json-fault.ts#stringEnd', 'src/json/json-fault.ts#placeOf'],
+    read: jsonFault,
+    worst: {
+      'open lists': repeated('['),
+      'open objects': repeated('{"a":'),
+      'blanks': repeated(' '),
+      'lines': within('[', '\n', '!'),
+      'digits': repeated('1'),
+      'escapes': within('"', '\\n', ''),
+      'quotation marks': within('[', '"",', '')
+    }
+  },
+  {
+    of: ['src/json/coding.ts#decoded'],
+    read: text => tried(() => readJson(Buffer.from('{}'), { 'content-encoding': text }, 1000)),
+    worst: { 'codings': repeated('x,'), 'blanks': within('a', ' ', 'b') }
+  },
+  {
+    of: [],
+    read: text => tried(() => readJson(Buffer.from('{}'), { 'content-type': text }, 1000)),
+    worst: {
+      'semicolons': within('a/b', ';', ''),
+      'blanks before a charset': within('a/b', '; ', 'charset'),
+      'charsets': within('a/b', ';charset', '')
+    }
+  },
+  {
+    of: [],
+    read: text => isPoisoned(text, null),
+    worst: { 'half a name': repeated('__proto_'), 'escapes': repeated('\\'), 'half a word': repeated('constructo') }
+  },
+  {
+    of: ['src/json/decimal.ts#orderKey'],
+    read: orderKey,
+    worst: {
+      'zeros before': within('', '0', '1'),
+      'zeros behind': within('1.', '0', '1'),
+      'negative': within('-0.', '12', ''),
+      'dots': repeated('1.')
+    }
+  },
+  {
+    of: ['src/proxy/headers.ts#keepCookies', 'src/proxy/headers.ts#trimBlanks'],
+    read: text => fieldsOf({ cookie: text }),
+    worst: {
+      'blanks before a cookie': within('a', ' ', 'b=1'),
+      'tabs in a pair': within('b=1', '\t', 'x'),
+      'cookies': repeated('b=1;'),
+      'semicolons': repeated(';'),
+      'equal signs': repeated('=')
+    }
+  },
+  {
+    of: ['src/proxy/headers.ts#listedIn'],
+    read: text => fieldsOf({ connection: text, a: '1', b: '2', c: '3' }),
+    worst: { 'names': listOf, 'blanks': within('a', ' ', 'b'), 'commas': repeated(',') }
+  },
+  {
+    of: ['src/proxy/headers.ts#joinedVary'],
+    read: text => joinedVary(text, text),
+    worst: { 'names': listOf, 'blanks': within('a', ' ', 'b'), 'commas': repeated(',') }
+  },
+  {
+    of: [
+      'src/endpoints/known-paths.ts#around',
+      'src/endpoints/known-paths.ts#at',
+      'src/endpoints/known-paths.ts#noteMethods',
+      'src/endpoints/known-paths.ts#slashesIn'
+    ],
+    read: known.at,
+    worst: {
+      'slashes': repeated('/'),
+      'short segments': within('/nope', '/a', ''),
+      'below a known path': within('/api/orders', '/a', '/items'),
+      'questions': within('/a', '?', '')
+    }
+  },
+  {
+    of: ['src/proxy/path.ts#toUpstream'],
+    read: text => tried(() => rewrite.toUpstream(text)),
+    worst: { 'slashes': within('/api', '/a', ''), 'questions': within('/api/a', '?', '') }
+  },
+  {
+    of: [],
+    read: text => tried(() => { checkTarget(text) }),
+    worst: {
+      'slashes': within('', '/a', '//'),
+      'dots': within('/', '.', '/'),
+      'escapes': within('/', '%25', '%2'),
+      'query': within('/?', 'a', '#')
+    }
+  },
+  {
+    of: ['src/hooks/session.ts#soleSession'],
+    read: text => {
+      checkCookies({ headers: { cookie: text } } as FastifyRequest, {} as FastifyReply, () => {})
+    },
+    worst: {
+      'names': repeated('sid '),
+      'blanks': within('sid=1;', ' ', 'sid'),
+      'semicolons': within('sid', ';', 'sid'),
+      'equal cookies': repeated('sid=1;'),
+      'other cookies': within('sid=1', ';\t', ';sid=1')
+    }
+  },
+  {
+    of: ['src/login/upstream-login.ts#cookiesIn'],
+    read: text => cookiesIn([text, text], ['sid']),
+    worst: { 'semicolons': repeated(';'), 'equal signs': repeated('='), 'blanks': within('sid', ' ', '=1') }
+  },
+  {
+    of: ['src/endpoints/shaped.ts#namesTag'],
+    read: text => namesTag(text, '"tag"'),
+    worst: { 'tags': repeated('W/"a",'), 'blanks': within('"', ' ', '"') }
+  }
+]
+
+/** Patterns that are not linear, by where they stand, and why nobody outside can use that. */
+export const patterns: Readonly<Record<string, string>> = {
+  'src/commands/access-lines.ts#module': 'a line of a log that an operator has, in a command of his own',
+  'src/commands/answers.ts#askLive': 'an option of a command',
+  'src/commands/explain.ts#explained': 'an option of a command',
+  'src/commands/limits-picture.ts#figure': 'a number of a report',
+  'src/commands/limits-simulate.ts#figure': 'a number of a report',
+  'src/config/check.ts#module': 'names of config',
+  'src/config/faults.ts#objectFaults': 'names of config',
+  'src/config/header-names.ts#module': 'names of config',
+  'src/config/json-schema.ts#schemaProblems': 'a message about a contract, which is config',
+  'src/config/primitives.ts#measured': 'values of config',
+  'src/config/references.ts#module': 'values of config',
+  'src/config/visit.ts#memberSchema': 'patterns of our own schemas',
+  'src/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
+  'src/endpoints/known-paths.ts#patternOf': 'made of a path of config; reading with it is measured',
+  'src/hooks/session.ts#soleSession': 'made of the name of a cookie; reading with it is measured',
+  'src/process/uncaught.ts#module': 'the stack of an error'
+}
+
+/** Who parses JSON by itself, and why no id can lose its digits there. */
+export const parsers: Readonly<Record<string, string>> = {
+  'src/commands/access-lines.ts#readOwn': 'lines of our own log, where ids are texts',
+  'src/config/json-schema.ts#plain': 'our own value, written for a schema that takes numbers',
+  'src/limits/redis-uses.ts#parsed': 'our own record of counts',
+  'src/process/uncaught.ts#isOfPackage': 'a package.json',
+  'src/status.ts#module': 'our own package.json'
+}
+
+/** Who takes text apart without being measured, and whose text it is. */
+export const exempt: Readonly<Record<string, string>> = {
+  'src/hooks/address.ts#createTrust': 'blocks of config; of an address only what stands before a %',
+  'src/hooks/known-browser.ts#read': 'a cookie that we signed, at most 1000 letters',
+  'src/limits/suggest.ts#whomOf': 'keys of our own record',
+  'src/login/upstream-login.ts#at': 'a path of config',
+  'src/login/upstream-login.ts#fill': 'a template of config',
+  'src/metrics-text.ts#mergeTexts': 'metrics of our own workers',
+  'src/metrics-text.ts#withLabels': 'metrics of our own workers',
+  'src/node-version.js#module': 'the version of Node',
+  'src/process/uncaught.ts#hasOwnFrame': 'the stack of an error',
+  'src/proxy/convert.ts#conversion': 'a word of config',
+  'src/proxy/shape.ts#compileStep': 'a path of config',
+  'src/proxy/shape.ts#paging': 'a path of config',
+  'src/proxy/status.ts#compileStatus': 'a path of config',
+  'src/routing-parts.ts#compileParts': 'a path of config',
+  'src/services/redis-sentinels.ts#flagsOf': 'what a Sentinel says',
+  'src/session/redis-feed.ts#listen': 'keys that we gave Redis',
+  'src/session/seal.ts#open': 'a record that we sealed'
+}
