@@ -12,6 +12,7 @@ import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { cookiesIn } from '../../src/login/upstream-login.ts'
+import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
 
@@ -181,6 +182,15 @@ export const readers: readonly Reader[] = [
     }
   },
   {
+    of: [
+      'src/observability/unprintable.ts#escapeInJson',
+      'src/observability/unprintable.ts#showInJson',
+      'src/observability/unprintable.ts#printable'
+    ],
+    read: text => [escapeInJson(text), showInJson(text), printable(text)],
+    worst: { 'marks of direction': repeated('\u202e'), 'controls': repeated('\u0085\u0007') }
+  },
+  {
     of: ['src/login/upstream-login.ts#cookiesIn'],
     read: text => cookiesIn([text, text], ['sid']),
     worst: { 'semicolons': repeated(';'), 'equal signs': repeated('='), 'blanks': within('sid', ' ', '=1') }
@@ -196,6 +206,7 @@ export const readers: readonly Reader[] = [
 export const patterns: Readonly<Record<string, string>> = {
   'src/commands/access-lines.ts#module': 'a line of a log that an operator has, in a command of his own',
   'src/commands/answers.ts#askLive': 'an option of a command',
+  'src/commands/command.ts#takesWords': 'the usage of a command',
   'src/commands/explain.ts#explained': 'an option of a command',
   'src/commands/limits-picture.ts#figure': 'a number of a report',
   'src/commands/limits-simulate.ts#figure': 'a number of a report',
