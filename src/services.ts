@@ -184,6 +184,7 @@ export function createServices (config: Config, log: Logger): Services {
       boundMs: session.staleness,
       records: session.records,
       ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
+      onRoundedEnded: count => logRoundedEnded(log, count),
       onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set'),
       onEpochForgotten: epochs => {
         forgotten.with().inc()
@@ -208,6 +209,15 @@ export function createServices (config: Config, log: Logger): Services {
       await upstreams.close()
     }
   }
+}
+
+/** Each doubling has a line: a whole company may come back at once. */
+function logRoundedEnded (log: Logger, count: number): void {
+  if (!Number.isInteger(Math.log2(count))) return
+  log.warn(
+    { event: 'sessions.rounded', count },
+    'ended sessions whose users’ ids a former version had rounded: those users sign in again'
+  )
 }
 
 function madeUpSecret (log: Logger): string {

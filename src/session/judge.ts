@@ -3,6 +3,7 @@ import type { Duration } from '../config/primitives.ts'
 import { type EndReason, endReasonOf, type Session } from './record.ts'
 import type { RecordFormat, Unreadable } from './record-format.ts'
 import type { Review, Reviewer } from './review.ts'
+import { hasRoundedId } from './rounded-id.ts'
 import { epitaphMark, type Found } from './store.ts'
 
 export interface Live {
@@ -32,7 +33,7 @@ export interface KnownSession {
 /** What is remembered of a record: the session, why it ended, or why it could not be read. */
 export type Known =
   | KnownSession
-  | { readonly ended: EndReason }
+  | { readonly ended: EndReason, readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
 /** How long the reason of an end is remembered, so that a late request can be told. */
@@ -49,6 +50,7 @@ export function createJudge (
     if (opened === undefined) return { ended: 'unknown' }
     if ('unreadable' in opened) return opened
     const { session: stored, epoch } = opened
+    if (hasRoundedId(stored)) return { ended: 'revoked', isRounded: true }
     const reviewed = review(stored)
     const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
     // The store's own clock tells how long ago the session was used: each use sets the time left anew.
