@@ -1,5 +1,5 @@
 /** Sessions of a version that rounded the ids of back-ends' users: two users had become one. */
-import type { Session } from './record.ts'
+import type { EndReason, Session } from './record.ts'
 
 const decimal = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 /** The name that such a version gave every source that asks a back-end. */
@@ -9,4 +9,17 @@ const upstreamSource = 'upstream-login:'
 export function hasRoundedId ({ identity: { id }, source, recordVersion }: Session): boolean {
   if (recordVersion !== undefined || !source.startsWith(upstreamSource)) return false
   return decimal.test(id) && Math.abs(Number(id)) > Number.MAX_SAFE_INTEGER
+}
+
+type EndKeys = (keys: readonly string[], reason: EndReason) => Promise<number>
+
+/** Ends sessions in the store too, so that a replica of a former version takes them no longer. */
+export function countEnded (endKeys: EndKeys, onEnded: (count: number) => void): EndKeys {
+  let count = 0
+  return async (keys, reason) => {
+    const ended = await endKeys(keys, reason)
+    count += ended
+    if (ended > 0) onEnded(count)
+    return ended
+  }
 }

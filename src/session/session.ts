@@ -13,6 +13,7 @@ import { createRemembered } from './remembered.ts'
 import { createRenewals } from './renewals.ts'
 import { noReview, type Reviewer } from './review.ts'
 import { createReviewWriter } from './review-writer.ts'
+import { countEnded } from './rounded-id.ts'
 import type { Seal } from './seal.ts'
 import { epitaphMark, type Note, type SessionStore } from './store.ts'
 
@@ -51,10 +52,7 @@ interface Options {
   readonly onTouchFailed?: (error: unknown) => void
   /** Told when the store has forgotten how often everyone's sessions were ended. */
   readonly onEpochForgotten?: (forgotten: ForgottenEpoch) => void
-  /**
-   * A session was ended because a former version had rounded its user's id.
-   * @param count how many this process has ended so
-   */
+  /** Told how many sessions were ended because a former version had rounded their users' ids. */
   readonly onRoundedEnded?: (count: number) => void
 }
 
@@ -83,7 +81,7 @@ export function createSessions ({
   const format = createRecordFormat(seal, records)
   const { parse, judge } = createJudge(format, now, reviewer)
   const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
-  let roundedEnded = 0
+  const endRounded = countEnded(endKeys, onRoundedEnded)
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
   const hashes = recentlyUsed<string>(maxHashes)
   /** When this process last set a session's idle clock: not part of what is remembered, which each touch makes forget. */
@@ -173,7 +171,7 @@ export function createSessions ({
   async function resolve (secretId: string): Promise<Resolved> {
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
-    if (known !== undefined && 'isRounded' in known) await endRounded(key)
+    if (known !== undefined && 'isRounded' in known) await endRounded([key], 'revoked')
     const resolved = await judgeAsking(known, epoch)
     if (known === undefined || !('live' in known)) return resolved
     if ('live' in resolved) return await settle(known, resolved)
@@ -189,14 +187,6 @@ export function createSessions ({
     if (!isAhead) return judge(known, epoch)
     remembered.dropEpoch()
     return judge(known, await store.epochAtLeast(known.epoch))
-  }
-
-  /** In the store too, so that a replica of a former version takes it no longer. */
-  async function endRounded (key: string): Promise<void> {
-    const ended = await endKeys([key], 'revoked')
-    if (ended === 0) return
-    roundedEnded += ended
-    onRoundedEnded(roundedEnded)
   }
 
   /** What `resolve` would say, where this process knows it without asking. */

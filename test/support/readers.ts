@@ -229,13 +229,19 @@ export const parsers: Readonly<Record<string, string>> = {
   'src/config/json-schema.ts#plain': 'our own value, written for a schema that takes numbers',
   'src/limits/redis-uses.ts#parsed': 'our own record of counts',
   'src/process/uncaught.ts#isOfPackage': 'a package.json',
+  'src/session/redis-store.ts#readSignedIn': 'our own list, whose ids are texts',
   'src/status.ts#module': 'our own package.json'
 }
 
 /** Who takes text apart without being measured, and whose text it is. */
 export const exempt: Readonly<Record<string, string>> = {
+  'src/admin/caller-limits.ts#ruleOf': 'a key of our own counters',
   'src/hooks/address.ts#createTrust': 'blocks of config; of an address only what stands before a %',
   'src/hooks/known-browser.ts#read': 'a cookie that we signed, at most 1000 letters',
+  'src/limits/counting/redis-callers.ts#keysOf': 'keys of our own counters',
+  'src/limits/counting/redis-callers.ts#look': 'our own notes of resets',
+  'src/limits/leases.ts#forget': 'keys of our own counters',
+  'src/limits/memory-tally.ts#forget': 'keys of our own counters',
   'src/limits/suggest.ts#whomOf': 'keys of our own record',
   'src/login/upstream-login.ts#at': 'a path of config',
   'src/login/upstream-login.ts#fill': 'a template of config',
