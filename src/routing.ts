@@ -33,21 +33,25 @@ interface Routes {
 export async function collectRoutes ({ gateway, contracts, routes: { endpoints, aliases, routes, shapes, upstreams }, limits: { sizes, expressions } }: Config, services: GenerationServices, othersTurn: () => Promise<void>): Promise<Routes> {
   const envelope = createEnvelope(gateway.envelope)
   const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize }
-  const evaluate = (expression: string, input: unknown) => services.expressions.evaluate(expression, input, bounds)
+  const evaluateFor = (route: string) => {
+    const own = { ...bounds, route }
+    const { evaluate } = services.expressions
+    return (expression: string, input: unknown) => evaluate(expression, input, own)
+  }
   const pathsOf = (path: string) => [path, ...Object.entries(aliases).flatMap(([alias, target]) => target === path ? [alias] : [])]
   const upstreamOf = (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     return services.upstream(name, config)
   }
-  const shapeOf = (name: string | undefined, { success }: Envelope): Shape | undefined => {
+  const shapeOf = (route: string, name: string | undefined, { success }: Envelope): Shape | undefined => {
     if (name === undefined) return undefined
     const onMissing = once((path: string) => services.log.warn(
       { event: 'shape.missing', shape: name, path },
       `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
         'Look at the answer with `console-gateway shape ROUTE --live`'
     ))
-    return compileShape(shapes[name] ?? [], { wrap: success, evaluate, shapes, onMissing })
+    return compileShape(shapes[name] ?? [], { wrap: success, evaluate: evaluateFor(route), shapes, onMissing })
   }
   const contractOf = (name: string, config: ContractConfig | undefined, wrapped: boolean): Contract | undefined => {
     const schema = contracts[name]
@@ -57,9 +61,9 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
     const upstream = upstreamOf(upstreamName)
     return { paths: pathsOf(route.path), upstream, upstreamName, upstreamPath: route.rewrite ?? route.path, timeoutMs: route.timeout ?? upstream.config.responseTimeout }
   }
-  const partsOf = (route: Composable, own: Envelope) => {
+  const partsOf = (routeName: string, route: Composable, own: Envelope) => {
     const shapePart = (name: string | undefined) => {
-      const shape = shapeOf(name, own)
+      const shape = shapeOf(routeName, name, own)
       return (body: unknown) => shape === undefined ? body : shaped(shape, body)
     }
     return compileParts(route, { identity: gateway.identity, publicPaths: pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path), maxBytes: route.maxShaped ?? sizes.shape, upstreamOf, shapePart })
@@ -70,9 +74,9 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
   for (const [name, route] of Object.entries(routes)) {
     await othersTurn()
     const own = route.dialect === undefined ? undefined : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
-    const shape = shapeOf(route.shape, own ?? envelope)
+    const shape = shapeOf(name, route.shape, own ?? envelope)
     const contract = contractOf(name, route.contract, isWrapped(shapes[route.shape ?? ''] ?? [], shapes))
-    const parts = partsOf(route, own ?? envelope)
+    const parts = partsOf(name, route, own ?? envelope)
     const shaping = { shape: (body: unknown) => shape === undefined ? body : held(contract, shaped(shape, body)), maxShaped: route.maxShaped ?? sizes.shape, tooLarge: route.tooLarge, ...(parts && { parts }) }
     const told = {
       name,
@@ -100,8 +104,8 @@ export async function collectRoutes ({ gateway, contracts, routes: { endpoints, 
   }
   const { profile } = endpoints
   const profileContract = contractOf('profile', profile.contract, true)
-  const profileParts = partsOf(profile, envelope)
-  const profileShape = shapeOf(profile.shape, envelope)
+  const profileParts = partsOf('profile', profile, envelope)
+  const profileShape = shapeOf('profile', profile.shape, envelope)
   const profileRoute = {
     name: 'profile',
     touch: true,

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { losesDigits } from '../json/digits.ts'
 import { type Report } from './check.ts'
 import { nearest } from './faults.ts'
+import type { LimitsConfig } from './limits.ts'
 import { partsOf } from './parts.ts'
 import type { RoutesConfig } from './routes.ts'
 import type { ShapeStep } from './shapes.ts'
@@ -13,7 +14,9 @@ type Shapes = RoutesConfig['shapes']
 // Large, and only for those who write expressions.
 const require = createRequire(import.meta.url)
 
-export function checkShapes ({ routes: config }: { readonly routes: RoutesConfig }, report: Report): void {
+type Checked = { readonly routes: RoutesConfig, readonly limits: LimitsConfig }
+
+export function checkShapes ({ routes: config, limits }: Checked, report: Report): void {
   const { routes, endpoints, shapes, examples } = config
   const known = Object.keys(shapes)
   const used = new Set<string>()
@@ -22,8 +25,12 @@ export function checkShapes ({ routes: config }: { readonly routes: RoutesConfig
     used.add(given)
     if (!known.includes(given)) report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
   }
+  const warnAt = (file: 'limits' | 'routes', path: Path) => (message: string) =>
+    report(file, path, message, 'warning')
+  warnOfSize(limits.sizes.shape, warnAt('limits', ['sizes', 'shape']))
   for (const [name, { shape, maxShaped, tooLarge, parts }] of Object.entries(routes)) {
     must(['routes', name, 'shape'], shape)
+    warnOfSize(maxShaped, warnAt('routes', ['routes', name, 'maxShaped']))
     const idle = maxShaped !== undefined ? 'maxShaped' : tooLarge === 'pass' ? 'tooLarge' : undefined
     if (shape === undefined && idle !== undefined && Object.keys(parts).length === 0) report('routes', ['routes', name, idle], 'has no effect without a shape: the answer passes, however large it is')
   }
@@ -153,4 +160,15 @@ function wholeNumberBefore (expression: string, end: number): string {
   while (isDigit(start - 1)) start--
   const isPart = /\d(?:\.|[eE][+-]?)$/.test(expression.slice(Math.max(0, start - 3), start))
   return isPart ? '' : expression.slice(start, end)
+}
+
+const largeAnswer = 4 * 1024 ** 2
+/** Measured with long numbers, which cost most. */
+const secondsPerMiB = 0.13
+
+/** Reading an answer is one piece of work. */
+function warnOfSize (bytes: number | undefined, warn: (message: string) => void): void {
+  if (typeof bytes !== 'number' || bytes <= largeAnswer) return
+  const seconds = (bytes / 1024 ** 2 * secondsPerMiB).toFixed(1)
+  warn(`answers of this size hold up all other requests for up to ${seconds} s: use smaller pages`)
 }

@@ -1,6 +1,6 @@
 /** Live config, `limits.yaml`: how much, how large, how often. */
 import { Type, type Static } from 'typebox'
-import { flag, lifetime, list, name, named, oneOf, size, whole } from './primitives.ts'
+import { flag, lifetime, list, maxShaped, name, named, oneOf, size, whole } from './primitives.ts'
 import { expressionsSchema } from './shapes.ts'
 
 const whom = ['address', 'user', 'session', 'account'] as const
@@ -26,7 +26,7 @@ const sizes = Type.Object({
   login: size({ default: '4KiB', maximum: 1024 ** 2, description: 'The largest sign-in body.' }),
   url: size({ default: '8KiB', maximum: 16 * 1024, description: 'The longest path with query.' }),
   headerCount: whole({ minimum: 10, maximum: 1000, default: 100, description: 'The most header lines of a request.' }),
-  shape: size({ default: '2MiB', description: 'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).' })
+  shape: size({ default: '2MiB', maximum: maxShaped, description: 'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).' })
 }, { additionalProperties: false, default: {}, description: 'Sizes. Header fields together are held to 16 KiB.' })
 
 const lock = (failing: string, after: number, more: string) => Type.Object({

@@ -22,6 +22,8 @@ interface Meta {
 const maxTimerMs = 24 * 86_400_000
 const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
+/** An answer is read in one piece, which holds up every other request of the process. */
+export const maxShaped = 64 * 1024 ** 2
 
 interface Bounded extends Meta {
   /** In milliseconds or bytes. */

@@ -3,7 +3,22 @@ import { Type, type Static, type TProperties } from 'typebox'
 import { contractSchema } from './contracts.ts'
 import { dialects, errorStatuses } from './gateway.ts'
 import { missingSchema, partsSchema } from './parts.ts'
-import { dotted, duration, flag, header, list, name, named, oneOf, path, size, text, url, whole } from './primitives.ts'
+import {
+  dotted,
+  duration,
+  flag,
+  header,
+  list,
+  maxShaped,
+  name,
+  named,
+  oneOf,
+  path,
+  size,
+  text,
+  url,
+  whole
+} from './primitives.ts'
 import { expectSchema } from './expectations.ts'
 import { maintenanceSchema } from './maintenance.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
@@ -83,7 +98,7 @@ const route = closed({
   dialect: Type.Optional(oneOf([...dialects], { description: 'The envelope of this route’s answers; `envelope.dialect` of `gateway.yaml` without it.' })),
   errorStatus: Type.Optional(oneOf([...errorStatuses], { description: 'The HTTP status of this route’s errors; `envelope.errorStatus` of `gateway.yaml` without it.' })),
   maxBody: Type.Optional(size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })),
-  maxShaped: Type.Optional(size({ description: 'The largest answer that is shaped, as it comes and unpacked; `sizes.shape` of `limits.yaml` without it.' })),
+  maxShaped: Type.Optional(size({ maximum: maxShaped, description: 'The largest answer that is shaped, as it comes and unpacked; `sizes.shape` of `limits.yaml` without it.' })),
   tooLarge: oneOf(['refuse', 'pass'], { default: 'refuse', description: 'What becomes of an answer that is too large to be shaped: 502 `shape.too-large`, or it passes unshaped, byte for byte. It is never cut.' }),
   passAuthorization: flag({ default: false, description: 'Whether the client’s own `Authorization` goes to the upstream.' }),
   passCookies: list(text({ description: 'A cookie name.' }), { default: [], description: 'Cookies of the client that go to the upstream. No other does.' }),

@@ -51,6 +51,42 @@ t.test('the time of one does not run while it waits for its turn', async t => {
   t.ok(await attempt(300) || await attempt(3000) || await attempt(20_000))
 })
 
+const endless = '$match(text, /^(a+)+$/)'
+const text = { text: `${'a'.repeat(60)}!` }
+
+t.test('expressions of a route that never end hold up no other route', async t => {
+  const own = createExpressions()
+  const long = { ...bounds, timeoutMs: 300_000 }
+  let ended = 0
+  const bad = Array.from({ length: 10 }, () => own.evaluate(endless, text, { ...long, route: 'bad' }).catch(() => { ended++ }))
+  const good = Array.from({ length: 5 }, (_, n) => own.evaluate('n + 1', { n }, { ...bounds, route: 'good' }))
+  t.same(await Promise.all(good), [1, 2, 3, 4, 5])
+  t.equal(ended, 0, 'while the first of the other route still ran')
+  await own.close()
+  await Promise.all(bad)
+  t.equal(ended, 10)
+})
+
+t.test('several such routes hold up each other, and no route that never did so', async t => {
+  const own = createExpressions()
+  const short = { ...bounds, timeoutMs: 50 }
+  for (const route of ['bad', 'worse']) await t.rejects(own.evaluate(endless, text, { ...short, route }))
+  const bad = ['bad', 'worse', 'bad'].map(route => own.evaluate(endless, text, { ...bounds, timeoutMs: 300_000, route }).catch(() => 'ended'))
+  for (let n = 0; n < 3; n++) t.equal(await own.evaluate('n', { n }, { ...bounds, route: 'good' }), n)
+  await own.close()
+  t.same(await Promise.all(bad), ['ended', 'ended', 'ended'])
+})
+
+t.test('routes take turns', async t => {
+  const own = createExpressions()
+  const order: string[] = []
+  const run = (route: string) => own.evaluate('1', {}, { ...bounds, route }).then(() => order.push(route))
+  await run('first')
+  await Promise.all([...Array.from({ length: 20 }, () => run('many')), run('one'), run('other')])
+  t.ok(order.indexOf('one') <= 4 && order.indexOf('other') <= 5, order.join(' '))
+  await own.close()
+})
+
 t.test('what goes in and what comes out is bounded, and memory too', async t => {
   await t.rejects(expressions.evaluate('1', 'x'.repeat(1000), { ...bounds, maxBytes: 500 }), { code: 'shape.expression', cause: { message: 'its input is larger than 500 bytes' } })
   await t.rejects(expressions.evaluate('$pad("x", 1000)', 1, { ...bounds, maxBytes: 500 }), { code: 'shape.expression', cause: { message: 'its result is larger than 500 bytes' } })
