@@ -104,7 +104,7 @@ function compileStep (step: ShapeStep, context: StepContext): Operation {
   if (step.open !== undefined) return value => valueAt(value, ['data'])
   if (step.status !== undefined) return value => value
   if (step.unwrap !== undefined) {
-    return unwrap(step.unwrap, context.onMissing)
+    return unwrap(step.unwrap.split('.'), context.onMissing)
   }
   if (step.move !== undefined) return sequenceOf(Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.'))))
   if (step.each !== undefined) return each(sequence(step.each, context))
@@ -119,15 +119,14 @@ function compileStep (step: ShapeStep, context: StepContext): Operation {
   return value => wrap(value)
 }
 
-function unwrap (written: string, onMissing?: (path: string) => void): Operation {
-  const path = written.split('.')
+function unwrap (path: readonly string[], onMissing?: (path: string) => void): Operation {
   const last = path.at(-1) as string
   return value => {
     const found = valueAt(value, path)
     if (found !== null || onMissing === undefined) return found
     // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
     const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
-    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) onMissing(written)
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) onMissing(path.join('.'))
     return null
   }
 }
