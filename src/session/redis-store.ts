@@ -45,8 +45,8 @@ export function createRedisStore (options: Options): SessionStore {
   const formerPlaceOf = (user: IdentityKey) => `${prefix}user:${idOf(user)}`
   const signedInKey = `${prefix}signed-in`
   const lockKey = (name: string) => `${prefix}lock:${name}`
-  /** In the slot of the lock: neither prefix nor name hold braces. */
-  const fenceKey = (name: string) => `{${lockKey(name)}}:fence`
+  /** In the slot of the lock, whose key is the hash tag; it begins as all keys do, for ACL users. */
+  const fenceKey = (name: string) => `${prefix}fence:{${lockKey(name)}}`
   const journal = createRevocationJournal()
   const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
     await answer(replicated === undefined ? work(redis) : replicated.run(key, confirmation, work))

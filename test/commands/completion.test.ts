@@ -57,7 +57,7 @@ t.test('what may stand next follows from what each command says of itself', t =>
   const words = (...given: string[]) => complete(given, known).candidates.map(({ value }) => value)
   t.ok(Object.keys(commands).every(name => words('').includes(name)))
   t.same(words('nothing', ''), [])
-  t.same(words('limits', 's'), ['suggest', 'simulate'])
+  t.same(words('limits', 's'), ['suggest', 'simulate', 'show'])
   t.same(words('contract', 'learn', ''), ['ROUTE@config'])
   t.same(words('-c', 'there', 'contract', 'check', ''), ['ROUTE@there'])
   t.same(words('contract', '--config=there', 'check', ''), ['ROUTE@there'])

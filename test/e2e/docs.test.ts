@@ -113,6 +113,7 @@ const placeholders: Readonly<Record<string, string>> = {
   'USER-ID': 'alice',
   USER: 'alice',
   NAME: 'alice',
+  ID: 'alice',
   IP: '192.0.2.7',
   CALLER: 'user:alice'
 }
@@ -124,7 +125,8 @@ function commandLines ({ text }: Block, folder: string): string[] {
     .replaceAll(/ \[[A-Z-]+\]/g, '')
     .replaceAll(/\[(-[^\]]*)\]/g, '$1')
     .replaceAll(/\bDIR\b/g, folder)
-    .replaceAll(/\b(USER-ID|USER|NAME|IP|CALLER)\b/g, name => placeholders[name] ?? name)
+    .replaceAll('--source NAME', '--source users-file')
+    .replaceAll(/\b(USER-ID|USER|NAME|ID|IP|CALLER)\b/g, name => placeholders[name] ?? name)
     .replace(/^(?:npx )?console-gateway /, `${process.execPath} ${program} `))
 }
 
@@ -165,6 +167,7 @@ t.test('the commands of README, operations and console developers do what they s
         continue
       }
       if (line.includes(' reload')) editLimits(folder)
+      if (line.includes(' sessions ')) await signIn(port)
       const what = `${block.place}: ${line}`
       const run = execute('bash', ['-c', `printf ${password} | ${line}`], { cwd: place, env: environment(env) })
       const failed = await run.then(() => undefined, (error: { stderr: string }) => error.stderr)
@@ -205,7 +208,9 @@ t.test('the YAML of operations is sound', async t => {
     }
   }
   for (const { place, text } of of('docs/operations.md', 'yaml')) {
-    writeFileSync(routes, `${stringify(own)}\n${text}\n`)
+    const isInstall = 'server' in (parse(text) as object)
+    writeFileSync(routes, `${stringify(own)}\n${isInstall ? '' : text}\n`)
+    if (isInstall) writeFileSync(join(folder, 'gateway.yaml'), text)
     const env = environment({ SESSION_SECRET: 'a secret of at least thirty-two characters' })
     const checked = execute(process.execPath, [program, 'check', '--config', folder], { env })
     t.equal(await checked.then(() => '', (error: { stderr: string }) => error.stderr), '', place)
