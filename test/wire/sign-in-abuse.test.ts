@@ -119,7 +119,7 @@ t.test('requests that are no sign-in cost no password check, and are not counted
 })
 
 t.test('an unknown user and a wrong password look the same', async t => {
-  const gateway = await guarded(t.after, { limits: byAddress(1000), users: { users: { ...(wireUsers()['users'] as object), carol: { ...(wireUsers()['users'] as Record<string, object>)['bob'], disabled: true } } } })
+  const gateway = await guarded(t.after, { limits: byAddress(1000), users: { users: { ...(wireUsers()['users'] as object), carol: { ...(wireUsers()['users'] as Record<string, object>)['bob'], id: '3', disabled: true } } } })
   const seen = async (username: string, typed = 'wrong') => {
     const { status, headers, text } = await attempt(gateway, username, {}, typed)
     const fields = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
