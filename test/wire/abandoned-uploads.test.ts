@@ -1,4 +1,5 @@
 /** Uploads whose client leaves while no upstream takes them: only they end. */
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -47,6 +48,32 @@ t.test('uploads abandoned while the upstream has no place do not end the process
   await until('the only connection is taken', () => backend.begun() === 1)
   for (const [title, end] of Object.entries(ends)) {
     await Promise.all(Array.from({ length: 10 }, () => abandon(t, gateway.url, end)))
+    t.equal((await gateway.call('/api/session')).status, 401, `served after ${title}`)
+  }
+  t.equal(backend.begun(), 1, 'none of them reached the upstream')
+})
+
+t.test('uploads abandoned while they wait for a connection do not end the process', async t => {
+  const backend = await testUpstream(t.after, () => {})
+  const routes = wireRoutes(backend.url, { connections: 1, queue: 20, queueTimeout: '60s' })
+  const gateway = await testGateway(t.after, { users: wireUsers(), routes })
+  const holder = await open(t.after, gateway.url)
+  holder.socket.write(request('GET /api/open/held'))
+  await until('the only connection is taken', () => backend.begun() === 1)
+  const waiting = async () => {
+    const text = await (await gateway.ops('/metrics')).text()
+    return Number(/^console_gateway_upstream_waiting\{.*\} (\d+)$/m.exec(text)?.[1])
+  }
+  for (const [title, leave] of Object.entries<(socket: Socket) => unknown>({
+    'a reset': socket => socket.resetAndDestroy(),
+    'an end within the body': socket => socket.end(),
+    'a malformed chunk': socket => socket.end('zz\r\n')
+  })) {
+    const lines = await Promise.all(Array.from({ length: 10 }, () => open(t.after, gateway.url)))
+    for (const { socket } of lines) socket.write(chunked(large))
+    await until('all wait', async () => await waiting() === 10)
+    for (const { socket } of lines) leave(socket)
+    await until('none waits', async () => await waiting() === 0)
     t.equal((await gateway.call('/api/session')).status, 401, `served after ${title}`)
   }
   t.equal(backend.begun(), 1, 'none of them reached the upstream')
