@@ -1,0 +1,216 @@
+/**
+ * Faults made by hand, each with the tests that have to fail because of it. Every one of them has
+ * been in the code once, or was survived by the tests of its time.
+ */
+
+export interface Change {
+  readonly file: string
+  /** Stands in the file exactly once. */
+  readonly find: string
+  readonly replacement: string
+}
+
+export interface Mutant extends Change {
+  /** What is wrong with the gateway while this mutant is in it. */
+  readonly breaks: string
+  /** Where two places each prevent the fault alone: the other one, in another file. */
+  readonly also?: Change
+  /** Each of them has to fail. */
+  readonly tests: readonly string[]
+}
+
+const origin: readonly Mutant[] = [
+  {
+    breaks: 'A Referer of https://console.example.evil.test passes for https://console.example.',
+    file: 'src/hooks/same-origin.ts',
+    find: 'referer.startsWith(`${allowed}/`)',
+    replacement: 'referer.startsWith(allowed)',
+    tests: ['test/hooks/same-origin.test.ts']
+  },
+  {
+    breaks: 'An http page of our host may call us by https.',
+    file: 'src/hooks/same-origin.ts',
+    find: "(protocol === 'http:' && request.protocol === 'http')",
+    replacement: "protocol === 'http:'",
+    tests: ['test/hooks/same-origin.test.ts']
+  }
+]
+
+const sessions: readonly Mutant[] = [
+  {
+    breaks: 'A note that leads to the session of another user lists it.',
+    file: 'src/session/lists.ts',
+    find: "if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return",
+    replacement: "if (!('live' in resolved)) return",
+    tests: ['test/session/session.test.ts']
+  },
+  {
+    breaks: 'A user closes the session of another one that stands in the list by mistake.',
+    file: 'src/session/session.ts',
+    find: "known !== undefined && 'live' in known && identityKey(known.live.session) !== user",
+    replacement: 'false && known',
+    tests: ['test/session/session.test.ts']
+  },
+  {
+    breaks: 'A session that memory takes for over is refused without asking the store.',
+    file: 'src/session/session.ts',
+    find: "if ('live' in resolved) return await settle(known, resolved)",
+    replacement: 'return await settle(known, resolved)',
+    tests: ['test/session/session.test.ts']
+  },
+  {
+    breaks: 'A cookie with the signature of an older secret is signed anew, and so cleared.',
+    file: 'src/hooks/signer.ts',
+    find: 'signatures.set(found.value, signed)',
+    replacement: '',
+    tests: ['test/hooks/signer.test.ts']
+  },
+  {
+    breaks: 'A token that another replica has renewed is renewed again under the lock.',
+    file: 'src/login/upkeep.ts',
+    find: 'if (isRenewed(fresh, live)) return fresh',
+    replacement: '',
+    tests: ['test/login/renewal.test.ts']
+  },
+  {
+    breaks: 'A user who is removed from the users file stays signed in.',
+    file: 'src/login/file-users.ts',
+    find: "if (user === undefined || user.disabled) return 'refused'",
+    replacement: "if (user === undefined || user.disabled) return 'unchanged'",
+    tests: ['test/users-files.test.ts']
+  },
+  {
+    breaks: 'A reload leaves the sessions of removed users in the store.',
+    file: 'src/session/review-writer.ts',
+    find: "return await endKeys([key], 'revoked') === 1 ? 'closed' : undefined",
+    replacement: 'return undefined',
+    tests: ['test/users-files.test.ts']
+  },
+  {
+    breaks: 'A revocation is acknowledged without waiting for the replicas of Redis.',
+    file: 'src/services/redis-replicated.ts',
+    find: 'replicas > 0 ? primary.wait(replicas, waitMs) : 0,',
+    replacement: 'replicas,',
+    tests: ['test/redis/replicated.test.ts']
+  }
+]
+
+const limits: readonly Mutant[] = [
+  {
+    breaks: 'Each replica keeps the part of a limit that is meant for all of them together.',
+    file: 'src/limits/leases.ts',
+    find: 'share / count',
+    replacement: 'share',
+    tests: ['test/limits/tally.test.ts']
+  },
+  {
+    breaks: 'What was let pass is forgotten where the shared counters fail.',
+    file: 'src/limits/leases.ts',
+    find: 'if (lease !== undefined) lease.owed += owed',
+    replacement: '',
+    tests: ['test/limits/tally.test.ts']
+  },
+  {
+    breaks: 'What was let pass is never told once its lease is over.',
+    file: 'src/limits/leases.ts',
+    find: 'if (lease.owed > 0) entries.push({ rule: lease.rule, key, owed: lease.owed })',
+    replacement: '',
+    tests: ['test/limits/tally.test.ts']
+  },
+  {
+    breaks: 'While Redis is away a process forgets what it let pass and had not told yet.',
+    file: 'src/limits/fallback-tally.ts',
+    find: '({ rule: part(rule), key, owed })',
+    replacement: '({ rule: part(rule), key, owed: 0 * owed })',
+    tests: ['test/limits/tally.test.ts']
+  },
+  {
+    breaks: 'While Redis is away each process allows the whole limit.',
+    file: 'src/limits/fallback-tally.ts',
+    find: 'Math.floor(whole / count)',
+    replacement: 'whole',
+    tests: ['test/limits/tally.test.ts']
+  },
+  {
+    breaks: 'What Redis could not be told is forgotten at the first failure.',
+    file: 'src/limits/outage.ts',
+    find: 'due.unshift(...failed)',
+    replacement: '',
+    tests: ['test/limits/outage.test.ts']
+  }
+]
+
+const upstreams: readonly Mutant[] = [
+  {
+    breaks: 'Each safe request to a back-end in trouble is sent twice.',
+    file: 'src/proxy/upstream.ts',
+    find: 'this.#retries.budget -= 1',
+    replacement: '',
+    tests: ['test/wire/upstream-faults.test.ts']
+  },
+  {
+    breaks: 'Each generation of config opens connections of its own.',
+    file: 'src/proxy/pools.ts',
+    find: 'held.get(key) ?? { name,',
+    replacement: '{ name,',
+    tests: ['test/proxy/pools.test.ts']
+  },
+  {
+    breaks: 'The message of a back-end goes on at any length.',
+    file: 'src/proxy/failures.ts',
+    find: 'found.slice(0, 500)',
+    replacement: 'found',
+    tests: ['test/proxy/failures.test.ts']
+  },
+  {
+    breaks: 'An upload whose client leaves while no upstream takes it ends the process.',
+    file: 'src/proxy/request-body.ts',
+    find: 'const relay = adopt(new Readable({',
+    replacement: 'const relay = ((bare: Readable) => bare)(new Readable({',
+    also: {
+      file: 'src/proxy/upstream.ts',
+      find: 'if (body instanceof Readable) body.destroy()',
+      replacement: ''
+    },
+    tests: ['test/wire/abandoned-uploads.test.ts']
+  },
+  {
+    breaks: 'Nothing that is adopted has an error listener.',
+    file: 'src/observability/emitters.ts',
+    find: "emitter.on('error' as never, onError as never)",
+    replacement: '',
+    tests: ['test/observability/emitters.test.ts']
+  }
+]
+
+const texts: readonly Mutant[] = [
+  {
+    breaks: 'A long run of digits is walked again from each of its places.',
+    file: 'src/json/digits.ts',
+    find: 'at = end\n',
+    replacement: '\n',
+    tests: ['test/json/body.test.ts']
+  },
+  {
+    breaks: 'A config file that is still being written is taken by half.',
+    file: 'src/config/watch.ts',
+    find: 'pending = now\n    clearTimeout(settling)',
+    replacement: 'pending = now',
+    tests: ['test/config/watch.test.ts']
+  },
+  {
+    breaks: 'A config file that changed since it was last looked at is taken as it is.',
+    file: 'src/config/watch.ts',
+    find: 'if (now !== pending) return look()',
+    replacement: '',
+    tests: ['test/config/watch.test.ts']
+  }
+]
+
+export const mutants: readonly Mutant[] = [
+  ...origin,
+  ...sessions,
+  ...limits,
+  ...upstreams,
+  ...texts
+]
