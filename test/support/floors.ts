@@ -90,7 +90,32 @@ const canaryFaults = [
 const maxFileLines = 320
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 2269
+const maxWideLines = 2255
+
+/** Ways around the gates, each with how often it stands in these folders. They may only fall. */
+const exceptions: ReadonlyArray<readonly [what: string, pattern: RegExp, folders: readonly string[], max: number]> = [
+  ['`as never`', /\bas never\b/g, ['src'], 17],
+  ['disabled lint rules', /(?:eslint|oxlint)-disable/g, ['src', 'test', 'bench', 'examples'], 2],
+  ['skipped tests', /\{ (?:skip|todo): |\bt\.(?:skip|todo)\(/g, ['test'], 2]
+]
+
+function problemsOfExceptions (): string[] {
+  return exceptions.flatMap(([what, pattern, folders, max]) => {
+    const texts = folders.flatMap(filesBelow)
+      .filter(file => !file.endsWith('floors.ts'))
+      .map(file => readFileSync(file, 'utf8'))
+    const count = texts.reduce((sum, text) => sum + (text.match(pattern)?.length ?? 0), 0)
+    if (count === max) return []
+    const advice = count > max ? 'do without the new ones' : 'lower their maximum in this gate'
+    return [`${folders.join(', ')}: ${count} ${what}, not ${max}: ${advice}`]
+  })
+}
+
+function filesBelow (folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.(ts|js)$/.test(name) && !name.includes('node_modules'))
+    .map(name => join(folder, name))
+}
 
 function readSources (): Array<{ file: string, lines: string[] }> {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
@@ -110,8 +135,9 @@ function problemsOfLayout (): string[] {
       problems.push(`src/${file} does not open with a sentence that says what it owns`)
     }
   }
-  if (wide > maxWideLines) {
-    problems.push(`src has ${wide} lines over ${maxColumns} columns, more than ${maxWideLines}: break the new ones`)
+  if (wide !== maxWideLines) {
+    const advice = wide > maxWideLines ? 'break the new ones' : 'lower their maximum in this gate'
+    problems.push(`src has ${wide} lines over ${maxColumns} columns, not ${maxWideLines}: ${advice}`)
   }
   return problems
 }
@@ -123,7 +149,8 @@ const problems = [
   ...blind.map(fault => `the gate is blind: it does not see the canary's "${fault}"`),
   ...(seen < 30 ? [`the gate is blind: it saw only ${seen} modules`] : []),
   ...violations,
-  ...problemsOfLayout()
+  ...problemsOfLayout(),
+  ...problemsOfExceptions()
 ]
 
 if (problems.length > 0) {
