@@ -13,6 +13,8 @@ const reloads = 20
 const rounds = 7
 const rate = 200
 
+const opsSecret = 'a secret for the bench, long enough for anyone'
+
 async function startGateway (place: Place, routes: number) {
   const folder = mkdtempSync(join(tmpdir(), 'reload-'))
   const [port, opsPort] = [await freePort(), await freePort()]
@@ -23,10 +25,10 @@ async function startGateway (place: Place, routes: number) {
     routes: Object.fromEntries(Array.from({ length: routes }, (_, n) => [`route-${n}`, { path: `/api/r${n}/*`, methods: ['GET', 'POST'], upstream: 'backend', access: n % 2 === 0 ? 'public' : 'session', rewrite: '/notices/*', timeout: `${30 + version}s`, shape: 'list' }])),
     shapes: { list: [{ open: 'code-data' }, { unwrap: 'list' }, { wrap: 'list' }] }
   })
-  write('gateway.yaml', { server: { listen: `127.0.0.1:${port}` }, ops: { listen: `127.0.0.1:${opsPort}` }, drain: { notice: '0s' }, reload: { watch: false }, session: { cookie: { secure: false } }, login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' } }] } })
+  write('gateway.yaml', { server: { listen: `127.0.0.1:${port}` }, ops: { listen: `127.0.0.1:${opsPort}`, secret: '${OPS_SECRET}' }, drain: { notice: '0s' }, reload: { watch: false }, session: { cookie: { secure: false } }, login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' } }] } })
   write('limits.yaml', { inFlightPerUser: 1000, limits: { anonymous: { by: 'address', max: 1_000_000_000, window: '1m' } } })
   take(0)
-  const child = startMeasured(process.execPath, [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production' }, free: true })
+  const child = startMeasured(process.execPath, [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', OPS_SECRET: opsSecret }, free: true })
   const ops = `http://127.0.0.1:${opsPort}`
   await untilReady(`${ops}/readyz`, child)
   return {
@@ -34,7 +36,7 @@ async function startGateway (place: Place, routes: number) {
     reload: async (version: number) => {
       take(version)
       const began = performance.now()
-      const { outcome } = await (await fetch(`${ops}/reload`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })).json() as { outcome: string }
+      const { outcome } = await (await fetch(`${ops}/reload`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${opsSecret}` }, body: '{}' })).json() as { outcome: string }
       if (outcome !== 'reloaded') throw new Error(`the reload was ${outcome}`)
       return performance.now() - began
     },

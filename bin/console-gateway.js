@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// In an installation or a clone after `npm run build` the built program; in a clone without it the sources.
+// A clone runs its sources, so that what runs is never older than they are; an installation has `dist/` only.
 import { existsSync } from 'node:fs'
 
-const built = new URL('../dist/launch.js', import.meta.url)
-await import(existsSync(built) ? built.href : '../src/launch.js')
+const sources = new URL('../src/launch.js', import.meta.url)
+await import(existsSync(sources) ? sources.href : '../dist/launch.js')
