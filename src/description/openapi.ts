@@ -36,7 +36,7 @@ export function openApi (config: Config): Members {
     info: {
       title: 'Console Gateway',
       version,
-      description: 'What the console can call, written from the gateway’s config; the version changes with what stands here. Every GET answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
+      description: 'What the console can call, written from the gateway’s config; the version changes with what stands here. Every GET of a proxied route answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
     },
     ...document
   }
