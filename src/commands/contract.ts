@@ -3,7 +3,7 @@ import type { JsonSchema } from '../config/closed-schema.ts'
 import { compileSchema } from '../config/json-schema.ts'
 import { type Config, loadConfig } from '../config/load.ts'
 import { schemaFromType, TypeFault } from '../contract/from-type.ts'
-import { learnSchema } from '../contract/learn.ts'
+import { learnSchema, longNumbers } from '../contract/learn.ts'
 import { writeOutput } from '../cli/output.ts'
 import { shapedAnswers } from './answers.ts'
 import { type Command, CommandError, type Given, UsageError } from './command.ts'
@@ -50,7 +50,16 @@ Exit codes: 1 where check refuses an answer.`,
 
 async function learn (config: Config, name: string, given: Given): Promise<number> {
   const answers = await answersOf(config, name, given)
-  return write({ $schema: 'https://json-schema.org/draft/2020-12/schema', description: `What the route ${name} gives, learned from ${answers.length === 1 ? 'one answer' : `${answers.length} answers`}.`, ...learnSchema(answers) }, given)
+  const from = answers.length === 1 ? 'one answer' : `${answers.length} answers`
+  const schema: JsonSchema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    description: `What the route ${name} gives, learned from ${from}.`,
+    ...learnSchema(answers)
+  }
+  if (JSON.stringify(schema).includes(longNumbers)) {
+    process.stderr.write(`The answers hold numbers that no console reads as they are. Look for "${longNumbers}"\n`)
+  }
+  return write(schema, given)
 }
 
 async function check (config: Config, name: string, given: Given): Promise<number> {

@@ -9,6 +9,8 @@ const library = () => (createRequire(import.meta.url)('ajv-formats') as typeof i
 /** What was seen at one place, in all answers and all items of a list. */
 interface Seen {
   readonly kinds: Set<'null' | 'boolean' | 'number' | 'string'>
+  /** Whether a number had more digits than JavaScript's numbers hold. */
+  isLong?: boolean
   /** Formats that every text so far has; undefined before the first. */
   formats?: readonly string[]
   list?: Seen
@@ -20,6 +22,10 @@ const fits = new Map(formats.map(name => {
   const format = library().get(name) as { readonly validate?: (text: string) => boolean } | RegExp | ((text: string) => boolean)
   return [name, format instanceof RegExp ? (text: string) => format.test(text) : typeof format === 'function' ? format : (text: string) => format.validate?.(text) === true] as const
 }))
+
+/** The description of numbers that a console would read as others. */
+export const longNumbers = 'Numbers of more digits than JavaScript holds: a console reads other numbers. ' +
+  'Make texts of them in the shape (convert: to string).'
 
 /** @param answers at least one */
 export function learnSchema (answers: readonly unknown[]): JsonSchema {
@@ -34,6 +40,7 @@ function add (seen: Seen, value: unknown): void {
     for (const item of value) add(seen.list, item)
   } else if (isRawNumber(value)) {
     seen.kinds.add('number')
+    seen.isLong = true
   } else if (typeof value === 'object' && value !== null) {
     const record = seen.record ??= { count: 0, members: new Map() }
     record.count++
@@ -50,13 +57,13 @@ function add (seen: Seen, value: unknown): void {
 }
 
 /** Nothing where nothing was seen: anything may stand there. */
-function write ({ kinds, formats: common = [], list, record }: Seen): JsonSchema {
+function write ({ kinds, isLong = false, formats: common = [], list, record }: Seen): JsonSchema {
   const [format] = common
   const plain = [...kinds].filter(kind => kind !== 'null')
   const branches: JsonSchema[] = [
     ...(record === undefined ? [] : [writeRecord(record)]),
     ...(list === undefined ? [] : [writeList(list)]),
-    ...(plain.length === 0 ? [] : [{ type: plain.length === 1 ? plain[0] : plain, ...(format !== undefined && { format }) }])
+    ...(plain.length === 0 ? [] : [{ type: plain.length === 1 ? plain[0] : plain, ...(format !== undefined && { format }), ...(isLong && { description: longNumbers }) }])
   ]
   const [only, ...more] = branches
   if (!kinds.has('null')) return more.length === 0 ? only ?? {} : { anyOf: branches }
@@ -84,8 +91,9 @@ function writeRecord ({ count, members }: NonNullable<Seen['record']>): JsonSche
   return { type: 'object', ...(required.length > 0 && { required }), properties: Object.fromEntries([...members].map(([name, { seen }]) => [name, write(seen)])) }
 }
 
-function merge (into: Seen, { kinds, formats: common, list, record }: Seen): void {
+function merge (into: Seen, { kinds, isLong = false, formats: common, list, record }: Seen): void {
   for (const kind of kinds) into.kinds.add(kind)
+  if (isLong) into.isLong = true
   if (common !== undefined) into.formats = (into.formats ?? common).filter(name => common.includes(name))
   if (list !== undefined) merge(into.list ??= { kinds: new Set() }, list)
   if (record === undefined) return

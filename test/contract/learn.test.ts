@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileSchema, schemaProblems } from '../../src/config/json-schema.ts'
-import { learnSchema } from '../../src/contract/learn.ts'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
+import { learnSchema, longNumbers } from '../../src/contract/learn.ts'
 import { seed } from '../support/seed.ts'
 
 t.test('what is in every answer is required, what varies is a union, what is null at times may be null', t => {
@@ -47,6 +48,17 @@ t.test('members may be called like what objects are born with', t => {
     for (const answer of given) t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
     t.match(refusal(JSON.parse(`{"${name}": "x"}`)), { kind: 'retyped' }, name)
   }
+  t.end()
+})
+
+t.test('numbers of more digits than JavaScript holds are pointed out', t => {
+  const answer = (id: string) => parseKeepingDigits(`{"list":[{"id":${id},"n":1}]}`)
+  t.match(learnSchema([answer('1234567890123456789'), answer('null')]), {
+    properties: {
+      list: { items: { properties: { id: { type: ['number', 'null'], description: longNumbers }, n: { description: undefined } } } }
+    }
+  })
+  t.notMatch(JSON.stringify(learnSchema([answer('9007199254740991')])), longNumbers)
   t.end()
 })
 
