@@ -63,7 +63,11 @@ function write ({ kinds, isLong = false, formats: common = [], list, record }: S
   const branches: JsonSchema[] = [
     ...(record === undefined ? [] : [writeRecord(record)]),
     ...(list === undefined ? [] : [writeList(list)]),
-    ...(plain.length === 0 ? [] : [{ type: plain.length === 1 ? plain[0] : plain, ...(format !== undefined && { format }), ...(isLong && { description: longNumbers }) }])
+    ...(plain.length === 0 ? [] : [{
+      type: plain.length === 1 ? plain[0] : plain,
+      ...(format !== undefined && { format }),
+      ...(isLong && { description: longNumbers })
+    }])
   ]
   const [only, ...more] = branches
   if (!kinds.has('null')) return more.length === 0 ? only ?? {} : { anyOf: branches }
