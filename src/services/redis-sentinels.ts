@@ -137,7 +137,8 @@ async function read (sentinel: Redis, name: string): Promise<{ view: SentinelVie
         isPrimary: each.get('role-reported') === 'master'
       }))
     },
-    others: listOf(others).filter(isUp).map(addressOf)
+    // One that is only disconnected at this moment is worth a connection of our own.
+    others: listOf(others).filter(each => !isCalledDown(each)).map(addressOf)
   }
 }
 
@@ -160,4 +161,5 @@ const addressOf = (fields: Fields): Address => ({
 })
 const flagsOf = (fields: Fields): string[] => fields.get('flags')?.split(',') ?? []
 const downFlags = new Set(['s_down', 'o_down', 'disconnected'])
+const isCalledDown = (fields: Fields): boolean => flagsOf(fields).some(flag => flag.endsWith('_down'))
 const isUp = (fields: Fields): boolean => !flagsOf(fields).some(flag => downFlags.has(flag))
