@@ -50,7 +50,11 @@ t.test('two workers serve on one listener: who signs in at one is known to the o
   const { sessions } = await desk('/sessions?user=1') as { sessions: Array<{ id: string }> }
   t.equal(sessions.length, 1)
   t.equal((await askOps(ops, '/sessions?user=1', { headers: { origin: 'https://evil.example' } })).status, 403, 'and the rules of the desk hold')
-  t.same(await desk('/sessions/close', { user: '1' }), { closed: 1, unreadable: 0 })
+  t.same(await desk('/sessions/close', { user: '1' }), {
+    closed: 1,
+    unreadable: 0,
+    of: { source: 'users-file', id: '1', username: 'alice' }
+  })
   for (let n = 0; n < 4; n++) await until('both know that it is over', async () => (await call('/api/account/profile', { cookie })).status === 401)
 
   gateway.signal('SIGTERM')

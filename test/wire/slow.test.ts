@@ -128,7 +128,7 @@ t.test('many readers that stand still do not keep the back-end from another user
     line.socket.pause()
     line.socket.write(request('GET /api/things/large', [signedIn]))
   }
-  const refused = () => gateway.log.filter(({ code }) => code === 'limit.exceeded').length
+  const refused = () => gateway.log.filter(({ code, msg }) => code === 'limit.exceeded' && msg === 'request').length
   await until('one user has only so many requests at once', () => large.length === perUser && refused() === perUser)
   t.equal((await gateway.call('/api/notices', { cookie: bob })).status, 200)
   t.equal(large.length, perUser, 'while all of them still run')
