@@ -57,7 +57,8 @@ async function learn (config: Config, name: string, given: Given): Promise<numbe
     ...learnSchema(answers)
   }
   if (JSON.stringify(schema).includes(longNumbers)) {
-    process.stderr.write(`The answers hold numbers that no console reads as they are. Look for "${longNumbers}"\n`)
+    const found = 'The answers hold numbers that no console reads as they are.'
+    process.stderr.write(`${found} Look for "${longNumbers}"\n`)
   }
   return write(schema, given)
 }

@@ -161,5 +161,6 @@ const addressOf = (fields: Fields): Address => ({
 })
 const flagsOf = (fields: Fields): string[] => fields.get('flags')?.split(',') ?? []
 const downFlags = new Set(['s_down', 'o_down', 'disconnected'])
-const isCalledDown = (fields: Fields): boolean => flagsOf(fields).some(flag => flag.endsWith('_down'))
+const isCalledDown = (fields: Fields): boolean =>
+  flagsOf(fields).some(flag => flag.endsWith('_down'))
 const isUp = (fields: Fields): boolean => !flagsOf(fields).some(flag => downFlags.has(flag))
