@@ -34,8 +34,12 @@ interface Outcome {
 
 const root = join(import.meta.dirname, '../..')
 const maxSeconds = 240
+const cleanUpSeconds = 10
 /** Of a test file's output, enough to find the first failure. */
 const maxOutput = 10_000_000
+
+/** What was just killed may still be closing its files. */
+const removal = { recursive: true, force: true, maxRetries: 10 }
 
 const undo: Array<() => void> = []
 const cleanUp = () => { for (const step of undo.splice(0).toReversed()) step() }
@@ -45,7 +49,7 @@ const write = (line: string) => { process.stdout.write(`${line}\n`) }
 /** What git knows of the checkout, as it stands now, with the packages that are installed there. */
 function copyCheckout (): string {
   const copy = mkdtempSync(join(tmpdir(), 'console-gateway-mutants-'))
-  undo.push(() => rmSync(copy, { recursive: true, force: true }))
+  undo.push(() => rmSync(copy, removal))
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const listed = spawnSync('git', list, { cwd: root, encoding: 'utf8', maxBuffer: maxOutput })
   if (listed.status !== 0) throw new Error(`git ls-files failed: ${listed.stderr}`)
@@ -68,7 +72,12 @@ function mutated (checkout: string, { file, find, replacement }: Change): string
   throw new Error(`the mutant does not fit any more: ${file} has ${times} times: ${find}`)
 }
 
-/** Runs a test file in a process group of its own, of which nothing is left afterwards. */
+const failure = /^not ok \d+ - (.*?)(?: # time=.*)?\n/m
+
+/**
+ * Runs a test file in a process group of its own, of which nothing is left afterwards. After its
+ * first failure it has a moment to clean up; other tests may fail only by waiting in vain.
+ */
 async function runTest (copy: string, test: string): Promise<Outcome> {
   const begun = performance.now()
   const child = adopt(spawn(process.execPath, [test], {
@@ -80,19 +89,24 @@ async function runTest (copy: string, test: string): Promise<Outcome> {
   const end = () => { endGroup(child.pid) }
   undo.push(end)
   let output = ''
+  let isFailed = false
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     if (output.length < maxOutput) output += text
+    if (isFailed || !failure.test(output)) return
+    isFailed = true
+    clearTimeout(timer)
+    timer = setTimeout(end, cleanUpSeconds * 1000)
   })
-  const timer = setTimeout(end, maxSeconds * 1000)
+  let timer = setTimeout(end, maxSeconds * 1000)
   const closed = once(child, 'close')
   const [code] = await once(child, 'exit') as [number | null]
-  clearTimeout(timer)
   end()
   // Only now all of its output is here.
   await closed
+  clearTimeout(timer)
   undo.splice(undo.indexOf(end), 1)
   const seconds = Math.round((performance.now() - begun) / 100) / 10
-  const [, failed] = /^not ok \d+ - (.*?)(?: # time=.*)?$/m.exec(output) ?? []
+  const [, failed] = failure.exec(output) ?? []
   return { passed: code === 0, failed, seconds }
 }
 
