@@ -29,7 +29,7 @@ interface Options {
 /** How one limit stands for the caller. */
 export interface CallerLimit {
   readonly limit: string
-  /** What else tells this count apart: a session, an address, or sign-in. */
+  /** Tells this count from others of the same caller: a session, an address, or sign-in. */
   readonly of: string
   readonly mode: string
   readonly max: number

@@ -3,7 +3,7 @@ import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
 
-/** What an operator says of a user. */
+/** A user as an operator names one. */
 export interface Wanted {
   readonly user: string
   /** Whether `user` is an id or a user name; either without it. */

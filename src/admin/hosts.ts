@@ -12,7 +12,7 @@ interface Options {
   readonly now?: () => number
 }
 
-/** What tells and needs no session; `/healthz` tells nothing, and the desk has stricter rules. */
+/** Paths that need no session; all others have stricter rules. `/healthz` tells nothing. */
 const checkedPaths = new Set(['/readyz', '/metrics', '/openapi.json'])
 const dayMs = 86_400_000
 const maxShownName = 100

@@ -1,4 +1,4 @@
-/** What commands write: to files, and to pipes that may close. */
+/** The output of commands: to files, and to pipes that may close. */
 import { writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError } from '../commands/command.ts'

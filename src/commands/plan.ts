@@ -40,7 +40,7 @@ Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
   }
 }
 
-/** What the files of the folder would change of the gateway that runs with it. */
+/** The differences between the files of a folder and the gateway that runs with it. */
 async function planOfRunning (folder: string, balancerMs: number): Promise<Plan> {
   const answer = await askOps(folder, `/plan?balancerMs=${balancerMs}`)
   const faults = answer['faults'] as readonly string[] | undefined

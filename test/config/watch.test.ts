@@ -7,6 +7,19 @@ import { isAsRead, watchFiles } from '../../src/config/watch.ts'
 import { createInputs } from '../../src/config/inputs.ts'
 import { until } from '../support/until.ts'
 
+/** Writes a file piece by piece. @returns the longest time for which it stood still meanwhile */
+async function writeSlowly (file: string, pieces: number): Promise<number> {
+  let longestPauseMs = 0
+  let last = performance.now()
+  for (let piece = 0; piece < pieces; piece++) {
+    appendFileSync(file, 'x')
+    await wait(10)
+    longestPauseMs = Math.max(longestPauseMs, performance.now() - last)
+    last = performance.now()
+  }
+  return longestPauseMs
+}
+
 function watched (cleanUp: (undo: () => unknown) => void, files: (folder: string) => readonly string[], { pollMs = 3_600_000, settleMs = 20 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-watch-'))
   const names = files(folder)
@@ -91,14 +104,7 @@ t.test('a file that is still being written is told once, when it is whole', asyn
       writeFileSync(join(at, 'a'), '')
       return [join(at, 'a')]
     }, { settleMs, pollMs: 5 })
-    longestPauseMs = 0
-    let last = performance.now()
-    for (let piece = 0; piece < pieces; piece++) {
-      appendFileSync(join(folder, 'a'), 'x')
-      await wait(10)
-      longestPauseMs = Math.max(longestPauseMs, performance.now() - last)
-      last = performance.now()
-    }
+    longestPauseMs = await writeSlowly(join(folder, 'a'), pieces)
     if (longestPauseMs >= settleMs) continue
     t.equal(changes(), 0, 'not while it is written')
     await changed(1)
@@ -120,14 +126,7 @@ t.test('nor is it told before where only looking finds it, less often than it ha
       linkSync(written, join(at, 'a'))
       return [join(at, 'a')]
     }, { settleMs, pollMs: 300 })
-    longestPauseMs = 0
-    let last = performance.now()
-    for (let piece = 0; piece < 120; piece++) {
-      appendFileSync(written, 'x')
-      await wait(10)
-      longestPauseMs = Math.max(longestPauseMs, performance.now() - last)
-      last = performance.now()
-    }
+    longestPauseMs = await writeSlowly(written, 120)
     if (longestPauseMs >= settleMs) continue
     t.equal(changes(), 0, 'not while it is written')
     await changed(1)
