@@ -61,6 +61,20 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
   }
 
   async function faultsOf (name: string, expected: Expectation, index: number): Promise<Fault[]> {
+    try {
+      return await differencesOf(name, expected, index)
+    } catch (error) {
+      // Headers that no client can send, or a request whose answer broke off.
+      const reason = `this request cannot be tried: ${(error as Error).message}`
+      return [config.fault('routes', ['expect', name], reason)]
+    }
+  }
+
+  async function differencesOf (
+    name: string,
+    expected: Expectation,
+    index: number
+  ): Promise<Fault[]> {
     await forget()
     counted = createMemoryCounters()
     leased = createLeases({ tally: createMemoryTally() })

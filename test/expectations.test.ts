@@ -61,6 +61,22 @@ t.test('what does not hold is a fault with file and line, and says what came ins
   ])
 })
 
+t.test('a request that cannot be sent is a fault of its case, and the others are tried', async t => {
+  t.same(await failures(t.after, {
+    header: { request: 'GET /api/files/a', headers: { 'x-a': 'line\nbreak' }, status: 200 },
+    name: { request: 'GET /api/files/a', headers: { 'x a': 'b' }, status: 200 },
+    wrong: { request: 'GET /api/files/a', status: 201 }
+  }), [
+    'routes.yaml:line expect.header: this request cannot be tried: Invalid character in header content ["x-a"]',
+    'routes.yaml:line expect.name: this request cannot be tried: Header name must be a valid HTTP token ["x a"]',
+    'routes.yaml:line expect.wrong.status: expected 201, got 200'
+  ])
+  for (const letter of ['\u0001', 'ü', '\u{1f600}', '\u007f']) {
+    t.match(faultsOf(textFolder(t.after, { 'routes.yaml': stringify({ ...base, expect: { a: { request: `GET /api/${letter}`, status: 404 } } }) })).join(), /expect.a.request: expected a method and a path/)
+    t.match(faultsOf(textFolder(t.after, { 'routes.yaml': stringify({ ...base, expect: { a: { request: 'GET /api/a', upstreamPath: `/${letter}` } } }) })).join(), /expect.a.upstreamPath: expected a path/)
+  }
+})
+
 t.test('the line is that of the key', async t => {
   const text = 'expect:\n  one:\n    request: GET /api/session\n    status: 200\n'
   const [fault] = await tryConfig(loadConfig(textFolder(t.after, { 'routes.yaml': text }), {}))

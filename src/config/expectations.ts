@@ -7,7 +7,7 @@ import { nearest } from './faults.ts'
 import { list, name, named, pairs, text, whole } from './primitives.ts'
 
 export const expectSchema = named(Type.Object({
-  request: Type.String({ pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /\\S*$', expected: 'a method and a path, such as GET /api/orders?page=2', description: 'The method and the path, with `server.mount` and all.', examples: ['GET /api/currentUser'] }),
+  request: Type.String({ pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$', expected: 'a method and a path, such as GET /api/orders?page=2', description: 'The method and the path, with `server.mount` and all. Letters beyond ASCII are escaped by `%`.', examples: ['GET /api/currentUser'] }),
   roles: Type.Optional(list(text({ description: 'A role.' }), { description: 'Signed in, with these roles (`[]`: with none). Without it nobody is signed in.' })),
   headers: pairs(Type.String(), { default: {}, description: 'Header fields of the request.' }),
   body: Type.Optional(Type.Unknown({ description: 'The body, sent as JSON.' })),
@@ -17,7 +17,7 @@ export const expectSchema = named(Type.Object({
   status: Type.Optional(whole({ minimum: 100, maximum: 599, description: 'The HTTP status that is expected.' })),
   code: Type.Optional(text({ description: 'The error code that is expected in the envelope.', examples: ['session.none'] })),
   upstream: Type.Optional(name({ description: 'The upstream that is expected to be asked.' })),
-  upstreamPath: Type.Optional(Type.String({ pattern: '^/\\S*$', expected: 'a path', description: 'The path, with its query, that is expected to be asked there.', examples: ['/accounts/me'] }))
+  upstreamPath: Type.Optional(Type.String({ pattern: '^/[!-~]*$', expected: 'a path', description: 'The path, with its query, that is expected to be asked there.', examples: ['/accounts/me'] }))
 }, { additionalProperties: false, description: 'A case. It runs against this config in a process without sockets: upstreams answer at once, stores are empty, and every sign-in is refused.' }), {
   description: 'What has to be so, by name: tried by `console-gateway check`, at start and before every reload. A case that fails is a fault.',
   examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }]
