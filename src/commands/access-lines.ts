@@ -1,6 +1,7 @@
 /** Lines of an access log as requests of the past: the gateway's own, or nginx' Combined Log Format. */
 import type { Config } from '../config/load.ts'
 import { createCountedAddress } from '../hooks/address.ts'
+import { errorKinds } from '../errors.ts'
 import { unknownRoute } from '../hooks/context.ts'
 import type { PastRequest } from '../limits/replay.ts'
 import { createPublicPaths } from './public-paths.ts'
@@ -19,9 +20,18 @@ export interface LineCounts {
   combined: number
   /** Sign-ins that were refused for too many attempts: whether the password was right was not looked at. They count as wrong. */
   undecidedSignIns: number
+  /** Requests with the cookie of a session that was over, where the line does not say which session. */
+  endedUnnamed: number
+  /** Requests that got 401 then, in Combined Log Format: any of them may have had such a cookie. */
+  endedUnknown: number
   /** Requests that got 429 then. */
   refusedThen: number
 }
+
+/** The codes of a 401 to the genuine cookie of a session that is over. */
+const endedCodes: ReadonlySet<unknown> = new Set(Object.keys(errorKinds).filter(code => {
+  return code.startsWith('session.') && code !== 'session.none' && code !== 'session.unavailable'
+}))
 
 type Fields = Readonly<Record<string, unknown>>
 type Text = (name: string) => string | undefined
@@ -32,7 +42,18 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
 
 export function createAccessLines (config: Config) {
-  const counts: LineCounts = { lines: 0, others: 0, broken: 0, unlimited: 0, unattributed: 0, combined: 0, undecidedSignIns: 0, refusedThen: 0 }
+  const counts: LineCounts = {
+    lines: 0,
+    others: 0,
+    broken: 0,
+    unlimited: 0,
+    unattributed: 0,
+    combined: 0,
+    undecidedSignIns: 0,
+    endedUnnamed: 0,
+    endedUnknown: 0,
+    refusedThen: 0
+  }
   const countedAddress = createCountedAddress(config.limits.ipv6Prefix)
   const paths = createPublicPaths(config)
   /** By user name: as sign-ins tell them, else as the users files do. */
@@ -91,7 +112,16 @@ export function createAccessLines (config: Config) {
     // Who signed in just now asked as nobody yet; who signed out was still somebody.
     const isSignedIn = user !== undefined && (isLogin ? session !== undefined && (refusal !== undefined || status >= 400) : session !== undefined || route === 'logout')
     const tried = refusal ?? (isSignedIn ? undefined : user)
-    return finish({ at: endedAt - (typeof ms === 'number' ? ms : 0), endedAt, route, method, address, status, isRefused: refusal !== undefined, user: isSignedIn ? user : undefined, session: session ?? '', tried, isTried: isLogin && user !== undefined })
+    return finish({ at: endedAt - (typeof ms === 'number' ? ms : 0), endedAt, route, method, address, status, isRefused: refusal !== undefined, user: isSignedIn ? user : undefined, session: session ?? '', ended: session === undefined ? endedOf(route, address, text) : undefined, tried, isTried: isLogin && user !== undefined })
+  }
+
+  /** The session whose cookie a request had though it was over. @see hooks/limits.ts */
+  function endedOf (route: string, address: string, text: Text): string | undefined {
+    const named = text('endedSession')
+    if (named !== undefined) return named
+    if (!endedCodes.has(text('code')) || !paths.needsSession(route)) return undefined
+    counts.endedUnnamed++
+    return `of address ${countedAddress({ ip: address })}`
   }
 
   /** Of lines one after the other most are in the same second. */
@@ -111,7 +141,8 @@ export function createAccessLines (config: Config) {
     const route = paths.routeOf(target)
     const user = remote === '-' ? undefined : remote
     if (user === undefined && status !== 401 && paths.needsSession(route)) return void counts.unattributed++
-    return finish({ at: endedAt, endedAt, route, method, address, status, isRefused: false, user: paths.isPublic(route) ? undefined : user, session: '', tried: undefined, isTried: route === 'login' && method === 'POST' && status !== 400 && status !== 403 })
+    if (user === undefined && status === 401 && paths.needsSession(route)) counts.endedUnknown++
+    return finish({ at: endedAt, endedAt, route, method, address, status, isRefused: false, user: paths.isPublic(route) ? undefined : user, session: '', ended: undefined, tried: undefined, isTried: route === 'login' && method === 'POST' && status !== 400 && status !== 403 })
   }
 
   interface Seen {
@@ -125,12 +156,13 @@ export function createAccessLines (config: Config) {
     readonly isRefused: boolean
     readonly user: string | undefined
     readonly session: string
+    readonly ended: string | undefined
     readonly tried: string | undefined
     /** Whether it is a sign-in that named an account. */
     readonly isTried: boolean
   }
 
-  function finish ({ at, endedAt, route, method, address, status, isRefused, user, session, tried, isTried }: Seen): PastRequest | undefined {
+  function finish ({ at, endedAt, route, method, address, status, isRefused, user, session, ended, tried, isTried }: Seen): PastRequest | undefined {
     if (route === 'console' || (route === unknownRoute && status < 400)) return void counts.unlimited++
     if (status === 429) counts.refusedThen++
     if (isTried && status === 429) counts.undecidedSignIns++
@@ -141,6 +173,7 @@ export function createAccessLines (config: Config) {
       method,
       address: countedAddress({ ip: address }),
       caller: user === undefined ? undefined : callerOf(user, session),
+      ...(ended !== undefined && { ended }),
       ...(isTried && { signIn: { account: tried, accepted: !isRefused && status !== 401 && status !== 429 } })
     }
   }

@@ -65,13 +65,22 @@ const maxColumns = 288
 const columnSeconds = [1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 
 export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const ofLimits = new Map(Object.entries(limits).map(([name, { mode, by }]) => [name, { mode, by: [by].flat(), requests: 0, total: { refused: 0, first: 0, last: 0 } satisfies Hit as Hit, callers: new Map<string, Hit>() }]))
+  const ofLimits = new Map(Object.entries(limits).map(([name, { mode, by }]) => {
+    return [name, emptyCounts(mode, [by].flat())]
+  }))
   let requests = 0
   let refused = 0
   let first = 0
   let last = 0
   let columnMs = 1000
   let columns: Counted[] = []
+
+  /** Ended sessions are no limit of `limits`: their row stands where there are any. */
+  function countsOf (limit: string): LimitCounts {
+    let counts = ofLimits.get(limit)
+    if (counts === undefined) ofLimits.set(limit, counts = emptyCounts('enforce', ['session']))
+    return counts
+  }
 
   /** The column of a time; columns get wider where there would be too many. */
   function columnAt (at: number) {
@@ -97,10 +106,9 @@ export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
       refused++
       column.refused++
     }
-    for (const limit of held) (ofLimits.get(limit) as { requests: number }).requests++
+    for (const limit of held) countsOf(limit).requests++
     for (const { limit } of over) {
-      const of = ofLimits.get(limit)
-      if (of === undefined) continue
+      const of = countsOf(limit)
       column.byLimit[limit] = (column.byLimit[limit] ?? 0) + 1
       note(of.total, at)
       const whom = whomOf(of.by, request)
@@ -124,6 +132,22 @@ export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
   return { add, report }
 }
 
+interface LimitCounts {
+  readonly mode: LimitReport['mode']
+  readonly by: readonly string[]
+  requests: number
+  readonly total: Hit
+  readonly callers: Map<string, Hit>
+}
+
+const emptyCounts = (mode: LimitReport['mode'], by: readonly string[]): LimitCounts => ({
+  mode,
+  by,
+  requests: 0,
+  total: { refused: 0, first: 0, last: 0 },
+  callers: new Map()
+})
+
 const iso = (at: number) => new Date(at).toISOString()
 const told = (count: number, at: number) => count === 0 ? undefined : iso(at)
 
@@ -139,7 +163,9 @@ function joined (a: Counted, b: Counted): Counted {
 }
 
 /** Whom a limit counts in a request, for people. */
-function whomOf (by: readonly string[], { address, caller, signIn }: PastRequest): string {
+function whomOf (by: readonly string[], request: PastRequest): string {
+  const { address, caller, ended, signIn } = request
+  if (ended !== undefined) return `session ${ended}`
   const words = []
   if (by.includes('user') || by.includes('session')) words.push(`user ${caller?.identity.id ?? ''}`)
   if (by.includes('session')) words.push(`session ${caller?.id ?? ''}`)

@@ -4,7 +4,7 @@ import { accountKey } from './account.ts'
 import { createMemoryCounters } from './counters.ts'
 import { createDemand, type Demand } from './demand.ts'
 import { createMemoryTally } from './memory-tally.ts'
-import { type Caller, compilePlan, isOfSignIn } from './plan.ts'
+import { type Caller, compileEnded, compilePlan, isOfSignIn } from './plan.ts'
 import type { Rule } from './rules.ts'
 
 export interface PastRequest {
@@ -16,6 +16,8 @@ export interface PastRequest {
   /** As limits count it. */
   readonly address: string
   readonly caller: Caller | undefined
+  /** The session whose genuine cookie it had though it was over, or what stands for it. */
+  readonly ended?: string
   /** Of a sign-in whose password was, or would have been, looked at. */
   readonly signIn?: { readonly account: string | undefined, readonly accepted: boolean }
 }
@@ -39,10 +41,14 @@ export interface Replay {
 
 const maxKeys = 100_000
 
-export function createReplay (config: Pick<LimitsConfig, 'limits' | 'replicas'>): Replay {
+/** What of the limits a replay counts. */
+export type ReplayedLimits = Pick<LimitsConfig, 'limits' | 'replicas' | 'endedSessions'>
+
+export function createReplay (config: ReplayedLimits): Replay {
   let time = 0
   const now = () => time
   const plan = compilePlan(config)
+  const ofEnded = compileEnded(config)
   const tally = createMemoryTally(now)
   const counters = createMemoryCounters(now)
   const ofSignIn = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && isOfSignIn(limit))
@@ -86,7 +92,9 @@ export function createReplay (config: Pick<LimitsConfig, 'limits' | 'replicas'>)
   return {
     take: async request => {
       time = Math.max(time, request.at)
-      const { rules, keysOf } = plan(request.route, request.method, request.caller)
+      const { rules, keysOf } = request.ended === undefined
+        ? plan(request.route, request.method, request.caller)
+        : ofEnded(request.ended)
       const held = rules.map(({ name }) => name)
       const over: Array<{ limit: string, enforced: boolean }> = []
       if (rules.length > 0) {

@@ -52,6 +52,56 @@ t.test('what the gateway refused, a replay of its log refuses too: requests and 
   t.match(report.callers, [{ whom: 'user alice', limit: 'users', refused: 5 }, { whom: 'account bob', limit: 'guesses', refused: 4 }])
 })
 
+t.test('tabs of a session that is over take nothing from their address, as in the gateway', async t => {
+  const upstream = await testUpstream(t.after)
+  const folder = await configFolder({
+    routes: {
+      upstreams: { b: { url: upstream.url } },
+      routes: { orders: { path: '/api/orders', upstream: 'b', access: 'session' } }
+    },
+    limits: {
+      endedSessions: { max: 6, window: '1h' },
+      limits: { nobody: { by: 'address', max: 3, window: '1h', routes: ['orders'] } }
+    }
+  })
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const gateway = await testGateway(t.after, folder)
+  const ended = async () => {
+    const cookie = await gateway.signIn()
+    await gateway.call('/api/account/logout', { method: 'POST', cookie })
+    return cookie
+  }
+  const tabs = [await ended(), await ended()]
+  const statuses = []
+  for (const cookie of [...Array(8).fill(tabs[0]), ...Array(6).fill(tabs[1]), ...Array(4)]) {
+    const options = cookie === undefined ? {} : { cookie }
+    statuses.push((await gateway.call('/api/orders', options)).status)
+  }
+  await gateway.stop({ noticeMs: 0 })
+  t.same(statuses, [...Array(6).fill(401), 429, 429, ...Array(6).fill(401), 401, 401, 401, 429])
+  const replay = async (lines: readonly object[]) => {
+    const input = lines.map(each => `${JSON.stringify(each)}\n`).join('')
+    const { out } = await run(['limits', 'simulate', '--log', '-', '-c', folder, '--json'], { input })
+    return JSON.parse(out) as { callers: unknown, limits: unknown, refused: number, notes: string[] }
+  }
+  const { callers, limits: rows, refused, notes } = await replay(gateway.log)
+  t.equal(refused, 3)
+  t.match(rows, [
+    { limit: 'nobody', requests: 4, refused: 1 },
+    { limit: 'ended-sessions', mode: 'enforce', requests: 14, refused: 2, callers: 1, lowest: 8 }
+  ])
+  t.match(callers, [{ limit: 'ended-sessions', whom: /^session / }, { limit: 'nobody' }])
+  t.notMatch(notes.join(), /is over/)
+  const unnamed = gateway.log.filter(({ status }) => status !== 429)
+    .map(({ endedSession: _, ...fields }) => fields)
+  const older = await replay(unnamed)
+  t.match(older.limits, [
+    { limit: 'nobody', requests: 3, refused: 0 },
+    { limit: 'ended-sessions', requests: 12, refused: 6 }
+  ], 'a log that does not name the session')
+  t.match(older.notes.join(), /12 requests had the cookie of a session that is over.*count as one/)
+})
+
 t.test('another limits file, tables and a picture; packed logs; what cannot be simulated or read is told', async t => {
   const write = scratch(t.after)
   const folder = consoleFolder(t.after, 'limits: { users: { by: user, max: 100, window: 1m } }')

@@ -11,7 +11,7 @@ const request = (seconds: number, given: Partial<PastRequest> = {}): PastRequest
 const user = (id: string, roles: string[] = [], session = 's') => ({ caller: { id: session, source: 'log', identity: { id, roles } } })
 
 async function replayed (limits: Record<string, LimitConfig>, requests: readonly PastRequest[]) {
-  const replay = createReplay({ limits, replicas: 1 })
+  const replay = createReplay({ limits, replicas: 1, endedSessions: { max: 1, window: 1 } })
   const report = createReplayReport({ limits })
   for (const each of requests) report.add(each, await replay.take(each))
   replay.close()

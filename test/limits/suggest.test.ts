@@ -46,7 +46,7 @@ function suggested (of: LimitConfig, asked: readonly Asked[], processes: number)
 }
 
 async function refusals (of: LimitConfig, number: number, asked: readonly Asked[]): Promise<number> {
-  const replay = createReplay({ limits: { l: of.burst === undefined ? { ...of, max: number } : { ...of, burst: number } }, replicas: 1 })
+  const replay = createReplay({ limits: { l: of.burst === undefined ? { ...of, max: number } : { ...of, burst: number } }, replicas: 1, endedSessions: { max: 1, window: 1 } })
   let refused = 0
   for (const { at, user } of asked) if ((await replay.take({ at, endedAt: at, route: 'r', method: 'GET', address: '192.0.2.1', caller: callerOf(user) })).refused) refused++
   replay.close()
