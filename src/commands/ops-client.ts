@@ -55,7 +55,8 @@ function refusal (isConfigured: boolean, isLeft: boolean): string {
     ? 'the secret that it left for commands on this machine is another gateway’s'
     : 'this user can read none that it left for commands on this machine'
   return `The gateway wants its operators’ secret, and ${reason}. ` +
-    'Run this command as the gateway’s user and in its container, or set ops.secret in gateway.yaml.'
+    'Run this command as the gateway’s user, in its container and with its TMPDIR and ' +
+    'XDG_RUNTIME_DIR, or set ops.secret in gateway.yaml.'
 }
 
 /** An answer that is no JSON has no members. */

@@ -15,8 +15,21 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** What every command runs with: nothing of the environment of the tests but what finds programs. None compiles what another has compiled already. */
-const environment = (env: RunOptions['env'] = {}) => ({ PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: 'node_modules/.cache/compiled', ...env })
+/** Where programs are, and where a gateway within a test leaves its secret for commands. */
+const passed = ['PATH', 'TMPDIR']
+
+/** What every command runs with. None compiles what another has compiled already. */
+function environment (env: RunOptions['env'] = {}): Record<string, string> {
+  const found = passed.flatMap(name => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  })
+  return {
+    ...Object.fromEntries(found) as Record<string, string>,
+    NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
+    ...env
+  }
+}
 
 /** `PROGRAM=dist/launch.js` runs all tests of commands on what was built. */
 const program = process.env['PROGRAM'] ?? 'src/launch.js'
