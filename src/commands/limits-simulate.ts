@@ -79,8 +79,16 @@ function notesOf ({ limits, inFlightPerRoute }: { readonly limits: Limits, reado
   if (byRole !== '' && withoutRoles > 0) notes.push(`${byRole}: not simulated for ${many(withoutRoles, 'user', 'users')} whose roles neither a sign-in in this log nor a users file tells.`)
   if (counts.unattributed > 0) notes.push(`${many(counts.unattributed, 'request was', 'requests were')} left out: somebody was signed in, but the log does not tell who.`)
   if (counts.undecidedSignIns > 0) notes.push(`${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429 then, so nobody knows whether the password was right: counted as wrong.`)
-  if (counts.endedUnnamed > 0) notes.push(`${many(counts.endedUnnamed, 'request', 'requests')} had the cookie of a session that is over (endedSessions), but the log does not tell which: all of an address count as one.`)
-  if (counts.endedUnknown > 0) notes.push(`${many(counts.endedUnknown, 'request', 'requests')} in Combined Log Format got 401 then: counted by address, though the gateway counts those with the cookie of a session that is over by that session (endedSessions).`)
+  if (counts.endedUnnamed > 0) {
+    const requests = many(counts.endedUnnamed, 'request', 'requests')
+    notes.push(`${requests} had the cookie of a session that is over (endedSessions), ` +
+      'but the log does not tell which: all of an address count as one.')
+  }
+  if (counts.endedUnknown > 0) {
+    const requests = many(counts.endedUnknown, 'request', 'requests')
+    notes.push(`${requests} in Combined Log Format got 401 then and count by address. The gateway ` +
+      'counts those with the cookie of a session that is over by that session (endedSessions).')
+  }
   if (counts.refusedThen > 0) notes.push(`${many(counts.refusedThen, 'request', 'requests')} got 429 then. They count here like the others; without the 429 their callers may have asked less, or more.`)
   if (counts.late > 0) notes.push(`${many(counts.late, 'request', 'requests')} came more than a minute out of order and count at the time of those before. Are the files in order?`)
   if (counts.broken > 0) notes.push(`${many(counts.broken, 'line', 'lines')} could not be read.`)
