@@ -20,7 +20,7 @@ export interface LineCounts {
   combined: number
   /** Sign-ins that were refused for too many attempts: whether the password was right was not looked at. They count as wrong. */
   undecidedSignIns: number
-  /** Requests with the cookie of a session that was over, where the line does not say which session. */
+  /** Requests with the cookie of a session that was over, if the line does not say which. */
   endedUnnamed: number
   /** Requests that got 401 then, in Combined Log Format: any of them may have had such a cookie. */
   endedUnknown: number
@@ -112,7 +112,20 @@ export function createAccessLines (config: Config) {
     // Who signed in just now asked as nobody yet; who signed out was still somebody.
     const isSignedIn = user !== undefined && (isLogin ? session !== undefined && (refusal !== undefined || status >= 400) : session !== undefined || route === 'logout')
     const tried = refusal ?? (isSignedIn ? undefined : user)
-    return finish({ at: endedAt - (typeof ms === 'number' ? ms : 0), endedAt, route, method, address, status, isRefused: refusal !== undefined, user: isSignedIn ? user : undefined, session: session ?? '', ended: session === undefined ? endedOf(route, address, text) : undefined, tried, isTried: isLogin && user !== undefined })
+    return finish({
+      at: endedAt - (typeof ms === 'number' ? ms : 0),
+      endedAt,
+      route,
+      method,
+      address,
+      status,
+      isRefused: refusal !== undefined,
+      user: isSignedIn ? user : undefined,
+      session: session ?? '',
+      ended: session === undefined ? endedOf(route, address, text) : undefined,
+      tried,
+      isTried: isLogin && user !== undefined
+    })
   }
 
   /** The session whose cookie a request had though it was over. @see hooks/limits.ts */
@@ -142,7 +155,20 @@ export function createAccessLines (config: Config) {
     const user = remote === '-' ? undefined : remote
     if (user === undefined && status !== 401 && paths.needsSession(route)) return void counts.unattributed++
     if (user === undefined && status === 401 && paths.needsSession(route)) counts.endedUnknown++
-    return finish({ at: endedAt, endedAt, route, method, address, status, isRefused: false, user: paths.isPublic(route) ? undefined : user, session: '', ended: undefined, tried: undefined, isTried: route === 'login' && method === 'POST' && status !== 400 && status !== 403 })
+    return finish({
+      at: endedAt,
+      endedAt,
+      route,
+      method,
+      address,
+      status,
+      isRefused: false,
+      user: paths.isPublic(route) ? undefined : user,
+      session: '',
+      ended: undefined,
+      tried: undefined,
+      isTried: route === 'login' && method === 'POST' && status !== 400 && status !== 403
+    })
   }
 
   interface Seen {
@@ -162,7 +188,9 @@ export function createAccessLines (config: Config) {
     readonly isTried: boolean
   }
 
-  function finish ({ at, endedAt, route, method, address, status, isRefused, user, session, ended, tried, isTried }: Seen): PastRequest | undefined {
+  function finish (seen: Seen): PastRequest | undefined {
+    const { at, endedAt, route, method, address, status, isRefused } = seen
+    const { user, session, ended, tried, isTried } = seen
     if (route === 'console' || (route === unknownRoute && status < 400)) return void counts.unlimited++
     if (status === 429) counts.refusedThen++
     if (isTried && status === 429) counts.undecidedSignIns++

@@ -86,8 +86,8 @@ function notesOf ({ limits, inFlightPerRoute }: { readonly limits: Limits, reado
   }
   if (counts.endedUnknown > 0) {
     const requests = many(counts.endedUnknown, 'request', 'requests')
-    notes.push(`${requests} in Combined Log Format got 401 then and count by address. The gateway ` +
-      'counts those with the cookie of a session that is over by that session (endedSessions).')
+    notes.push(`${requests} in Combined Log Format got 401 then and count by address. ` +
+      'The gateway counts those with the cookie of a session that is over by that session (endedSessions).')
   }
   if (counts.refusedThen > 0) notes.push(`${many(counts.refusedThen, 'request', 'requests')} got 429 then. They count here like the others; without the 429 their callers may have asked less, or more.`)
   if (counts.late > 0) notes.push(`${many(counts.late, 'request', 'requests')} came more than a minute out of order and count at the time of those before. Are the files in order?`)

@@ -56,8 +56,9 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
     if (upstreamMs !== undefined) fields += `,"upstreamMs":${hundredths(upstreamMs)}`
     fields += `,"address":${JSON.stringify(address)}`
     if (session !== undefined) fields += whoIn(session)
-    else if (request.endedSession !== undefined) fields += `,"endedSession":"${request.endedSession}"`
-    else if (request.actor !== undefined) fields += `,"user":${JSON.stringify(request.actor)}`
+    else if (request.endedSession !== undefined) {
+      fields += `,"endedSession":"${request.endedSession}"`
+    } else if (request.actor !== undefined) fields += `,"user":${JSON.stringify(request.actor)}`
     writeLine(fields)
   }
 }
