@@ -1,6 +1,25 @@
-/** Makes sure that what the tests run for real is there: redis-server and Chromium. Takes them from PATH, else from Debian's packages. */
+/**
+ * Makes sure that what the tests need is there: tap with the plugins that .taprc names, redis-server and Chromium.
+ * The programs are taken from PATH, else from Debian's packages.
+ */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
+import { t } from 'tap'
+import { parse } from 'yaml'
+
+/** tap is installed with its default plugins; a first `tap run` with others would still start the tests with those. */
+function isTapBuilt (): boolean {
+  const { plugin } = parse(readFileSync('.taprc', 'utf8')) as { plugin: readonly string[] }
+  const built = new Set(t.pluginSignature.split('\n'))
+  return plugin.every(name => name.startsWith('!') ? !built.has(name.slice(1)) : built.has(name))
+}
+
+if (!isTapBuilt()) {
+  process.stderr.write('Building tap with the plugins of .taprc …\n')
+  const { status } = spawnSync('tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) process.exit(status ?? 1)
+}
 
 const needed = [
   { program: 'redis-server', packages: ['redis-server'] },
