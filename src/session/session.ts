@@ -153,7 +153,10 @@ export function createSessions ({
     // Each live session has a note.
     if (notes.length <= perUser.max) return
     const { entries } = await look(user, notes)
-    const older = entries.slice(0, entries.findIndex(each => each.key === key))
+    const place = entries.findIndex(each => each.key === key)
+    // Somebody has ended it since: it takes no place, and later sign-ins hold to the cap themselves.
+    if (place === -1) return
+    const older = entries.slice(0, place)
     const over = older.length + 1 - perUser.max
     if (over <= 0) return
     if (perUser.over === 'evict-oldest') {

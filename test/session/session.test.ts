@@ -349,6 +349,29 @@ t.test('one session too many ends the oldest, or is refused, as config says', as
   }
 })
 
+t.test('a sign-in whose session is ended at once ends no other session, and is not one too many', async t => {
+  for (const over of ['evict-oldest', 'refuse'] as const) {
+    const { clock, store, sessions } = setUp()
+    for (const id of ['a', 'b', 'c']) await sessions.open(id, opening)
+    const ending: SessionStore = {
+      ...store,
+      follow: () => {},
+      note: async (user, key, until) => {
+        const notes = await store.note(user, key, until)
+        await store.end(key, '!revoked', minute)
+        return notes
+      }
+    }
+    const lifeTimes = { idle: 30 * minute, absolute: 480 * minute, remembered: {} }
+    const perUser = { max: 2, over }
+    const lower = createSessions({ ...usual, store: ending, perUser, lifeTimes, now: () => clock.now })
+    await lower.open('ended', opening)
+    const alive = await Promise.all(['a', 'b', 'c'].map(async id => 'live' in await sessions.resolve(id)))
+    t.same(alive, [true, true, true], over)
+    t.same(await sessions.resolve('ended'), { ended: 'revoked' }, over)
+  }
+})
+
 t.test('of many sign-ins at once, by replicas whose clocks differ by an hour, exactly as many stay as may', async t => {
   for (const over of ['evict-oldest', 'refuse'] as const) {
     const { clock, store } = setUp()
