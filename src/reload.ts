@@ -47,7 +47,7 @@ export interface Reloader {
    * Takes an earlier config once more; the one before that which runs, without a number. The files stay as they are.
    * @throws GatewayError `request.malformed` when there is none
    */
-  readonly rollback: (to?: number) => Promise<Outcome>
+  readonly rollback: (to?: number, confirmed?: Confirmed) => Promise<Outcome>
   readonly files: () => FilesState
   readonly restartNeeded: () => readonly string[]
   readonly revisions: () => readonly Revision[]
@@ -64,7 +64,11 @@ interface Options {
   /** From then on requests begin in this one. */
   readonly use: (generation: Generation) => Promise<void>
   /** Why a change of users files has to be confirmed; undefined where it need not. */
-  readonly massClosing: (before: Config, after: Config) => Promise<string | undefined>
+  readonly massClosing: (
+    before: Config,
+    after: Config,
+    command: string
+  ) => Promise<string | undefined>
   /** Holds live sessions against the users in force. @returns what became of them, for people */
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Told of the files that the config is read from, whenever they were. */
@@ -123,7 +127,7 @@ export function createReloader ({ first, examine, create, use, massClosing, revi
       return unchanged()
     }
     const before = current.config
-    const reason = mayEndMost ? undefined : await massClosing(before, config)
+    const reason = mayEndMost ? undefined : await massClosing(before, config, 'reload')
     if (reason !== undefined) return refuse(by, [reason])
     try {
       await take(config)
@@ -137,12 +141,15 @@ export function createReloader ({ first, examine, create, use, massClosing, revi
     return { outcome: 'reloaded', generation: current.number, changes, sessions, restartNeeded }
   }
 
-  async function takeBack (to: number | undefined): Promise<Outcome> {
+  async function takeBack (to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
     const target = revisions.find(to)
     if (target === undefined) throw new GatewayError('request.malformed', { message: to === undefined ? `There is no earlier config to go back to. Name one with its number: ${revisions.all().map(({ number }) => number).join(', ')}.` : `There is no revision ${to}; there are ${revisions.all().map(({ number }) => number).join(', ')}.` })
     const changes = differences(current.config, target.config).map(({ text }) => text)
     if (changes.length === 0) return unchanged()
     const before = current.config
+    const command = to === undefined ? 'rollback' : `rollback ${to}`
+    const reason = yes ? undefined : await massClosing(before, target.config, command)
+    if (reason !== undefined) return refuseBack(target, reason)
     await take(target.config)
     files = { state: 'rolled back', since: new Date().toISOString() }
     revisions.add({ number: current.number, by: 'rollback', changes, config: target.config, of: target.of ?? target.number, named: to !== undefined })
@@ -182,6 +189,14 @@ export function createReloader ({ first, examine, create, use, massClosing, revi
     return { outcome: 'refused', generation: current.number, faults }
   }
 
+  /** The files stand to what runs as they did before. */
+  function refuseBack (target: Revision, reason: string): Outcome {
+    const { number: generation } = current
+    const fields = { event: 'config.rollback-refused', generation, to: target.number, reason }
+    log.error(fields, `rollback to revision ${target.number} refused, what runs goes on: ${reason}`)
+    return { outcome: 'refused', generation, faults: [reason] }
+  }
+
   function tellRestart (keys: readonly string[]): void {
     if (keys.length > 0 && keys.join() !== restartNeeded.join()) log.warn({ event: 'config.restart-needed', keys }, `restart needed: ${keys.join(', ')}`)
     restartNeeded = keys
@@ -199,7 +214,7 @@ export function createReloader ({ first, examine, create, use, massClosing, revi
       waiting ??= inTurn(async () => told(await takeFiles(by)))
       return waiting
     },
-    rollback: to => inTurn(async () => told(await takeBack(to))),
+    rollback: (to, confirmed = {}) => inTurn(async () => told(await takeBack(to, confirmed))),
     files: () => files,
     restartNeeded: () => restartNeeded,
     revisions: revisions.all,

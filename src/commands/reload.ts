@@ -3,6 +3,11 @@ import type { Outcome } from '../reload.ts'
 import { type Command, UsageError } from './command.ts'
 import { askOps } from './ops-client.ts'
 
+const yes = {
+  type: 'boolean',
+  description: 'end the sessions of file users, also where that is most of them'
+} as const
+
 export const reload: Command = {
   summary: 'have a running gateway read its config files, and say what changed or why not',
   usage: ['[--yes] [--json]'],
@@ -20,30 +25,35 @@ Examples:
   console-gateway check && console-gateway reload
   console-gateway reload --yes
 Exit codes: 1 where the files were refused, or no gateway answers.`,
-  options: {
-    yes: { type: 'boolean', description: 'end the sessions of file users, also where that is most of them' }
-  },
-  run: async ({ config, rest, json, values: { yes = false } }) => {
+  options: { yes },
+  run: async ({ config, rest, json, values: { yes: isMeant = false } }) => {
     if (rest.length > 0) throw new UsageError()
-    return tell(await askOps(config, '/reload', { yes }), json)
+    return tell(await askOps(config, '/reload', { yes: isMeant }), json)
   }
 }
 
 export const rollback: Command = {
   summary: 'have a running gateway go back to an earlier config',
-  usage: ['[N] [--json]'],
+  usage: ['[N] [--yes] [--json]'],
   details: `
 Without N to the one before that which runs, or after \`rollback N\` to what ran
 before it; \`console-gateway status\` lists them. The files stay as they are, so what they hold comes back with their next
 change, a reload or a restart: put them right too.
 
+Sessions of file users end with it as with a reload. Where that is most of them
+(more than half, and at least 10), it is refused unless --yes says that this is
+meant.
+
 Examples:
   console-gateway rollback
   console-gateway rollback 4
-Exit codes: 1 where there is no such revision, or no gateway answers.`,
-  run: async ({ config, rest: [to, ...more], json }) => {
+Exit codes: 1 where there is no such revision, it is refused, or no gateway
+answers.`,
+  options: { yes },
+  run: async ({ config, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
     if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) throw new UsageError('N is the number of a revision.')
-    return tell(await askOps(config, '/rollback', to === undefined ? {} : { to: Number(to) }), json)
+    const revision = to === undefined ? {} : { to: Number(to) }
+    return tell(await askOps(config, '/rollback', { ...revision, yes: isMeant }), json)
   }
 }
 

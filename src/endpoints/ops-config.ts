@@ -3,10 +3,15 @@ import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { addDeskRules } from '../hooks/desk.ts'
 
+/** Whether it is meant that most sessions of file users end. */
+interface Confirmed {
+  readonly yes: boolean
+}
+
 interface Options {
   readonly status: () => Promise<object>
-  readonly reload: (confirmed: { readonly yes: boolean }) => Promise<object>
-  readonly rollback: (to: number | undefined) => Promise<object>
+  readonly reload: (confirmed: Confirmed) => Promise<object>
+  readonly rollback: (to: number | undefined, confirmed: Confirmed) => Promise<object>
   /** What the files would change of what runs, or their faults. */
   readonly plan: (balancerMs: number) => Promise<object>
 }
@@ -29,9 +34,9 @@ export function addOpsConfig (ops: FastifyInstance, options: Options): void {
       return await reload({ yes: yes === true })
     })
     scope.post('/rollback', async request => {
-      const { to } = (request.body ?? {}) as { to?: unknown }
+      const { to, yes } = (request.body ?? {}) as { to?: unknown, yes?: unknown }
       if (to !== undefined && !Number.isInteger(to)) throw new GatewayError('request.malformed', { message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.' })
-      return await rollback(to as number | undefined)
+      return await rollback(to as number | undefined, { yes: yes === true })
     })
   })
 }

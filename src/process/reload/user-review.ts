@@ -19,14 +19,19 @@ const maxLines = 50
 const reviewAgainMs = 500
 
 export function createUserReview ({ serving, log }: Options) {
-  async function massClosing (before: Sources, after: Sources): Promise<string | undefined> {
+  /** @param command what puts `after` in force, and takes `--yes` */
+  async function massClosing (
+    before: Sources,
+    after: Sources,
+    command: string
+  ): Promise<string | undefined> {
     const changed = changedUsers(before, after)
     if (changed.every(({ change }) => change === 'roles or profile changed')) return undefined
     try {
       const endings = await serving.countEndings(before, after)
       if (!isMassClosing(endings)) return undefined
       return `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
-        'if that is meant, run `console-gateway reload --yes`'
+        `if that is meant, run \`console-gateway ${command} --yes\``
     } catch (err) {
       // Who was removed must not stay because the store is away.
       log.warn({ err }, 'users files changed, and nobody knows how many sessions that ends: the store is away')
