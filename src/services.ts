@@ -156,7 +156,8 @@ export function createServices (config: Config, log: Logger): Services {
     () => [[[], (shared?.clock.skewMs() ?? 0) / 1000]]
   )
   metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
-  const fileUsers = createFileUsers(store.announceUsers.bind(store))
+  const announceUsers = store.announceUsers.bind(store)
+  const fileUsers = createFileUsers(announceUsers, shared?.clock.now)
   metrics.read(
     'console_gateway_upstream_waiting',
     'Requests that wait for a connection to an upstream.',

@@ -49,13 +49,33 @@ function filesOf ({ gateway, users }: Sources): Files {
 const userOf = (users: Readonly<Record<string, User>>, username: string): User | undefined =>
   Object.hasOwn(users, username) ? users[username] : undefined
 
-/** What becomes of a session under these sources. */
-export function reviewAgainst (sources: Sources): Reviewer['review'] {
-  const files = filesOf(sources)
-  return session => reviewIn(files, session)
+/** When users got another password, in milliseconds since the epoch, by source and user name. */
+type PasswordChanges = ReadonlyMap<string, number>
+
+const nameOf = (source: string, username: string) => `${source}/${username}`
+
+/** @param at when `next` came into force */
+function passwordChanges (files: Files, next: Files, at: number): PasswordChanges {
+  const changed = new Map<string, number>()
+  for (const [source, users = {}] of files) {
+    const nextUsers = next.get(source) ?? {}
+    for (const [username, { password }] of Object.entries(users)) {
+      const user = userOf(nextUsers, username)
+      if (user !== undefined && user.password !== password) changed.set(nameOf(source, username), at)
+    }
+  }
+  return changed
 }
 
-function reviewIn (files: Files, session: Session): Review {
+/** What becomes of a session once `after` has replaced `before`. */
+export function reviewAgainst (before: Sources, after: Sources): Reviewer['review'] {
+  const files = filesOf(after)
+  const changed = passwordChanges(filesOf(before), files, Infinity)
+  return session => reviewIn(files, changed, session)
+}
+
+/** @param changed as far as this process saw it */
+function reviewIn (files: Files, changed: PasswordChanges, session: Session): Review {
   const { source, identity, file } = session
   // No such source, or no longer under this name: nobody vouches for the session.
   if (!files.has(source)) return 'refused'
@@ -68,6 +88,9 @@ function reviewIn (files: Files, session: Session): Review {
   const state = fileStateOf(identity.username, user)
   if (file?.state === state.state) return 'unchanged'
   if (file !== undefined && file.password !== state.password) return 'refused'
+  // The version that opened it kept no digest: unless the password has changed since, it gets today's.
+  const changedAt = changed.get(nameOf(source, identity.username)) ?? -Infinity
+  if (file === undefined && session.createdAt <= changedAt) return 'refused'
   const roles = present.roles.filter(role => identity.roles.includes(role))
   return {
     narrowed: { ...session, identity: { ...present, roles } },
@@ -77,10 +100,13 @@ function reviewIn (files: Files, session: Session): Review {
 
 export type UserChange = 'removed' | 'disabled' | 'password changed' | 'roles or profile changed'
 
-export interface ChangedUser {
+interface FileUser {
   readonly source: string
   readonly username: string
   readonly key: IdentityKey
+}
+
+export interface ChangedUser extends FileUser {
   readonly change: UserChange
 }
 
@@ -119,10 +145,13 @@ export function changeSince (sources: Sources): (source: string, username: strin
   }
 }
 
-/** The keys of all users of the files. */
-export function fileUserKeys (sources: Sources): IdentityKey[] {
+/** All users of the files. */
+export function fileUsersOf (sources: Sources): FileUser[] {
   return [...filesOf(sources)].flatMap(([source, users]) => Object.entries(users ?? {})
-    .map(([username, user]) => identityKey({ source, identity: identityOf(username, user) })))
+    .map(([username, user]) => {
+      const key = identityKey({ source, identity: identityOf(username, user) })
+      return { source, username, key }
+    }))
 }
 
 export interface FileUsers extends Reviewer {
@@ -132,9 +161,16 @@ export interface FileUsers extends Reviewer {
 
 const announceAgainMs = 250
 
-/** @param announce says whether no replica knows a later state of a source; see the store */
-export function createFileUsers (announce: SessionStore['announceUsers']): FileUsers {
+/**
+ * @param announce says whether no replica knows a later state of a source; see the store
+ * @param now the time of sessions
+ */
+export function createFileUsers (
+  announce: SessionStore['announceUsers'],
+  now: () => number = Date.now
+): FileUsers {
   let files: Files | undefined
+  let changed: PasswordChanges = new Map()
   let digests: ReadonlyMap<string, string> = new Map()
   /** Sources whose change could not be announced yet, with the digest before it. */
   const unannounced = new Map<string, string>()
@@ -158,11 +194,13 @@ export function createFileUsers (announce: SessionStore['announceUsers']): FileU
   }
 
   return {
-    review: session => files === undefined ? 'unchanged' : reviewIn(files, session),
+    review: session => files === undefined ? 'unchanged' : reviewIn(files, changed, session),
     isLatest,
     take: sources => {
       const before = digests
-      files = filesOf(sources)
+      const next = filesOf(sources)
+      changed = new Map([...changed, ...passwordChanges(files ?? new Map(), next, now())])
+      files = next
       digests = digestsOf(files)
       for (const [source, digest] of digests) {
         const former = before.get(source)

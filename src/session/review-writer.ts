@@ -1,7 +1,8 @@
 /** Writes into the store what has become of users: their sessions end, or get other roles. */
+import { isDeepStrictEqual } from 'node:util'
 import type { createJudge, Known, KnownSession, Resolved } from './judge.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import type { EndReason } from './record.ts'
+import type { EndReason, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
 import type { Reviewer } from './review.ts'
 import type { SessionStore } from './store.ts'
@@ -11,6 +12,11 @@ interface Reviewed {
   readonly closed: number
   readonly renewed: number
 }
+
+/** `noted`: the user is as before, and the session says now what the file says of the user. */
+type Written = 'closed' | 'renewed' | 'noted' | undefined
+
+const isSameIdentity = (a: Session, b: Session) => isDeepStrictEqual(a.identity, b.identity)
 
 interface Options extends ReturnType<typeof createJudge> {
   readonly store: SessionStore
@@ -27,14 +33,15 @@ export function createReviewWriter (options: Options) {
   const { store, format, reviewer, parse, judge, endKeys, drop, onFailed } = options
 
   /** @throws StoreUnavailable */
-  async function write (known: KnownSession): Promise<'closed' | 'renewed' | undefined> {
+  async function write (known: KnownSession): Promise<Written> {
     const { live: { key }, sealed, stored, epoch, review } = known
     if (review === 'unchanged' || !await reviewer.isLatest(stored.source)) return undefined
     if (review === 'refused') return await endKeys([key], 'revoked') === 1 ? 'closed' : undefined
     const record = format.close(key, { session: review.renewed, epoch })
     const isWritten = await store.replace(key, sealed, record)
     drop(key)
-    return isWritten ? 'renewed' : undefined
+    if (!isWritten) return undefined
+    return isSameIdentity(stored, review.renewed) ? 'noted' : 'renewed'
   }
 
   /** What is known of a session that somebody uses, once the store has been told of it. */
@@ -42,7 +49,8 @@ export function createReviewWriter (options: Options) {
     if (known === undefined || !('live' in known) || known.review === 'unchanged') return resolved
     // The session is refused, or its roles are narrowed, whether the store can be told or not.
     const done = await write(known).catch(onFailed)
-    if (done !== 'renewed' || typeof known.review !== 'object') return resolved
+    const isWritten = done === 'renewed' || done === 'noted'
+    if (!isWritten || typeof known.review !== 'object') return resolved
     return { live: { ...known.live, session: known.review.renewed } }
   }
 

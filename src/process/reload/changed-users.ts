@@ -2,12 +2,12 @@
 import {
   type ChangedUser,
   changeSince,
-  fileUserKeys,
+  fileUsersOf,
   reviewAgainst,
   type Sources,
   type UserChange
 } from '../../login/file-users.ts'
-import { type IdentityKey, identityKey } from '../../session/identity-key.ts'
+import { identityKey } from '../../session/identity-key.ts'
 import type { Sessions } from '../../session/session.ts'
 
 export interface Endings {
@@ -45,8 +45,8 @@ export function isMassClosing ({ ending, live }: Endings): boolean {
 
 /** @throws StoreUnavailable */
 export async function countEndings (sessions: Asked, before: Sources, after: Sources): Promise<Endings> {
-  const review = reviewAgainst(after)
-  const counts = await forEach(fileUserKeys(before), async (key: IdentityKey) => {
+  const review = reviewAgainst(before, after)
+  const counts = await forEach(fileUsersOf(before), async ({ key }) => {
     const listed = await sessions.list(key)
     const ending = listed.filter(({ session }) => review(session) === 'refused').length
     return { ending, live: listed.length }
@@ -65,14 +65,25 @@ export async function reviewChanged (sessions: Asked, changed: readonly ChangedU
   })
 }
 
-/** The same for what changed while this process did not run. @throws StoreUnavailable */
+/**
+ * The same for what changed while this process did not run. Users of the files are among those who
+ * are looked at, since a version that kept no list of who is signed in may have opened sessions.
+ * @throws StoreUnavailable
+ */
 export async function reviewSignedIn (sessions: Asked, sources: Sources): Promise<ReviewedUser[]> {
   const changeOf = changeSince(sources)
   const signedIn = await sessions.signedIn(maxSignedIn)
-  const reviewed = await forEach(signedIn, async ({ source, id, username }) => {
+  const users = [
+    ...fileUsersOf(sources),
+    ...signedIn.map(({ source, id, username }) => {
+      return { source, username, key: identityKey({ source, identity: { id } }) }
+    })
+  ]
+  const distinct = new Map(users.map(user => [`${user.key} ${user.username}`, user]))
+  const reviewed = await forEach([...distinct.values()], async ({ source, username, key }) => {
     const change = changeOf(source, username)
     if (change === undefined) return []
-    const done = await sessions.reviewOf(identityKey({ source, identity: { id } }))
+    const done = await sessions.reviewOf(key)
     const isOther = done.closed > 0 && change === 'roles or profile changed'
     return [{ source, username, change: isOther ? 'password changed' as const : change, ...done }]
   })
