@@ -61,7 +61,8 @@ function passwordChanges (files: Files, next: Files, at: number): PasswordChange
     const nextUsers = next.get(source) ?? {}
     for (const [username, { password }] of Object.entries(users)) {
       const user = userOf(nextUsers, username)
-      if (user !== undefined && user.password !== password) changed.set(nameOf(source, username), at)
+      const isOther = user !== undefined && user.password !== password
+      if (isOther) changed.set(nameOf(source, username), at)
     }
   }
   return changed
@@ -88,7 +89,7 @@ function reviewIn (files: Files, changed: PasswordChanges, session: Session): Re
   const state = fileStateOf(identity.username, user)
   if (file?.state === state.state) return 'unchanged'
   if (file !== undefined && file.password !== state.password) return 'refused'
-  // The version that opened it kept no digest: unless the password has changed since, it gets today's.
+  // The version that opened it kept no digest: it gets today's, unless the password changed since.
   const changedAt = changed.get(nameOf(source, identity.username)) ?? -Infinity
   if (file === undefined && session.createdAt <= changedAt) return 'refused'
   const roles = present.roles.filter(role => identity.roles.includes(role))

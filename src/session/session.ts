@@ -154,7 +154,7 @@ export function createSessions ({
     if (notes.length <= perUser.max) return
     const { entries } = await look(user, notes)
     const place = entries.findIndex(each => each.key === key)
-    // Somebody has ended it since: it takes no place, and later sign-ins hold to the cap themselves.
+    // Somebody has ended it since: it takes no place. Later sign-ins hold to the cap themselves.
     if (place === -1) return
     const older = entries.slice(0, place)
     const over = older.length + 1 - perUser.max
