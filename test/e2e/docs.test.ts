@@ -16,7 +16,8 @@ import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const execute = promisify(execFile)
-const documents = ['README.md', 'docs/operations.md', 'docs/console-developers.md']
+const started = 'docs/getting-started.md'
+const documents = ['README.md', started, 'docs/operations.md', 'docs/console-developers.md']
 const maxNotRun = 5
 const program = resolve('bin/console-gateway.js')
 const password = 'ant.design'
@@ -59,7 +60,7 @@ t.test('every block is run, but for a few that say why not', t => {
   t.end()
 })
 
-t.test('README: the demo starts, and its calls are answered as they stand there', async t => {
+t.test('README: the demo starts, and its calls are answered as getting started shows them', async t => {
   const [port, opsPort, backendPort] = await freePorts(3)
   const [demo] = of('README.md', 'sh')
   // This checkout is installed: what is left is the second command of the line.
@@ -72,7 +73,7 @@ t.test('README: the demo starts, and its calls are answered as they stand there'
   })
   const folder = mkdtempSync(join(tmpdir(), 'gateway-docs-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  for (const { place, text } of of('README.md', 'console')) {
+  for (const { place, text } of of(started, 'console')) {
     for (const { command: call, expected } of exchangesOf(text)) {
       const here = call.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
       const { stdout } = await execute('bash', ['-c', here], { cwd: folder })
@@ -83,7 +84,7 @@ t.test('README: the demo starts, and its calls are answered as they stand there'
 })
 
 /** A folder that holds what the YAML blocks say, with addresses of this machine. */
-async function configOfReadme (t: Test) {
+async function configOfGettingStarted (t: Test) {
   const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
   const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
   const [port = 0, opsPort = 0] = await freePorts(2)
@@ -93,7 +94,7 @@ async function configOfReadme (t: Test) {
   mkdirSync(folder)
   writeFileSync(join(place, 'redis-password'), 'redis-password')
   const files = { upstreams: 'routes.yaml', server: 'gateway.yaml', users: 'users.yaml' }
-  for (const { place: where, text } of of('README.md', 'yaml')) {
+  for (const { place: where, text } of of(started, 'yaml')) {
     const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
     if (name === undefined) throw new Error(`${where}: of which file is it?`)
     writeFileSync(join(folder, name), text
@@ -149,8 +150,8 @@ async function signIn (port: number): Promise<number> {
   })
 }
 
-t.test('the commands of README, operations and console developers do what they say', async t => {
-  const { place, folder, port } = await configOfReadme(t)
+t.test('the commands of getting started, operations and console developers do what they say', async t => {
+  const { place, folder, port } = await configOfGettingStarted(t)
   const env = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
   mkdirSync(join(place, 'console/src/services'), { recursive: true })
   mkdirSync(join(folder, 'contracts'))
@@ -196,7 +197,7 @@ function typeFaults (folder: string, example: string): string[] {
 }
 
 t.test('the YAML of operations is sound', async t => {
-  const { folder } = await configOfReadme(t)
+  const { folder } = await configOfGettingStarted(t)
   const routes = join(folder, 'routes.yaml')
   const own = {
     upstreams: { backend: { url: 'http://127.0.0.1:1' } },
