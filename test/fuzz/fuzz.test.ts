@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { freshSeed } from '../support/random.ts'
 import { plan } from './conversation.ts'
-import { fuzz } from './fuzz.ts'
+import { fuzz, readRange } from './fuzz.ts'
 
 t.test('the same seed makes the same conversations, another one others', async t => {
   const seed = freshSeed()
@@ -26,4 +26,19 @@ t.test('an attack finds a gateway that ends, and says why', async t => {
   t.match(report.problems, [/the process ended/], `seed ${seed}`)
   t.match([...report.complaints, ...report.stacks].join(), /fragile/)
   t.ok(report.lastRequests.length > 0)
+})
+
+t.test('a replay makes only the requests of its range, and names them where it fails', async t => {
+  const fragile = join(t.testdir(), 'fragile.js')
+  writeFileSync(fragile, 'setTimeout(() => { throw new Error("fragile") }, 3000)')
+  const seed = freshSeed()
+  const report = await fuzz(t.after, { checkout: '.', seed, seconds: 12, preload: fragile, replay: [40, 42] })
+  t.match(report.problems, [/the process ended/], `seed ${seed}`)
+  t.ok(report.conversations > 3, 'again and again')
+  t.same(report.lastNumbers, [40, 42])
+})
+
+t.test('a range is two numbers in order, or one', async t => {
+  t.same(['100-140', '7', '7-7'].map(readRange), [[100, 140], [7, 7], [7, 7]])
+  for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', '']) t.equal(readRange(text), undefined, text)
 })

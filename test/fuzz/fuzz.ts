@@ -33,6 +33,8 @@ export interface FuzzReport {
   readonly after: AtRest | undefined
   /** The last that was begun, the newest last, and what happened around the gateway. */
   readonly lastRequests: string[]
+  /** Their numbers, which `--replay` takes. */
+  readonly lastNumbers: readonly [first: number, last: number]
   readonly lastFaults: string[]
   readonly lastLines: readonly string[]
   /** What Node itself wrote: warnings, and why the process ended. */
@@ -206,7 +208,21 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
       faults,
       slowestMs: Math.round(slowestMs),
       lastRequests: last.map(describe),
+      lastNumbers: rangeOf(last.map(({ number }) => number)),
       lastFaults
     })
   }
+}
+
+/** The least range that holds all of some numbers. */
+function rangeOf (numbers: readonly number[]): readonly [first: number, last: number] {
+  if (numbers.length === 0) return [0, 0]
+  return [Math.min(...numbers), Math.max(...numbers)]
+}
+
+/** Reads `FIRST-LAST` or one number; undefined where it is neither. */
+export function readRange (text: string): readonly [first: number, last: number] | undefined {
+  const [, first, last = first] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(text) ?? []
+  if (first === undefined || Number(last) < Number(first)) return undefined
+  return [Number(first), Number(last)]
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freshSeed } from '../support/random.ts'
 import { endOnSignals } from '../support/signals.ts'
-import { fuzz } from './fuzz.ts'
+import { fuzz, readRange } from './fuzz.ts'
 
 const usage = `npm run fuzz -- [--seconds 60] [--seed N] [--gateway DIR] [--replay FIRST-LAST]
 
@@ -32,8 +32,9 @@ async function main (): Promise<number> {
   }
   const seed = Number(values.seed ?? freshSeed())
   const seconds = Number(values.seconds)
-  const [first, last = first] = values.replay?.split('-').map(Number) ?? []
-  if (![seed, seconds, first ?? 0, last ?? 0].every(Number.isFinite)) {
+  const replay = values.replay === undefined ? undefined : readRange(values.replay)
+  const isReadable = values.replay === undefined || replay !== undefined
+  if (!isReadable || !Number.isSafeInteger(seed) || !(seconds > 0 && seconds < Infinity)) {
     process.stderr.write(usage)
     return 2
   }
@@ -47,16 +48,15 @@ async function main (): Promise<number> {
       checkout,
       seed,
       seconds,
-      ...first !== undefined && last !== undefined && { replay: [first, last] as const },
+      ...replay !== undefined && { replay },
       tell: write
     })
-    const { problems, lastRequests, lastFaults, lastLines, complaints, stacks, ...figures } = report
+    const { problems, lastRequests, lastNumbers, lastFaults, lastLines, complaints, stacks, ...figures } = report
     write(JSON.stringify(figures))
     if (problems.length === 0) {
       write('fuzz: all is well')
       return 0
     }
-    const from = Math.max(0, report.conversations - lastRequests.length)
     const section = (title: string, lines: readonly string[]) => write([title, ...lines].join('\n  '))
     section('The last requests:', lastRequests)
     section('What happened around the gateway last:', lastFaults)
@@ -65,7 +65,7 @@ async function main (): Promise<number> {
     section('On its standard error:', complaints)
     section(`fuzz: seed ${seed}, ${report.seconds.toFixed(1)} s:`, problems)
     write(`again:  npm run fuzz -- --seed ${seed} --seconds ${seconds}`)
-    write(`replay: npm run fuzz -- --seed ${seed} --replay ${from}-${report.conversations - 1}`)
+    write(`replay: npm run fuzz -- --seed ${seed} --replay ${lastNumbers.join('-')}`)
     return 1
   } finally {
     await cleanUp()
