@@ -6,6 +6,21 @@ import { freshSeed } from '../support/random.ts'
 import { plan } from './conversation.ts'
 import { fuzz, readRange } from './fuzz.ts'
 
+/** Ends a gateway at its 40th request: by then it is under attack, however slow the machine is. */
+function writeFragile (folder: string): string {
+  const file = join(folder, 'fragile.js')
+  writeFileSync(file, `import { Server } from 'node:http'
+    const { emit } = Server.prototype
+    let requests = 0
+    Server.prototype.emit = function (name, ...values) {
+      if (name === 'request' && ++requests === 40) {
+        setImmediate(() => { throw new Error('fragile') })
+      }
+      return emit.call(this, name, ...values)
+    }`)
+  return file
+}
+
 t.test('the same seed makes the same conversations, another one others', async t => {
   const seed = freshSeed()
   const cookies = ['console_sid=one.signature', 'console_sid=two.signature']
@@ -18,9 +33,7 @@ t.test('the same seed makes the same conversations, another one others', async t
 })
 
 t.test('an attack finds a gateway that ends, and says why', async t => {
-  const folder = t.testdir()
-  const fragile = join(folder, 'fragile.js')
-  writeFileSync(fragile, 'setTimeout(() => { throw new Error("fragile") }, 3000)')
+  const fragile = writeFragile(t.testdir())
   const seed = freshSeed()
   const report = await fuzz(t.after, { checkout: '.', seed, seconds: 12, preload: fragile })
   t.match(report.problems, [/the process ended/], `seed ${seed}`)
@@ -29,8 +42,7 @@ t.test('an attack finds a gateway that ends, and says why', async t => {
 })
 
 t.test('a replay makes only the requests of its range, and names them where it fails', async t => {
-  const fragile = join(t.testdir(), 'fragile.js')
-  writeFileSync(fragile, 'setTimeout(() => { throw new Error("fragile") }, 3000)')
+  const fragile = writeFragile(t.testdir())
   const seed = freshSeed()
   const report = await fuzz(t.after, { checkout: '.', seed, seconds: 12, preload: fragile, replay: [40, 42] })
   t.match(report.problems, [/the process ended/], `seed ${seed}`)
