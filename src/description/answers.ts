@@ -1,7 +1,7 @@
 /** The bodies of what the gateway answers itself, as JSON Schemas: envelopes in their dialects, the current user, sign-in, sessions. */
 import type { JsonSchema } from '../config/closed-schema.ts'
 import type { GatewayConfig } from '../config/gateway.ts'
-import { type ErrorCode, errorKinds } from '../errors.ts'
+import { errorKinds } from '../errors.ts'
 
 export type Dialect = GatewayConfig['envelope']['dialect']
 
@@ -29,8 +29,6 @@ export function failureSchema (dialect: Dialect): JsonSchema {
 }
 
 export const errorCodeSchema: JsonSchema = { type: 'string', description: 'Stable: a code never changes its meaning.', enum: Object.keys(errorKinds) }
-
-export const codes = Object.keys(errorKinds) as ErrorCode[]
 
 const optionalUser = {
   email: text, signature: text, title: text, group: text, phone: text, address: text, country: text,

@@ -1,10 +1,11 @@
 /** Every public operation that a config makes, with what it takes and answers: what OpenAPI and TypeScript are written from. */
 import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
 import type { Config } from '../config/load.ts'
-import type { RouteConfig } from '../config/routes.ts'
+import { credentialOf, type RouteConfig } from '../config/routes.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
-import { closedSchema, closeRequestSchema, codes, currentUserSchema, type Dialect, errorCodeSchema, failureSchema, listedSessionSchema, loginBeside, loginRefusedSchema, loginRequestSchema, loginResultSchema, sessionSchema, successSchema } from './answers.ts'
+import { closedSchema, closeRequestSchema, currentUserSchema, type Dialect, errorCodeSchema, failureSchema, listedSessionSchema, loginBeside, loginRefusedSchema, loginRequestSchema, loginResultSchema, sessionSchema, successSchema } from './answers.ts'
 import { contractComponents, pascal } from '../api-docs/contract-components.ts'
+import { errorsOf, type OperationFacts } from '../api-docs/error-codes.ts'
 import { describeShape } from './shape-schema.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -49,16 +50,12 @@ export const reference = (name: string): JsonSchema => ({ $ref: `#/components/sc
 /** The envelope of the config's own dialect has the plain name. */
 export const envelopeName = (kind: 'Success' | 'Failure', dialect: Dialect, usual: Dialect): string => dialect === usual ? kind : `${pascal(dialect)}${kind}`
 
-/** Codes by name, or by `prefix.*`. */
-const select = (...wanted: string[]): ErrorCode[] => codes.filter(code => wanted.some(each => each.endsWith('*') ? code.startsWith(each.slice(0, -1)) : code === each))
-
-const always = ['request.malformed', 'request.path', 'request.timeout', 'request.uri-too-long', 'request.headers', 'request.expectation', 'limit.exceeded', 'gateway.*']
-const withSession = ['session.*']
-const withBody = ['request.too-large', 'request.type']
-const proxying = ['upstream.*', 'overloaded']
+/** What of an operation's facts is not the same everywhere. */
+type Facts = Partial<OperationFacts>
 
 export function describe (config: Config): Description {
   const { gateway: { envelope, login, session }, routes: { endpoints, aliases, routes, shapes }, contracts } = config
+  const { upstreams } = config.routes
   const { dialect: usual, successCode } = envelope
   const operations: Operation[] = []
   const schemas: Record<string, JsonSchema> = { ErrorCode: errorCodeSchema, Failure: failureSchema(usual) }
@@ -84,15 +81,31 @@ export function describe (config: Config): Description {
     answer: successSchema(dialect, successCode, data, beside, required),
     wrapped: { data, ...(Object.keys(beside).length > 0 && { beside: { type: 'object', properties: beside, required } }) }
   })
-  const add = (path: string, methods: readonly Method[], operation: Omit<Operation, 'path' | 'method' | 'isAlias' | 'dialect' | 'errorsAreOk' | 'errors' | 'upstreamErrors'> & Partial<Operation> & { readonly codes: readonly string[] }) => {
-    const { codes: wanted, ...rest } = operation
+  const add = (path: string, methods: readonly Method[], operation: Omit<Operation, 'path' | 'method' | 'isAlias' | 'dialect' | 'errorsAreOk' | 'errors' | 'upstreamErrors'> & Partial<Operation> & { readonly facts: Facts }) => {
+    const { facts, ...rest } = operation
+    const isBounded = Object.hasOwn(config.limits.inFlightPerRoute, operation.name)
     for (const [index, each] of [path, ...Object.entries(aliases).flatMap(([alias, target]) => target === path ? [alias] : [])].entries()) {
       for (const method of methods) {
-        const unsafe = method !== 'GET'
-        const errors = select(...always, ...wanted, ...(unsafe ? ['origin.refused', ...withBody] : []))
+        const errors = errorsOf({
+          access: operation.access,
+          isUnsafe: method !== 'GET',
+          asksUpstream: false,
+          namesSource: false,
+          isRead: false,
+          isStrict: false,
+          isBounded,
+          refusesSignIn: login.refusedStatus !== 200,
+          refusesSessions: session.perUser.over === 'refuse',
+          ...facts
+        })
         operations.push({ dialect: usual, errorsAreOk, upstreamErrors: 'none', ...rest, errors, method, path: each, isAlias: index > 0 })
       }
     }
+  }
+
+  const namesSource = ({ upstream, parts }: Pick<RouteConfig, 'upstream' | 'parts'>) => {
+    const names = [upstream, ...Object.values(parts).map(part => part.upstream)]
+    return names.some(name => credentialOf(upstreams[name ?? '']?.credential ?? 'none').from !== undefined)
   }
 
   const asksUpstream = login.sources.some(({ kind }) => kind === 'upstream-login')
@@ -103,9 +116,9 @@ export function describe (config: Config): Description {
     access: 'public',
     request: named('LoginRequest', loginRequestSchema(login.fields)),
     answer: login.refusedStatus === 200 ? { anyOf: [signedIn, named('LoginRefused', loginRefusedSchema(usual))] } : signedIn,
-    codes: [...(login.refusedStatus === 200 ? [] : ['login.refused']), 'login.locked', ...(session.perUser.over === 'refuse' ? ['login.too-many'] : []), 'session.unavailable', 'overloaded', ...(asksUpstream ? proxying : [])]
+    facts: { endpoint: 'login', asksUpstream }
   })
-  add(endpoints.logout.path, ['GET', 'POST'], { name: 'logout', summary: 'Sign out; also without a session', access: 'public', ...success({ type: 'object' }), codes: ['session.unavailable', 'origin.refused'] })
+  add(endpoints.logout.path, ['GET', 'POST'], { name: 'logout', summary: 'Sign out; also without a session', access: 'public', ...success({ type: 'object' }), facts: { endpoint: 'logout' } })
 
   const { profile } = endpoints
   const fromUpstream = profile.from === 'upstream' || Object.keys(profile.parts).length > 0
@@ -117,16 +130,23 @@ export function describe (config: Config): Description {
     access: 'session',
     ...success(user, missingOf(profile), []),
     failureBeside: { 401: { data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] } } },
-    codes: [...withSession, ...(fromUpstream ? [...proxying, 'shape.*'] : []), ...(profile.contract?.mode === 'strict' ? ['contract.broken'] : [])],
+    facts: {
+      endpoint: 'profile',
+      asksUpstream: fromUpstream,
+      namesSource: fromUpstream && namesSource(profile),
+      isRead: fromUpstream,
+      isStrict: profile.contract?.mode === 'strict'
+    },
     upstreamErrors: fromUpstream ? 'enveloped' : 'none'
   })
 
   const current = named('Session', sessionSchema)
+  const facts: Facts = { endpoint: 'session' }
   const below = (path: string) => endpoints.session.path + path
-  add(below(''), ['GET'], { name: 'session', summary: 'What is left of the session; asking does not extend it', access: 'session', ...success(current), codes: withSession })
-  add(below('/extend'), ['POST'], { name: 'session', summary: 'Extend the session', access: 'session', ...success(current), codes: withSession })
-  add(below('/list'), ['GET'], { name: 'session', summary: 'The user’s own sessions', access: 'session', ...success({ type: 'array', items: named('ListedSession', listedSessionSchema) }, { total: { type: 'integer' } }), codes: withSession })
-  add(below('/close'), ['POST'], { name: 'session', summary: 'Close one of them, the others, or all', access: 'session', request: closeRequestSchema, ...success(closedSchema), codes: withSession })
+  add(below(''), ['GET'], { name: 'session', summary: 'What is left of the session; asking does not extend it', access: 'session', ...success(current), facts })
+  add(below('/extend'), ['POST'], { name: 'session', summary: 'Extend the session', access: 'session', ...success(current), facts })
+  add(below('/list'), ['GET'], { name: 'session', summary: 'The user’s own sessions', access: 'session', ...success({ type: 'array', items: named('ListedSession', listedSessionSchema) }, { total: { type: 'integer' } }), facts })
+  add(below('/close'), ['POST'], { name: 'session', summary: 'Close one of them, the others, or all', access: 'session', request: closeRequestSchema, ...success(closedSchema), facts })
 
   for (const [name, route] of Object.entries(routes)) {
     const dialect = route.dialect ?? usual
@@ -142,7 +162,12 @@ export function describe (config: Config): Description {
       dialect,
       errorsAreOk: (route.errorStatus ?? envelope.errorStatus) === 'ok',
       ...((isRead || contracts[name] !== undefined) && (shaped.isWrapped ? success(data, { ...shaped.beside, ...missingOf(route) }, [...shaped.requiredBeside], dialect) : { answer: data })),
-      codes: [...proxying, ...(route.access === 'public' ? [] : withSession), ...(typeof route.access === 'object' ? ['route.forbidden'] : []), ...(isRead ? ['shape.*'] : []), ...(route.contract?.mode === 'strict' ? ['contract.broken'] : [])],
+      facts: {
+        asksUpstream: true,
+        namesSource: namesSource(route),
+        isRead,
+        isStrict: route.contract?.mode === 'strict'
+      },
       upstreamErrors: isRead ? 'enveloped' : 'plain'
     })
   }

@@ -2,12 +2,13 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { join } from 'node:path'
-import { rmSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 import t from 'tap'
 import ts from 'typescript'
 import { schemaFromType } from '../../src/contract/from-type.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { errorKinds } from '../../src/errors.ts'
 import { openApi } from '../../src/description/openapi.ts'
 import { typeDeclarations } from '../../src/description/types.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
@@ -191,4 +192,99 @@ t.test('what the document says of answers is true of the running gateway', async
   await check('GET', '/api/account/logout', 200, { cookie })
   t.equal(document['servers'][0].url, '/')
   t.equal(document['components'].securitySchemes.session.name, 'console_sid')
+})
+
+/** Every code that an operation of a document names. */
+function codesOf (operation: Tree, document: Tree): Set<string> {
+  const text = JSON.stringify(Object.values<Tree>(operation['responses']).map(response => {
+    const name = String(response['$ref'] ?? '').split('/').at(-1) ?? ''
+    return document['components'].responses[name] ?? response
+  }))
+  return new Set(Object.keys(errorKinds).filter(code => text.includes(`"${code}"`)))
+}
+
+/** A route that can answer all that a proxied route can. */
+const fullRoute: Tree = {
+  upstreams: { b: { url: 'http://b.internal', credential: { from: 'other', as: 'bearer' } } },
+  routes: {
+    full: {
+      path: '/api/full',
+      methods: ['GET', 'POST'],
+      upstream: 'b',
+      shape: 'whole',
+      access: { roles: ['admin'] },
+      contract: { schema: { type: 'object' }, mode: 'strict' }
+    },
+    plain: { path: '/api/plain', upstream: 'b', access: 'public' }
+  },
+  shapes: { whole: [{ wrap: 'envelope' }] }
+}
+const otherSource = {
+  name: 'other',
+  kind: 'upstream-login',
+  upstream: 'b',
+  path: '/login',
+  body: {},
+  token: 'token',
+  user: { id: 'id' }
+}
+const fullConfig = {
+  gateway: {
+    identity: { prefix: true },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, otherSource] }
+  },
+  routes: fullRoute
+}
+
+t.test('each code that the sources of proxied routes name is told of such a route', async t => {
+  const folder = await configFolder(fullConfig)
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const document = openApi(loadConfig(folder, {})) as Tree
+  const told = codesOf(document['paths']['/api/full'].post, document)
+  const parts = 'hooks,proxy,json,contract,session,shaping,login/upkeep.ts,endpoints/{proxied,shaped,send-body}.ts'
+  const sources = globSync(`src/{${parts}}{,/**/*.ts}`).filter(file => file.endsWith('.ts'))
+  t.ok(sources.length > 40, String(sources.length))
+  const text = sources.map(file => readFileSync(file, 'utf8')).join('\n')
+  const isSignIn = (code: string) => code.startsWith('login.')
+  const named = Object.keys(errorKinds).filter(code => text.includes(`'${code}'`) && !isSignIn(code))
+  t.ok(named.length > 20, named.join())
+  t.same(named.filter(code => !told.has(code)), [])
+  t.same([...codesOf(document['paths']['/api/plain'].get, document)].filter(code => {
+    return /^(?:session|route|origin|shape|contract|login|ops)/.test(code)
+  }), [], 'a public route has no session')
+})
+
+t.test('every code of the table is told of some operation, but for those of no operation', async t => {
+  const { gateway, routes } = fullConfig
+  const session = { perUser: { max: 1, over: 'refuse' } }
+  const folder = await configFolder({ gateway: { ...gateway, session }, routes })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const document = openApi(loadConfig(folder, {})) as Tree
+  const operations = Object.values<Tree>(document['paths']).flatMap(item => Object.values<Tree>(item))
+  const told = new Set(operations.flatMap(operation => [...codesOf(operation, document)]))
+  t.same(
+    Object.keys(errorKinds).filter(code => !told.has(code)),
+    ['ops.host', 'ops.secret', 'route.unknown', 'route.method']
+  )
+})
+
+t.test('a route that is closed, or whose credential is another source’s, answers as it is told', async t => {
+  const backend = await testUpstream(t.after, (_request, response) => { response.end('{}') })
+  const { upstreams, ...rest } = fullRoute
+  const gateway = await testGateway(t.after, {
+    ...fullConfig,
+    routes: {
+      ...rest,
+      upstreams: { b: { ...upstreams.b, url: backend.url } },
+      maintenance: { routes: ['plain'] }
+    }
+  })
+  const document = await (await gateway.ops('/openapi.json')).json() as Tree
+  const cookie = await gateway.signIn()
+  const { json: credential } = await gateway.call('/api/full', { cookie })
+  t.equal(credential.errorCode, 'route.credential')
+  t.ok(codesOf(document['paths']['/api/full'].get, document).has('route.credential'))
+  const { json: closed } = await gateway.call('/api/plain')
+  t.equal(closed.errorCode, 'maintenance')
+  t.ok(codesOf(document['paths']['/api/plain'].get, document).has('maintenance'))
 })

@@ -90,7 +90,7 @@ const canaryFaults = [
 const maxFileLines = 320
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 2249
+const maxWideLines = 2244
 
 /** Ways around the gates, each with how often it stands in these folders. They may only fall. */
 const exceptions: ReadonlyArray<readonly [what: string, pattern: RegExp, folders: readonly string[], max: number]> = [

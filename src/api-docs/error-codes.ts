@@ -1,0 +1,85 @@
+/** Which error codes an operation may answer. A code that is missing here is a type error. */
+import type { ErrorCode } from '../errors.ts'
+import type { RouteConfig } from '../config/routes.ts'
+
+/** What decides over the codes of an operation. */
+export interface OperationFacts {
+  /** One of the gateway's own endpoints; undefined for a route. */
+  readonly endpoint?: 'login' | 'logout' | 'profile' | 'session'
+  readonly access: RouteConfig['access']
+  readonly isUnsafe: boolean
+  readonly asksUpstream: boolean
+  /** Whether an upstream of it gets credentials of one source only. */
+  readonly namesSource: boolean
+  /** Whether the upstream's answer is read, and not passed byte for byte. */
+  readonly isRead: boolean
+  readonly isStrict: boolean
+  /** Whether the limits name how many requests of it may be in flight. */
+  readonly isBounded: boolean
+  /** Whether refused sign-ins are errors. */
+  readonly refusesSignIn: boolean
+  /** Whether a sign-in too many is refused. */
+  readonly refusesSessions: boolean
+}
+
+type Occurs = (facts: OperationFacts) => boolean
+
+const always: Occurs = () => true
+/** Other listeners' codes, and those of addresses that are no operation. */
+const never: Occurs = () => false
+const withSession: Occurs = ({ access }) => access !== 'public'
+const withBody: Occurs = ({ isUnsafe }) => isUnsafe
+const withUpstream: Occurs = ({ asksUpstream }) => asksUpstream
+const withShape: Occurs = ({ isRead }) => isRead
+const isLogin: Occurs = ({ endpoint }) => endpoint === 'login'
+const opensOrCloses: Occurs = ({ endpoint }) => endpoint === 'login' || endpoint === 'logout'
+
+const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
+  'session.none': withSession,
+  'session.unknown': withSession,
+  'session.idle': withSession,
+  'session.absolute': withSession,
+  'session.revoked': withSession,
+  'session.replaced': withSession,
+  'session.upstream': withSession,
+  'login.too-many': facts => isLogin(facts) && facts.refusesSessions,
+  'login.refused': facts => isLogin(facts) && facts.refusesSignIn,
+  'login.locked': isLogin,
+  'route.credential': facts => withSession(facts) && facts.namesSource,
+  'route.forbidden': ({ access }) => typeof access === 'object',
+  'ops.host': never,
+  'ops.secret': never,
+  'origin.refused': ({ isUnsafe, endpoint }) => isUnsafe || endpoint === 'logout',
+  'route.unknown': never,
+  'route.method': never,
+  'request.malformed': always,
+  'request.path': always,
+  'request.timeout': always,
+  'request.too-large': withBody,
+  'request.uri-too-long': always,
+  'request.type': withBody,
+  'request.expectation': always,
+  'request.headers': always,
+  'limit.exceeded': always,
+  'upstream.refused': withUpstream,
+  'upstream.reset': withUpstream,
+  'upstream.invalid': withUpstream,
+  'upstream.redirect': withUpstream,
+  'upstream.error': withUpstream,
+  'shape.not-json': withShape,
+  'shape.expression': withShape,
+  'shape.number-too-long': withShape,
+  'shape.too-large': withShape,
+  'contract.broken': ({ isStrict }) => isStrict,
+  'session.unavailable': facts => withSession(facts) || opensOrCloses(facts),
+  maintenance: facts => facts.endpoint === undefined || isLogin(facts),
+  overloaded: facts => withUpstream(facts) || isLogin(facts) || facts.isBounded,
+  'gateway.stopping': always,
+  'gateway.fault': always,
+  'upstream.timeout': withUpstream
+}
+
+/** In the order of the code table. */
+export function errorsOf (facts: OperationFacts): ErrorCode[] {
+  return (Object.keys(occurrences) as ErrorCode[]).filter(code => occurrences[code](facts))
+}
