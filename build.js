@@ -15,7 +15,12 @@ rmSync(outdir, { recursive: true, force: true })
 await build({
   absWorkingDir: import.meta.dirname,
   // What the others start in threads and processes of their own stands beside them, under its own name.
-  entryPoints: ['src/launch.js', 'src/worker.ts', 'src/examination-thread.ts', 'src/proxy/expression-thread.ts'],
+  entryPoints: [
+    'src/launch.js',
+    'src/worker.ts',
+    'src/examination-thread.ts',
+    'src/proxy/expression-thread.ts'
+  ],
   entryNames: '[name]',
   outdir,
   bundle: true,

@@ -4,7 +4,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { residentMegabytes } from './accounting.ts'
 import type { Size } from './notices.ts'
 import type { Place } from './place.ts'
-import { type Contestant, type Figure, figure, longestWarmUpMs, measure, type Pace, paired, type Sample } from './rounds.ts'
+import {
+  type Contestant,
+  type Figure,
+  figure,
+  longestWarmUpMs,
+  measure,
+  type Pace,
+  paired,
+  type Sample
+} from './rounds.ts'
 import { isThere, startSubject, type Subject, type SubjectName, titles } from './subjects.ts'
 
 export interface Verdict {
@@ -20,7 +29,10 @@ export interface Verdict {
 export interface Outcome {
   readonly title: string
   readonly columns: readonly string[]
-  readonly rows: ReadonlyArray<{ readonly label: string, readonly cells: ReadonlyArray<Figure | undefined> }>
+  readonly rows: ReadonlyArray<{
+    readonly label: string
+    readonly cells: ReadonlyArray<Figure | undefined>
+  }>
   readonly verdicts: readonly Verdict[]
 }
 
@@ -36,79 +48,228 @@ export interface Stage {
   readonly minutes: number
 }
 
-const perRequest = ['CPU µs', 'ratio to bare plugin', 'requests/s', 'p50 ms', 'p99 ms', 'RSS MB', 'Redis commands']
-const pace = ({ rounds, ms, warmUp }: Stage): Pace => ({ rounds, ms, warmUp, connections: 64, warmMs: 200 })
-const valuesOf = (samples: Map<string, Sample[]>, label: string, what: keyof Sample) => (samples.get(label) ?? []).map(sample => sample[what])
+const perRequest = [
+  'CPU µs',
+  'ratio to bare plugin',
+  'requests/s',
+  'p50 ms',
+  'p99 ms',
+  'RSS MB',
+  'Redis commands'
+]
+const pace = ({ rounds, ms, warmUp }: Stage): Pace => ({
+  rounds,
+  ms,
+  warmUp,
+  connections: 64,
+  warmMs: 200
+})
+const valuesOf = (samples: Map<string, Sample[]>, label: string, what: keyof Sample) =>
+  (samples.get(label) ?? []).map(sample => sample[what])
 const over = (a: number, b: number) => a / b
-const cpuRatio = (samples: Map<string, Sample[]>, label: string, base: string) => paired(valuesOf(samples, label, 'cpuMicros'), valuesOf(samples, base, 'cpuMicros'), over)
+const cpuRatio = (samples: Map<string, Sample[]>, label: string, base: string) =>
+  paired(valuesOf(samples, label, 'cpuMicros'), valuesOf(samples, base, 'cpuMicros'), over)
 
-async function against (stage: Stage, title: string, names: readonly SubjectName[], path: string, gatewayPath = path): Promise<Outcome & { samples: Map<string, Sample[]> }> {
+async function against(
+  stage: Stage,
+  title: string,
+  names: readonly SubjectName[],
+  path: string,
+  gatewayPath = path
+): Promise<Outcome & { samples: Map<string, Sample[]> }> {
   const contestants: Contestant[] = []
-  for (const name of names.filter(isThere)) contestants.push({ label: titles[name], subject: await stage.subject(name), path: name === 'gateway' ? gatewayPath : path })
+  for (const name of names.filter(isThere))
+    contestants.push({
+      label: titles[name],
+      subject: await stage.subject(name),
+      path: name === 'gateway' ? gatewayPath : path
+    })
   const samples = await measure(stage.place, contestants, pace(stage))
   const rows = contestants.map(({ label }) => {
     const all = (what: keyof Sample) => figure(valuesOf(samples, label, what))
-    return { label, cells: [all('cpuMicros'), cpuRatio(samples, label, titles.plugin), all('perSecond'), all('p50Ms'), all('p99Ms'), all('megabytes'), all('redisCalls')] }
+    return {
+      label,
+      cells: [
+        all('cpuMicros'),
+        cpuRatio(samples, label, titles.plugin),
+        all('perSecond'),
+        all('p50Ms'),
+        all('p99Ms'),
+        all('megabytes'),
+        all('redisCalls')
+      ]
+    }
   })
   return { title, columns: perRequest, rows, verdicts: [], samples }
 }
 
-async function signedIn (stage: Stage): Promise<Outcome> {
-  const { samples, ...outcome } = await against(stage, 'Signed-in GET, 0.7 KB: session, user limit through Redis, identity fields, access log', ['gateway', 'plugin', 'sum', 'express', 'nginx', 'haproxy'], '/api/notices/small')
+async function signedIn(stage: Stage): Promise<Outcome> {
+  const { samples, ...outcome } = await against(
+    stage,
+    'Signed-in GET, 0.7 KB: session, user limit through Redis, identity fields, access log',
+    ['gateway', 'plugin', 'sum', 'express', 'nginx', 'haproxy'],
+    '/api/notices/small'
+  )
   return {
     ...outcome,
     verdicts: [
-      { what: 'signed-in GET, CPU per request', value: cpuRatio(samples, titles.gateway, titles.plugin), unit: '×', goal: 0.8, must: 1 },
-      { what: 'requests per CPU second against the Express stack', value: cpuRatio(samples, titles.express, titles.gateway), unit: '×', goal: 3.6, must: 2.9, moreIsBetter: true }
+      {
+        what: 'signed-in GET, CPU per request',
+        value: cpuRatio(samples, titles.gateway, titles.plugin),
+        unit: '×',
+        goal: 0.8,
+        must: 1
+      },
+      {
+        what: 'requests per CPU second against the Express stack',
+        value: cpuRatio(samples, titles.express, titles.gateway),
+        unit: '×',
+        goal: 3.6,
+        must: 2.9,
+        moreIsBetter: true
+      }
     ]
   }
 }
 
-async function shaped (stage: Stage): Promise<Outcome> {
-  const { samples, ...outcome } = await against(stage, 'The same, shaped and enveloped', ['gateway', 'plugin'], '/api/notices/small', '/api/shaped/small')
-  return { ...outcome, verdicts: [{ what: 'the same, shaped and enveloped', value: cpuRatio(samples, titles.gateway, titles.plugin), unit: '×', goal: 1, must: 1.2 }] }
-}
-
-async function openToAll (stage: Stage): Promise<Outcome> {
-  const { samples, ...outcome } = await against(stage, 'Public GET, 0.7 KB: address limit through Redis', ['gateway', 'plugin', 'nginx', 'haproxy'], '/api/public/notices/small')
-  return { ...outcome, verdicts: [{ what: 'public GET, address limit', value: cpuRatio(samples, titles.gateway, titles.plugin), unit: '×', goal: 0.7, must: 0.9 }] }
-}
-
-async function latency (stage: Stage): Promise<Outcome> {
-  const names: SubjectName[] = ['direct', 'gateway', 'plugin', 'sum', 'express']
-  const contestants: Contestant[] = []
-  for (const name of names) contestants.push({ label: titles[name], subject: await stage.subject(name), path: '/api/notices/small' })
-  const samples = await measure(stage.place, contestants, { ...pace(stage), ms: stage.ms * 1.5, rate: 500, warmUp: stage.warmUp / 4 })
-  const direct = valuesOf(samples, titles.direct, 'p50Ms')
-  const added = (label: string) => paired(valuesOf(samples, label, 'p50Ms'), direct, (a, b) => a - b)
+async function shaped(stage: Stage): Promise<Outcome> {
+  const { samples, ...outcome } = await against(
+    stage,
+    'The same, shaped and enveloped',
+    ['gateway', 'plugin'],
+    '/api/notices/small',
+    '/api/shaped/small'
+  )
   return {
-    title: 'Latency at 500 requests/s, signed in, 0.7 KB',
-    columns: ['p50 ms', 'added p50 ms', 'p99 ms', 'requests/s', 'CPU µs'],
-    rows: contestants.map(({ label, subject }) => ({ label, cells: [figure(valuesOf(samples, label, 'p50Ms')), added(label), figure(valuesOf(samples, label, 'p99Ms')), figure(valuesOf(samples, label, 'perSecond')), subject.name === 'direct' ? undefined : figure(valuesOf(samples, label, 'cpuMicros'))] })),
-    verdicts: [{ what: 'added p50 latency at 500 requests/s', value: added(titles.gateway), unit: 'ms', goal: 0.4, must: 1 }]
+    ...outcome,
+    verdicts: [
+      {
+        what: 'the same, shaped and enveloped',
+        value: cpuRatio(samples, titles.gateway, titles.plugin),
+        unit: '×',
+        goal: 1,
+        must: 1.2
+      }
+    ]
   }
 }
 
-async function transfer (stage: Stage): Promise<Outcome> {
+async function openToAll(stage: Stage): Promise<Outcome> {
+  const { samples, ...outcome } = await against(
+    stage,
+    'Public GET, 0.7 KB: address limit through Redis',
+    ['gateway', 'plugin', 'nginx', 'haproxy'],
+    '/api/public/notices/small'
+  )
+  return {
+    ...outcome,
+    verdicts: [
+      {
+        what: 'public GET, address limit',
+        value: cpuRatio(samples, titles.gateway, titles.plugin),
+        unit: '×',
+        goal: 0.7,
+        must: 0.9
+      }
+    ]
+  }
+}
+
+async function latency(stage: Stage): Promise<Outcome> {
+  const names: SubjectName[] = ['direct', 'gateway', 'plugin', 'sum', 'express']
+  const contestants: Contestant[] = []
+  for (const name of names)
+    contestants.push({
+      label: titles[name],
+      subject: await stage.subject(name),
+      path: '/api/notices/small'
+    })
+  const samples = await measure(stage.place, contestants, {
+    ...pace(stage),
+    ms: stage.ms * 1.5,
+    rate: 500,
+    warmUp: stage.warmUp / 4
+  })
+  const direct = valuesOf(samples, titles.direct, 'p50Ms')
+  const added = (label: string) =>
+    paired(valuesOf(samples, label, 'p50Ms'), direct, (a, b) => a - b)
+  return {
+    title: 'Latency at 500 requests/s, signed in, 0.7 KB',
+    columns: ['p50 ms', 'added p50 ms', 'p99 ms', 'requests/s', 'CPU µs'],
+    rows: contestants.map(({ label, subject }) => ({
+      label,
+      cells: [
+        figure(valuesOf(samples, label, 'p50Ms')),
+        added(label),
+        figure(valuesOf(samples, label, 'p99Ms')),
+        figure(valuesOf(samples, label, 'perSecond')),
+        subject.name === 'direct' ? undefined : figure(valuesOf(samples, label, 'cpuMicros'))
+      ]
+    })),
+    verdicts: [
+      {
+        what: 'added p50 latency at 500 requests/s',
+        value: added(titles.gateway),
+        unit: 'ms',
+        goal: 0.4,
+        must: 1
+      }
+    ]
+  }
+}
+
+async function transfer(stage: Stage): Promise<Outcome> {
   const bytes = 100 * 1024 * 1024
   const contestants: Contestant[] = []
   for (const name of ['gateway', 'plugin'] as const) {
     const subject = await stage.subject(name)
     contestants.push({ label: `${titles[name]}, download`, subject, path: `/api/files/${bytes}` })
-    contestants.push({ label: `${titles[name]}, upload`, subject, path: '/api/files/sink', rest: { method: 'POST', sends: bytes, headers: { 'content-type': 'application/octet-stream', 'content-length': String(bytes) } } })
+    contestants.push({
+      label: `${titles[name]}, upload`,
+      subject,
+      path: '/api/files/sink',
+      rest: {
+        method: 'POST',
+        sends: bytes,
+        headers: { 'content-type': 'application/octet-stream', 'content-length': String(bytes) }
+      }
+    })
   }
-  const samples = await measure(stage.place, contestants, { rounds: stage.rounds, connections: 1, warmMs: 0, ms: 60_000, count: 2, warmUp: 2 })
-  const ratio = (way: string) => cpuRatio(samples, `${titles.gateway}, ${way}`, `${titles.plugin}, ${way}`)
+  const samples = await measure(stage.place, contestants, {
+    rounds: stage.rounds,
+    connections: 1,
+    warmMs: 0,
+    ms: 60_000,
+    count: 2,
+    warmUp: 2
+  })
+  const ratio = (way: string) =>
+    cpuRatio(samples, `${titles.gateway}, ${way}`, `${titles.plugin}, ${way}`)
   return {
     title: '100 MB through',
     columns: ['CPU ms', 'ratio to bare plugin', 'seconds', 'RSS MB'],
-    rows: contestants.map(({ label, subject }) => ({ label, cells: [figure(valuesOf(samples, label, 'cpuMicros').map(micros => micros / 1000)), subject.name === 'gateway' ? ratio(label.endsWith('download') ? 'download' : 'upload') : undefined, figure(valuesOf(samples, label, 'perSecond').map(perSecond => 1 / perSecond)), figure(valuesOf(samples, label, 'megabytes'))] }))
-      ,
-    verdicts: ['download', 'upload'].map(way => ({ what: `100 MB ${way}, CPU`, value: ratio(way), unit: '×' as const, goal: 1, must: 1.1 }))
+    rows: contestants.map(({ label, subject }) => ({
+      label,
+      cells: [
+        figure(valuesOf(samples, label, 'cpuMicros').map(micros => micros / 1000)),
+        subject.name === 'gateway'
+          ? ratio(label.endsWith('download') ? 'download' : 'upload')
+          : undefined,
+        figure(valuesOf(samples, label, 'perSecond').map(perSecond => 1 / perSecond)),
+        figure(valuesOf(samples, label, 'megabytes'))
+      ]
+    })),
+    verdicts: ['download', 'upload'].map(way => ({
+      what: `100 MB ${way}, CPU`,
+      value: ratio(way),
+      unit: '×' as const,
+      goal: 1,
+      must: 1.1
+    }))
   }
 }
 
-async function start (stage: Stage): Promise<Outcome> {
+async function start(stage: Stage): Promise<Outcome> {
   const names: SubjectName[] = ['gateway', 'plugin', 'sum', 'express']
   const times = new Map<SubjectName, number[]>(names.map(name => [name, []]))
   for (let round = 0; round < stage.rounds; round++) {
@@ -122,16 +283,31 @@ async function start (stage: Stage): Promise<Outcome> {
     title: 'Start to ready',
     columns: ['ms'],
     rows: names.map(name => ({ label: titles[name], cells: [figure(times.get(name) ?? [])] })),
-    verdicts: [{ what: 'start to ready', value: figure(times.get('gateway') ?? []), unit: 'ms', goal: 400, must: 800 }]
+    verdicts: [
+      {
+        what: 'start to ready',
+        value: figure(times.get('gateway') ?? []),
+        unit: 'ms',
+        goal: 400,
+        must: 800
+      }
+    ]
   }
 }
 
-async function memory (stage: Stage): Promise<Outcome> {
+async function memory(stage: Stage): Promise<Outcome> {
   const measured = new Map<SubjectName, number[]>()
   const names = ['gateway', 'plugin'] as const
   for (const name of names) {
     const subject = await startSubject(name, stage.place, { restMs: 2000 })
-    const load = (ms: number) => stage.place.load({ origin: subject.origin, pid: subject.pid, requests: subject.requests('/api/notices/small', 64), warmMs: 0, ms })
+    const load = (ms: number) =>
+      stage.place.load({
+        origin: subject.origin,
+        pid: subject.pid,
+        requests: subject.requests('/api/notices/small', 64),
+        warmMs: 0,
+        ms
+      })
     await load(Math.min(longestWarmUpMs, stage.minutes * 15_000))
     const early = residentMegabytes(subject.pid)
     await load(stage.minutes * 60_000)
@@ -144,59 +320,162 @@ async function memory (stage: Stage): Promise<Outcome> {
   return {
     title: `Resident memory, ${stage.minutes} minutes of load`,
     columns: ['at rest, MB', 'load has begun, MB', 'at its end, MB', 'at rest again, MB'],
-    rows: names.map(name => ({ label: titles[name], cells: [0, 1, 2, 3].map(index => read(name, index)) })),
+    rows: names.map(name => ({
+      label: titles[name],
+      cells: [0, 1, 2, 3].map(index => read(name, index))
+    })),
     verdicts: [
       { what: 'RSS at rest', value: read('gateway', 0), unit: 'MB', goal: 90, must: 120 },
-      { what: `RSS after ${stage.minutes} minutes of load, more than at rest`, value: figure([(read('gateway', 2).median / read('gateway', 0).median - 1) * 100]), unit: '%', goal: 10, must: 20 }
+      {
+        what: `RSS after ${stage.minutes} minutes of load, more than at rest`,
+        value: figure([(read('gateway', 2).median / read('gateway', 0).median - 1) * 100]),
+        unit: '%',
+        goal: 10,
+        must: 20
+      }
     ]
   }
 }
 
-async function workers (stage: Stage): Promise<Outcome> {
-  const { samples, ...outcome } = await against(stage, 'Two workers: signed-in GET, 0.7 KB', ['one-worker', 'two-workers', 'one-plugin', 'two-plugins'], '/api/notices/small')
+async function workers(stage: Stage): Promise<Outcome> {
+  const { samples, ...outcome } = await against(
+    stage,
+    'Two workers: signed-in GET, 0.7 KB',
+    ['one-worker', 'two-workers', 'one-plugin', 'two-plugins'],
+    '/api/notices/small'
+  )
   const ratio = cpuRatio(samples, titles['two-workers'], titles['one-worker'])
   // What the machine itself makes of two processes: they share caches with each other, and cores with upstream and load.
   const ofMachine = cpuRatio(samples, titles['two-plugins'], titles['one-plugin'])
-  const ratioOf = (label: string) => label === titles['two-workers'] ? ratio : label === titles['two-plugins'] ? ofMachine : undefined
-  const rows = outcome.rows.map(({ label, cells }) => ({ label, cells: cells.map((cell, index) => index === 1 ? ratioOf(label) : cell) }))
-  return { ...outcome, rows, columns: outcome.columns.map((column, index) => index === 1 ? 'ratio to one process' : column), verdicts: [{ what: 'two workers, CPU per request against one', value: ratio, unit: '×', goal: 1, must: 1.1 }] }
+  const ratioOf = (label: string) =>
+    label === titles['two-workers']
+      ? ratio
+      : label === titles['two-plugins']
+        ? ofMachine
+        : undefined
+  const rows = outcome.rows.map(({ label, cells }) => ({
+    label,
+    cells: cells.map((cell, index) => (index === 1 ? ratioOf(label) : cell))
+  }))
+  return {
+    ...outcome,
+    rows,
+    columns: outcome.columns.map((column, index) =>
+      index === 1 ? 'ratio to one process' : column
+    ),
+    verdicts: [
+      {
+        what: 'two workers, CPU per request against one',
+        value: ratio,
+        unit: '×',
+        goal: 1,
+        must: 1.1
+      }
+    ]
+  }
 }
 
-async function shaping (stage: Stage): Promise<Outcome> {
+async function shaping(stage: Stage): Promise<Outcome> {
   const gateway = await stage.subject('gateway')
   const byHand = await stage.subject('by-hand')
   await sameAnswer(gateway, byHand)
   const rows: Array<Outcome['rows'][number]> = []
   const verdicts: Verdict[] = []
-  for (const [size, name, connections] of [['small', '0.7 KB', 64], ['medium', '20 KB', 64], ['large', '500 KB', 8]] as ReadonlyArray<[Size, string, number]>) {
+  for (const [size, name, connections] of [
+    ['small', '0.7 KB', 64],
+    ['medium', '20 KB', 64],
+    ['large', '500 KB', 8]
+  ] as ReadonlyArray<[Size, string, number]>) {
     const contestants: Contestant[] = [
       { label: `${name}, unshaped`, subject: gateway, path: `/api/public/notices/${size}` },
       { label: `${name}, shaped`, subject: gateway, path: `/api/public/shaped/${size}` },
       { label: `${name}, unshaped, by hand`, subject: byHand, path: `/api/public/notices/${size}` },
       { label: `${name}, shaped by hand`, subject: byHand, path: `/api/public/shaped/${size}` }
     ]
-    const samples = await measure(stage.place, contestants, { ...pace(stage), connections, rounds: Math.min(stage.rounds, 3), warmUp: size === 'large' ? 300 : stage.warmUp / 2 })
-    const [plain, own, plainByHand, hand] = contestants.map(({ label }) => valuesOf(samples, label, 'cpuMicros')) as [number[], number[], number[], number[]]
+    const samples = await measure(stage.place, contestants, {
+      ...pace(stage),
+      connections,
+      rounds: Math.min(stage.rounds, 3),
+      warmUp: size === 'large' ? 300 : stage.warmUp / 2
+    })
+    const [plain, own, plainByHand, hand] = contestants.map(({ label }) =>
+      valuesOf(samples, label, 'cpuMicros')
+    ) as [number[], number[], number[], number[]]
     // What the gateway's request would cost with the handler's shaping in the place of its own.
     const ownShaping = difference(own, plain)
     const handShaping = difference(hand, plainByHand)
-    const ratio = paired(own, plain.map((micros, index) => micros + (handShaping[index] ?? NaN)), over)
-    const more: ReadonlyArray<ReadonlyArray<Figure | undefined>> = [[undefined, undefined], [figure(ownShaping), ratio], [undefined, undefined], [figure(handShaping), undefined]]
-    rows.push(...contestants.map(({ label }, index) => ({ label, cells: [figure(valuesOf(samples, label, 'cpuMicros')), ...more[index] ?? [], figure(valuesOf(samples, label, 'perSecond'))] })))
-    verdicts.push({ what: `${name} shaped, CPU against the same shaping by hand`, value: ratio, unit: '×', goal: 1, must: 1.2 })
+    const ratio = paired(
+      own,
+      plain.map((micros, index) => micros + (handShaping[index] ?? NaN)),
+      over
+    )
+    const more: ReadonlyArray<ReadonlyArray<Figure | undefined>> = [
+      [undefined, undefined],
+      [figure(ownShaping), ratio],
+      [undefined, undefined],
+      [figure(handShaping), undefined]
+    ]
+    rows.push(
+      ...contestants.map(({ label }, index) => ({
+        label,
+        cells: [
+          figure(valuesOf(samples, label, 'cpuMicros')),
+          ...(more[index] ?? []),
+          figure(valuesOf(samples, label, 'perSecond'))
+        ]
+      }))
+    )
+    verdicts.push({
+      what: `${name} shaped, CPU against the same shaping by hand`,
+      value: ratio,
+      unit: '×',
+      goal: 1,
+      must: 1.2
+    })
   }
-  return { title: 'Shaped, unshaped, and shaped by hand in a handler that does nothing else (public route, address limit)', columns: ['CPU µs', 'of that for shaping, µs', 'ratio to the gateway with shaping by hand', 'requests/s'], rows, verdicts }
+  return {
+    title:
+      'Shaped, unshaped, and shaped by hand in a handler that does nothing else (public route, address limit)',
+    columns: [
+      'CPU µs',
+      'of that for shaping, µs',
+      'ratio to the gateway with shaping by hand',
+      'requests/s'
+    ],
+    rows,
+    verdicts
+  }
 }
 
-const difference = (a: readonly number[], b: readonly number[]) => a.map((value, index) => value - (b[index] ?? NaN))
+const difference = (a: readonly number[], b: readonly number[]) =>
+  a.map((value, index) => value - (b[index] ?? NaN))
 
 /** What is not the same cannot be compared. */
-async function sameAnswer (gateway: Subject, byHand: Subject): Promise<void> {
-  const [a, b] = await Promise.all([gateway, byHand].map(async ({ origin, requests }) => {
-    const [request] = requests('/api/public/shaped/medium', 1)
-    return await (await fetch(`${origin}${request?.path}`, { headers: request?.headers as Record<string, string> })).json() as Record<string, unknown>
-  }))
-  if (!isDeepStrictEqual(a, b)) throw new Error(`the shape and the handler by hand differ: ${JSON.stringify(a).slice(0, 300)} and ${JSON.stringify(b).slice(0, 300)}`)
+async function sameAnswer(gateway: Subject, byHand: Subject): Promise<void> {
+  const [a, b] = await Promise.all(
+    [gateway, byHand].map(async ({ origin, requests }) => {
+      const [request] = requests('/api/public/shaped/medium', 1)
+      return (await (
+        await fetch(`${origin}${request?.path}`, {
+          headers: request?.headers as Record<string, string>
+        })
+      ).json()) as Record<string, unknown>
+    })
+  )
+  if (!isDeepStrictEqual(a, b))
+    throw new Error(
+      `the shape and the handler by hand differ: ${JSON.stringify(a).slice(0, 300)} and ${JSON.stringify(b).slice(0, 300)}`
+    )
 }
 
-export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = { 'signed-in': signedIn, shaped, public: openToAll, latency, transfer, start, memory, workers, shaping }
+export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = {
+  'signed-in': signedIn,
+  shaped,
+  'public': openToAll,
+  latency,
+  transfer,
+  start,
+  memory,
+  workers,
+  shaping
+}

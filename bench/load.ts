@@ -43,12 +43,20 @@ export interface Ran {
 
 const chunk = Buffer.alloc(64 * 1024, 'x')
 
-function * bytes (left: number): Generator<Buffer> {
+function* bytes(left: number): Generator<Buffer> {
   for (; left > 0; left -= chunk.length) yield left < chunk.length ? chunk.subarray(0, left) : chunk
 }
 
-async function run ({ origin, requests, pid, warmMs, ms, count, rate }: Run): Promise<Ran> {
-  const clients = requests.map(() => new Client(origin, { pipelining: 1, keepAliveTimeout: 60_000, bodyTimeout: 60_000, headersTimeout: 60_000 }))
+async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Promise<Ran> {
+  const clients = requests.map(
+    () =>
+      new Client(origin, {
+        pipelining: 1,
+        keepAliveTimeout: 60_000,
+        bodyTimeout: 60_000,
+        headersTimeout: 60_000
+      })
+  )
   const times = createHistogram()
   const refused: Record<string, number> = {}
   let done = 0
@@ -56,9 +64,11 @@ async function run ({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pr
   let answered = 0
   let state: 'warming' | 'measuring' | 'over' = 'warming'
   let mark = { cpu: 0, at: 0 }
-  let result: { cpu: number, seconds: number, done: number } | undefined
+  let result: { cpu: number; seconds: number; done: number } | undefined
   let finish = () => {}
-  const finished = new Promise<void>(resolve => { finish = resolve })
+  const finished = new Promise<void>(resolve => {
+    finish = resolve
+  })
 
   const measure = () => {
     state = 'measuring'
@@ -88,36 +98,49 @@ async function run ({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pr
       if (count !== undefined && done >= count) end()
       else after()
     }
-    client.dispatch({ method, path, headers: headers as Record<string, string>, body: sends === undefined ? null : Readable.from(bytes(sends)) }, {
-      onRequestStart: () => {},
-      onResponseStart: (_controller, code) => { status = code },
-      onResponseData: () => {},
-      onResponseEnd: () => over(),
-      onResponseError: (_controller, error) => over((error as { code?: string }).code ?? error.message)
-    } satisfies Dispatcher.DispatchHandler)
+    client.dispatch(
+      {
+        method,
+        path,
+        headers: headers as Record<string, string>,
+        body: sends === undefined ? null : Readable.from(bytes(sends))
+      },
+      {
+        onRequestStart: () => {},
+        onResponseStart: (_controller, code) => {
+          status = code
+        },
+        onResponseData: () => {},
+        onResponseEnd: () => over(),
+        onResponseError: (_controller, error) =>
+          over((error as { code?: string }).code ?? error.message)
+      } satisfies Dispatcher.DispatchHandler
+    )
   }
 
-  const closedLoop = () => requests.forEach((request, index) => {
-    const client = clients[index] as Client
-    const next = () => {
-      if (count !== undefined && begun >= count) return
-      begun++
-      send(client, request, next)
-    }
-    next()
-  })
+  const closedLoop = () =>
+    requests.forEach((request, index) => {
+      const client = clients[index] as Client
+      const next = () => {
+        if (count !== undefined && begun >= count) return
+        begun++
+        send(client, request, next)
+      }
+      next()
+    })
   const atRate = (perSecond: number) => {
     const began = performance.now()
     const free = clients.map((_, index) => index)
     let sent = 0
     const tick = () => {
       if (state === 'over') return
-      for (const due = (performance.now() - began) * perSecond / 1000; sent < due; sent++) {
+      for (const due = ((performance.now() - began) * perSecond) / 1000; sent < due; sent++) {
         const index = free.shift()
         // All connections busy: the rate is not kept, and the count shows it.
-        if (index !== undefined) send(clients[index] as Client, requests[index] as Request, () => free.push(index))
+        if (index !== undefined)
+          send(clients[index] as Client, requests[index] as Request, () => free.push(index))
       }
-      setTimeout(tick, Math.max(0, (sent * 1000 / perSecond) - (performance.now() - began)))
+      setTimeout(tick, Math.max(0, (sent * 1000) / perSecond - (performance.now() - began)))
     }
     tick()
   }
@@ -131,10 +154,24 @@ async function run ({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pr
   clearTimeout(clock)
   await Promise.all(clients.map(client => client.destroy()))
   if (result === undefined) throw new Error('nothing was measured')
-  return { requests: result.done, answered, seconds: result.seconds, cpuMicros: result.cpu, p50Ms: times.percentile(50) / 1e6, p99Ms: times.percentile(99) / 1e6, maxMs: times.max / 1e6, refused }
+  return {
+    requests: result.done,
+    answered,
+    seconds: result.seconds,
+    cpuMicros: result.cpu,
+    p50Ms: times.percentile(50) / 1e6,
+    p99Ms: times.percentile(99) / 1e6,
+    maxMs: times.max / 1e6,
+    refused
+  }
 }
 
 process.on('message', (wanted: Run) => {
-  run(wanted).then(ran => process.send?.(ran), (error: Error) => { throw error })
+  run(wanted).then(
+    ran => process.send?.(ran),
+    (error: Error) => {
+      throw error
+    }
+  )
 })
 process.once('disconnect', () => process.exit())

@@ -15,15 +15,23 @@ interface Notice {
 
 interface Notices {
   readonly code: number
-  readonly data: { readonly list: readonly Notice[], readonly count: number }
+  readonly data: { readonly list: readonly Notice[]; readonly count: number }
 }
 
 /** As many notices as fit. */
-export function noticesOf (bytes: number): Notices {
+export function noticesOf(bytes: number): Notices {
   const list: Notice[] = []
   let used = JSON.stringify({ code: 0, data: { list, count: 10_000 } }).length
   for (let n = 1; ; n++) {
-    const notice: Notice = { noticeId: n, subject: `Order ${n} has been paid`, body: `The customer has paid; ship it within ${n % 5 + 1} days.`, createdAt: 1_795_239_000 + n, state: String(n % 3), ...(n % 2 === 0 && { kind: 'event' }), internal: `shard-${n % 7}` }
+    const notice: Notice = {
+      noticeId: n,
+      subject: `Order ${n} has been paid`,
+      body: `The customer has paid; ship it within ${(n % 5) + 1} days.`,
+      createdAt: 1_795_239_000 + n,
+      state: String(n % 3),
+      ...(n % 2 === 0 && { kind: 'event' }),
+      internal: `shard-${n % 7}`
+    }
     used += JSON.stringify(notice).length + 1
     if (used > bytes) return { code: 0, data: { list, count: list.length } }
     list.push(notice)

@@ -14,14 +14,17 @@ const pins = cores > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 const measuredCore = cores - 1
 const otherCore = (index: number) => index % measuredCore
 
-const pinned = (core: number, program: string, given: readonly string[]): [string, string[]] => pins ? ['taskset', ['-c', String(core), program, ...given]] : [program, [...given]]
+const pinned = (core: number, program: string, given: readonly string[]): [string, string[]] =>
+  pins ? ['taskset', ['-c', String(core), program, ...given]] : [program, [...given]]
 
 const children = new Set<ChildProcess>()
 // Whatever ends us, nothing of ours goes on.
-process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-function owned (child: ChildProcess): ChildProcess {
+function owned(child: ChildProcess): ChildProcess {
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
@@ -40,7 +43,7 @@ export interface Place {
   readonly close: () => Promise<void>
 }
 
-export async function freePort (): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -50,12 +53,18 @@ export async function freePort (): Promise<number> {
 }
 
 /** Starts a program on the core of whoever is measured, or `free`: on any. */
-export function startMeasured (program: string, given: readonly string[], { free = false, ...options }: { cwd?: string, env?: NodeJS.ProcessEnv, free?: boolean } = {}): ChildProcess {
-  const [started, words]: [string, string[]] = free ? [program, [...given]] : pinned(measuredCore, program, given)
+export function startMeasured(
+  program: string,
+  given: readonly string[],
+  { free = false, ...options }: { cwd?: string; env?: NodeJS.ProcessEnv; free?: boolean } = {}
+): ChildProcess {
+  const [started, words]: [string, string[]] = free
+    ? [program, [...given]]
+    : pinned(measuredCore, program, given)
   return owned(spawn(started, words, { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
 }
 
-export async function stop (child: ChildProcess): Promise<void> {
+export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
@@ -65,20 +74,24 @@ export async function stop (child: ChildProcess): Promise<void> {
 }
 
 /** Waits for the first answer with 200. */
-export async function untilReady (url: string, child: ChildProcess): Promise<void> {
+export async function untilReady(url: string, child: ChildProcess): Promise<void> {
   for (const began = performance.now(); ;) {
-    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`)
+    if (child.exitCode !== null)
+      throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`)
     if (performance.now() - began > 20_000) throw new Error(`${url} did not answer`)
-    const status = await fetch(url).then(async response => {
-      await response.arrayBuffer()
-      return response.status
-    }, () => 0)
+    const status = await fetch(url).then(
+      async response => {
+        await response.arrayBuffer()
+        return response.status
+      },
+      () => 0
+    )
     if (status === 200) return
     await wait(2)
   }
 }
 
-export async function preparePlace (): Promise<Place> {
+export async function preparePlace(): Promise<Place> {
   const [upstreamPort, redisPort] = [await freePort(), await freePort()]
   const upstream = helper('upstream.ts', 0, [String(upstreamPort)])
   const loader = helper('load.ts', 1, [])
@@ -87,10 +100,28 @@ export async function preparePlace (): Promise<Place> {
     process.stderr.write('the load generator ended\n')
     process.exit(1)
   })
-  if (!has('redis-server')) throw new Error('redis-server is not installed (Debian: apt-get install redis-server)')
-  const redis = owned(spawn(...pinned(otherCore(2), 'redis-server', ['--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']), { stdio: ['ignore', 'ignore', 'inherit'] }))
+  if (!has('redis-server'))
+    throw new Error('redis-server is not installed (Debian: apt-get install redis-server)')
+  const redis = owned(
+    spawn(
+      ...pinned(otherCore(2), 'redis-server', [
+        '--port',
+        String(redisPort),
+        '--bind',
+        '127.0.0.1',
+        '--save',
+        '',
+        '--appendonly',
+        'no'
+      ]),
+      { stdio: ['ignore', 'ignore', 'inherit'] }
+    )
+  )
   await once(upstream, 'message')
-  const client = new Redis({ port: redisPort, host: '127.0.0.1', retryStrategy: () => 20 }).on('error', () => {})
+  const client = new Redis({ port: redisPort, host: '127.0.0.1', retryStrategy: () => 20 }).on(
+    'error',
+    () => {}
+  )
   await once(client, 'ready')
   return {
     upstream: `http://127.0.0.1:${upstreamPort}`,
@@ -101,10 +132,18 @@ export async function preparePlace (): Promise<Place> {
       loader.send(run)
       const [ran] = await answered
       const refused = Object.entries(ran.refused).map(([what, times]) => `${times} × ${what}`)
-      if (refused.length > 0) throw new Error(`${run.origin}${run.requests[0]?.path} did not always answer 200: ${refused.join(', ')}`)
+      if (refused.length > 0)
+        throw new Error(
+          `${run.origin}${run.requests[0]?.path} did not always answer 200: ${refused.join(', ')}`
+        )
       return ran
     },
-    redisCalls: async () => Object.fromEntries([...(await client.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name = '', calls]) => [name, Number(calls)])),
+    redisCalls: async () =>
+      Object.fromEntries(
+        [...(await client.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(
+          ([, name = '', calls]) => [name, Number(calls)]
+        )
+      ),
     close: async () => {
       client.disconnect()
       await Promise.all([upstream, loader, redis].map(stop))
@@ -112,8 +151,10 @@ export async function preparePlace (): Promise<Place> {
   }
 }
 
-function helper (file: string, index: number, given: readonly string[]): ChildProcess {
-  const child = owned(fork(`${here}/${file}`, given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }))
+function helper(file: string, index: number, given: readonly string[]): ChildProcess {
+  const child = owned(
+    fork(`${here}/${file}`, given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  )
   if (pins) spawnSync('taskset', ['-a', '-p', '-c', String(otherCore(index)), String(child.pid)])
   return child
 }

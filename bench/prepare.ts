@@ -7,13 +7,18 @@ const here = import.meta.dirname
 export const root = join(here, '..')
 
 /** @param peers whether those that the gateway itself does not bring are needed */
-export function prepare (peers = true): void {
+export function prepare(peers = true): void {
   const installed = join(here, 'node_modules/.package-lock.json')
-  if (peers && (!existsSync(installed) || statSync(installed).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs)) run('npm', ['ci', '--no-audit', '--no-fund'], here)
+  if (
+    peers &&
+    (!existsSync(installed) ||
+      statSync(installed).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs)
+  )
+    run('npm', ['ci', '--no-audit', '--no-fund'], here)
   run('npm', ['run', '-s', 'build'], root)
 }
 
-function run (program: string, given: readonly string[], cwd: string): void {
+function run(program: string, given: readonly string[], cwd: string): void {
   const { status } = spawnSync(program, given, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error(`${program} ${given.join(' ')} failed`)
 }

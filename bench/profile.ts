@@ -8,24 +8,48 @@ import { prepare } from './prepare.ts'
 import { startSubject, type SubjectName, titles } from './subjects.ts'
 
 interface Profile {
-  readonly nodes: ReadonlyArray<{ readonly id: number, readonly children?: readonly number[], readonly callFrame: { readonly functionName: string, readonly url: string, readonly lineNumber: number } }>
+  readonly nodes: ReadonlyArray<{
+    readonly id: number
+    readonly children?: readonly number[]
+    readonly callFrame: {
+      readonly functionName: string
+      readonly url: string
+      readonly lineNumber: number
+    }
+  }>
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
 }
 
-const { values: given } = parseArgs({ options: { path: { type: 'string', default: '/api/notices/small' }, seconds: { type: 'string', default: '10' }, top: { type: 'string', default: '20' }, subject: { type: 'string', multiple: true, default: ['gateway', 'plugin'] } } })
+const { values: given } = parseArgs({
+  options: {
+    path: { type: 'string', default: '/api/notices/small' },
+    seconds: { type: 'string', default: '10' },
+    top: { type: 'string', default: '20' },
+    subject: { type: 'string', multiple: true, default: ['gateway', 'plugin'] }
+  }
+})
 
 prepare()
 const place = await preparePlace()
 for (const name of given.subject as SubjectName[]) {
   const folder = mkdtempSync(join(tmpdir(), 'bench-profile-'))
   const subject = await startSubject(name, place, { profileTo: folder })
-  const run = (ms: number) => place.load({ origin: subject.origin, pid: subject.pid, requests: subject.requests(given.path, 64), warmMs: 0, ms })
+  const run = (ms: number) =>
+    place.load({
+      origin: subject.origin,
+      pid: subject.pid,
+      requests: subject.requests(given.path, 64),
+      warmMs: 0,
+      ms
+    })
   await run(3000)
   const { cpuMicros, requests } = await run(Number(given.seconds) * 1000)
   await subject.stop()
   const [file = ''] = readdirSync(folder)
-  process.stdout.write(`\n## ${titles[name]}: ${(cpuMicros / requests).toFixed(0)} µs CPU per request, being profiled (${join(folder, file)})\n\n${table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile, Number(given.top), cpuMicros / requests)}`)
+  process.stdout.write(
+    `\n## ${titles[name]}: ${(cpuMicros / requests).toFixed(0)} µs CPU per request, being profiled (${join(folder, file)})\n\n${table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile, Number(given.top), cpuMicros / requests)}`
+  )
 }
 await place.close()
 process.exit()
@@ -38,13 +62,14 @@ interface Spot {
 }
 
 /** Self time, by function and by whom it was for; without idle time and start. */
-function table (profile: Profile, top: number, microsPerRequest: number): string {
+function table(profile: Profile, top: number, microsPerRequest: number): string {
   const { samples, timeDeltas } = profile
   const spots = spotsOf(profile)
   const all = timeDeltas.reduce((sum, delta) => sum + delta, 0)
   const byFunction = new Map<string, number>()
   const byOwner = new Map<string, number>()
-  const add = (to: Map<string, number>, key: string, micros: number) => to.set(key, (to.get(key) ?? 0) + micros)
+  const add = (to: Map<string, number>, key: string, micros: number) =>
+    to.set(key, (to.get(key) ?? 0) + micros)
   let elapsed = 0
   let busy = 0
   samples.forEach((id, index) => {
@@ -54,30 +79,66 @@ function table (profile: Profile, top: number, microsPerRequest: number): string
     // The first third is start and warm-up.
     if (spot === undefined || elapsed < all / 3 || spot.name === '(idle)') return
     busy += micros
-    add(byFunction, `${spot.name} | ${spot.place === '' ? `for ${spot.owner}` : spot.place}`, micros)
+    add(
+      byFunction,
+      `${spot.name} | ${spot.place === '' ? `for ${spot.owner}` : spot.place}`,
+      micros
+    )
     add(byOwner, spot.owner, micros)
   })
-  const rows = (of: Map<string, number>) => [...of].sort(([, a], [, b]) => b - a).slice(0, top).map(([key, micros]) => `| ${(100 * micros / busy).toFixed(1)} % | ${(microsPerRequest * micros / busy).toFixed(1)} | ${key} |`)
-  return ['| Self | µs a request | Function | Where |', '| ---: | ---: | --- | --- |', ...rows(byFunction), '', '| With Node’s own for it | µs a request | Package or part |', '| ---: | ---: | --- |', ...rows(byOwner), ''].join('\n')
+  const rows = (of: Map<string, number>) =>
+    [...of]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, top)
+      .map(
+        ([key, micros]) =>
+          `| ${((100 * micros) / busy).toFixed(1)} % | ${((microsPerRequest * micros) / busy).toFixed(1)} | ${key} |`
+      )
+  return [
+    '| Self | µs a request | Function | Where |',
+    '| ---: | ---: | --- | --- |',
+    ...rows(byFunction),
+    '',
+    '| With Node’s own for it | µs a request | Package or part |',
+    '| ---: | ---: | --- |',
+    ...rows(byOwner),
+    ''
+  ].join('\n')
 }
 
-function spotsOf ({ nodes }: Profile): Map<number, Spot> {
-  const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map(child => [child, id] as const)))
+function spotsOf({ nodes }: Profile): Map<number, Spot> {
+  const parents = new Map(
+    nodes.flatMap(({ id, children = [] }) => children.map(child => [child, id] as const))
+  )
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const ownerOf = (id: number | undefined): string => {
     if (id === undefined) return 'Node itself'
     const { functionName, url = '' } = frames.get(id) ?? {}
     if (functionName === '(garbage collector)') return functionName
-    if (url === '' || url.startsWith('node:') || url.startsWith('wasm:')) return ownerOf(parents.get(id))
+    if (url === '' || url.startsWith('node:') || url.startsWith('wasm:'))
+      return ownerOf(parents.get(id))
     const file = placeOf(url)
     const inside = file.lastIndexOf('node_modules/')
     if (inside < 0) return file
-    return file.slice(inside + 13).split('/').slice(0, file.startsWith('@', inside + 13) ? 2 : 1).join('/')
+    return file
+      .slice(inside + 13)
+      .split('/')
+      .slice(0, file.startsWith('@', inside + 13) ? 2 : 1)
+      .join('/')
   }
-  return new Map(nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [id, { name: functionName === '' ? '(anonymous)' : functionName, place: url === '' ? '' : `${placeOf(url)}:${lineNumber + 1}`, owner: ownerOf(id) }]))
+  return new Map(
+    nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [
+      id,
+      {
+        name: functionName === '' ? '(anonymous)' : functionName,
+        place: url === '' ? '' : `${placeOf(url)}:${lineNumber + 1}`,
+        owner: ownerOf(id)
+      }
+    ])
+  )
 }
 
-function placeOf (url: string): string {
+function placeOf(url: string): string {
   if (!url.startsWith('file:')) return url
   return relative(join(import.meta.dirname, '..'), new URL(url).pathname)
 }

@@ -15,28 +15,89 @@ const rate = 200
 
 const opsSecret = 'a secret for the bench, long enough for anyone'
 
-async function startGateway (place: Place, routes: number) {
+async function startGateway(place: Place, routes: number) {
   const folder = mkdtempSync(join(tmpdir(), 'reload-'))
   const [port, opsPort] = [await freePort(), await freePort()]
   // YAML reads JSON.
-  const write = (name: string, value: object) => writeFileSync(join(folder, name), JSON.stringify(value))
-  const take = (version: number) => write('routes.yaml', {
-    upstreams: { backend: { url: place.upstream } },
-    routes: Object.fromEntries(Array.from({ length: routes }, (_, n) => [`route-${n}`, { path: `/api/r${n}/*`, methods: ['GET', 'POST'], upstream: 'backend', access: n % 2 === 0 ? 'public' : 'session', rewrite: '/notices/*', timeout: `${30 + version}s`, shape: 'list' }])),
-    shapes: { list: [{ open: 'code-data' }, { unwrap: 'list' }, { wrap: 'list' }] }
+  const write = (name: string, value: object) =>
+    writeFileSync(join(folder, name), JSON.stringify(value))
+  const take = (version: number) =>
+    write('routes.yaml', {
+      upstreams: { backend: { url: place.upstream } },
+      routes: Object.fromEntries(
+        Array.from({ length: routes }, (_, n) => [
+          `route-${n}`,
+          {
+            path: `/api/r${n}/*`,
+            methods: ['GET', 'POST'],
+            upstream: 'backend',
+            access: n % 2 === 0 ? 'public' : 'session',
+            rewrite: '/notices/*',
+            timeout: `${30 + version}s`,
+            shape: 'list'
+          }
+        ])
+      ),
+      shapes: { list: [{ open: 'code-data' }, { unwrap: 'list' }, { wrap: 'list' }] }
+    })
+  write('gateway.yaml', {
+    server: { listen: `127.0.0.1:${port}` },
+    ops: { listen: `127.0.0.1:${opsPort}`, secret: '${OPS_SECRET}' },
+    drain: { notice: '0s' },
+    reload: { watch: false },
+    session: { cookie: { secure: false } },
+    login: {
+      sources: [
+        {
+          kind: 'upstream-login',
+          upstream: 'backend',
+          path: '/login',
+          user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' }
+        }
+      ]
+    }
   })
-  write('gateway.yaml', { server: { listen: `127.0.0.1:${port}` }, ops: { listen: `127.0.0.1:${opsPort}`, secret: '${OPS_SECRET}' }, drain: { notice: '0s' }, reload: { watch: false }, session: { cookie: { secure: false } }, login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' } }] } })
-  write('limits.yaml', { inFlightPerUser: 1000, limits: { anonymous: { by: 'address', max: 1_000_000_000, window: '1m' } } })
+  write('limits.yaml', {
+    inFlightPerUser: 1000,
+    limits: { anonymous: { by: 'address', max: 1_000_000_000, window: '1m' } }
+  })
   take(0)
-  const child = startMeasured(process.execPath, [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', OPS_SECRET: opsSecret }, free: true })
+  const child = startMeasured(
+    process.execPath,
+    [join(import.meta.dirname, '../dist/launch.js'), 'start', '--config', folder],
+    { env: { ...process.env, NODE_ENV: 'production', OPS_SECRET: opsSecret }, free: true }
+  )
   const ops = `http://127.0.0.1:${opsPort}`
   await untilReady(`${ops}/readyz`, child)
   return {
-    load: async (given: { readonly connections: number, readonly ms: number, readonly rate?: number, readonly warmMs?: number }) => await place.load({ origin: `http://127.0.0.1:${port}`, pid: child.pid ?? 0, requests: Array.from({ length: given.connections }, () => ({ method: 'GET' as const, path: '/api/r4/small', headers: { accept: 'application/json' } })), warmMs: given.warmMs ?? 0, ms: given.ms, ...(given.rate !== undefined && { rate: given.rate }) }),
+    load: async (given: {
+      readonly connections: number
+      readonly ms: number
+      readonly rate?: number
+      readonly warmMs?: number
+    }) =>
+      await place.load({
+        origin: `http://127.0.0.1:${port}`,
+        pid: child.pid ?? 0,
+        requests: Array.from({ length: given.connections }, () => ({
+          method: 'GET' as const,
+          path: '/api/r4/small',
+          headers: { accept: 'application/json' }
+        })),
+        warmMs: given.warmMs ?? 0,
+        ms: given.ms,
+        ...(given.rate !== undefined && { rate: given.rate })
+      }),
     reload: async (version: number) => {
       take(version)
       const began = performance.now()
-      const { outcome } = await (await fetch(`${ops}/reload`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${opsSecret}` }, body: '{}' })).json() as { outcome: string }
+      const { outcome } = (await (
+        await fetch(`${ops}/reload`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'authorization': `Bearer ${opsSecret}` },
+          body: '{}'
+        })
+      ).json()) as { outcome: string }
       if (outcome !== 'reloaded') throw new Error(`the reload was ${outcome}`)
       return performance.now() - began
     },
@@ -54,8 +115,14 @@ const [small, large] = [await startGateway(place, few), await startGateway(place
 const cpu = { small: [] as number[], large: [] as number[] }
 for (const gateway of [small, large]) await gateway.load({ connections: 32, ms: 5000 })
 for (let round = 0; round < rounds; round++) {
-  for (const name of round % 2 === 0 ? ['small', 'large'] as const : ['large', 'small'] as const) {
-    const { cpuMicros, requests } = await (name === 'small' ? small : large).load({ connections: 32, ms: 1000, warmMs: 100 })
+  for (const name of round % 2 === 0
+    ? (['small', 'large'] as const)
+    : (['large', 'small'] as const)) {
+    const { cpuMicros, requests } = await (name === 'small' ? small : large).load({
+      connections: 32,
+      ms: 1000,
+      warmMs: 100
+    })
     cpu[name].push(cpuMicros / requests)
   }
 }
@@ -63,12 +130,15 @@ await small.stop()
 
 const quiet = await large.load({ connections: 50, ms: 5000, rate })
 const times: number[] = []
-const [busy] = await Promise.all([large.load({ connections: 50, ms: reloads * 600, rate }), (async () => {
-  for (let n = 1; n <= reloads; n++) {
-    times.push(await large.reload(n))
-    await wait(200)
-  }
-})()])
+const [busy] = await Promise.all([
+  large.load({ connections: 50, ms: reloads * 600, rate }),
+  (async () => {
+    for (let n = 1; n <= reloads; n++) {
+      times.push(await large.reload(n))
+      await wait(200)
+    }
+  })()
+])
 await large.stop()
 await place.close()
 

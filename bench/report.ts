@@ -2,24 +2,53 @@
 import type { Outcome, Verdict } from './cases.ts'
 import type { Figure } from './rounds.ts'
 
-const shown = (value: number) => Number.isNaN(value) ? '–' : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en') : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)
+const shown = (value: number) =>
+  Number.isNaN(value)
+    ? '–'
+    : Math.abs(value) >= 1000
+      ? Math.round(value).toLocaleString('en')
+      : Math.abs(value) >= 100
+        ? value.toFixed(0)
+        : Math.abs(value) >= 10
+          ? value.toFixed(1)
+          : value.toFixed(2)
 
-const spread = ({ median, min, max }: Figure) => min === max ? shown(median) : `${shown(median)} (${shown(min)}–${shown(max)})`
+const spread = ({ median, min, max }: Figure) =>
+  min === max ? shown(median) : `${shown(median)} (${shown(min)}–${shown(max)})`
 
-const holds = ({ moreIsBetter, value: { median } }: Verdict, bound: number) => moreIsBetter === true ? median >= bound : median <= bound
+const holds = ({ moreIsBetter, value: { median } }: Verdict, bound: number) =>
+  moreIsBetter === true ? median >= bound : median <= bound
 
-const verdictOf = (verdict: Verdict) => holds(verdict, verdict.goal) ? 'goal' : holds(verdict, verdict.must) ? 'must' : 'missed'
+const verdictOf = (verdict: Verdict) =>
+  holds(verdict, verdict.goal) ? 'goal' : holds(verdict, verdict.must) ? 'must' : 'missed'
 
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
-export function markdown (outcomes: readonly Outcome[], about: string): string {
+export function markdown(outcomes: readonly Outcome[], about: string): string {
   const verdicts = outcomes.flatMap(outcome => outcome.verdicts)
   const goals = [
     row(['Case', 'Measured', 'Goal', 'Must', '']),
     row(['---', '---', '---', '---', '---']),
-    ...verdicts.map(verdict => row([verdict.what, `${spread(verdict.value)} ${verdict.unit}`, `${verdict.goal} ${verdict.unit}`, `${verdict.must} ${verdict.unit}`, verdictOf(verdict)]))
+    ...verdicts.map(verdict =>
+      row([
+        verdict.what,
+        `${spread(verdict.value)} ${verdict.unit}`,
+        `${verdict.goal} ${verdict.unit}`,
+        `${verdict.must} ${verdict.unit}`,
+        verdictOf(verdict)
+      ])
+    )
   ]
-  const details = outcomes.flatMap(({ title, columns, rows }) => ['', `### ${title}`, '', row(['', ...columns]), row(['---', ...columns.map(() => '---:')]), ...rows.map(({ label, cells }) => row([label, ...cells.map(cell => cell === undefined ? '' : spread(cell))]))])
+  const details = outcomes.flatMap(({ title, columns, rows }) => [
+    '',
+    `### ${title}`,
+    '',
+    row(['', ...columns]),
+    row(['---', ...columns.map(() => '---:')]),
+    ...rows.map(({ label, cells }) =>
+      row([label, ...cells.map(cell => (cell === undefined ? '' : spread(cell)))])
+    )
+  ])
   return `${[about, '', 'The median of the rounds, and from the least to the most.', '', ...goals, ...details].join('\n')}\n`
 }
 
@@ -30,22 +59,41 @@ const right = 90
 const barHeight = 22
 
 /** Two panels: CPU time per request of all who were asked the same, and each goal with what was reached. */
-export function chart (outcomes: readonly Outcome[], about: string): string {
+export function chart(outcomes: readonly Outcome[], about: string): string {
   const parts: string[] = []
   let y = 34
-  const text = (x: number, at: number, content: string, more = '') => parts.push(`<text x="${x}" y="${at}" ${more}>${content.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</text>`)
-  const rect = (x: number, at: number, wide: number, high: number, kind: string) => parts.push(`<rect x="${x}" y="${at}" width="${Math.max(1, wide).toFixed(1)}" height="${high}" class="${kind}"/>`)
-  const first = outcomes.find(({ columns }) => columns[0] === 'CPU µs' && columns.includes('ratio to bare plugin'))
+  const text = (x: number, at: number, content: string, more = '') =>
+    parts.push(
+      `<text x="${x}" y="${at}" ${more}>${content.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</text>`
+    )
+  const rect = (x: number, at: number, wide: number, high: number, kind: string) =>
+    parts.push(
+      `<rect x="${x}" y="${at}" width="${Math.max(1, wide).toFixed(1)}" height="${high}" class="${kind}"/>`
+    )
+  const first = outcomes.find(
+    ({ columns }) => columns[0] === 'CPU µs' && columns.includes('ratio to bare plugin')
+  )
   if (first !== undefined) {
     text(16, y, 'CPU µs per request, and from the least to the most of the rounds', 'class="title"')
     text(16, y + 18, first.title)
     y += 30
     const most = Math.max(...first.rows.map(({ cells: [cpu] }) => cpu?.max ?? 0))
     const scale = (width - left - right - 20) / most
-    for (const { label, cells: [cpu] } of first.rows) {
+    for (const {
+      label,
+      cells: [cpu]
+    } of first.rows) {
       if (cpu === undefined) continue
-      rect(left, y + 3, cpu.median * scale, barHeight - 6, label === 'Console Gateway' ? 'own' : 'other')
-      parts.push(`<line x1="${(left + cpu.min * scale).toFixed(1)}" x2="${(left + cpu.max * scale).toFixed(1)}" y1="${y + barHeight / 2}" y2="${y + barHeight / 2}" class="spread"/>`)
+      rect(
+        left,
+        y + 3,
+        cpu.median * scale,
+        barHeight - 6,
+        label === 'Console Gateway' ? 'own' : 'other'
+      )
+      parts.push(
+        `<line x1="${(left + cpu.min * scale).toFixed(1)}" x2="${(left + cpu.max * scale).toFixed(1)}" y1="${y + barHeight / 2}" y2="${y + barHeight / 2}" class="spread"/>`
+      )
       text(left - 8, y + 15, label, 'text-anchor="end"')
       text(left + cpu.max * scale + 8, y + 15, shown(cpu.median))
       y += barHeight
@@ -55,14 +103,28 @@ export function chart (outcomes: readonly Outcome[], about: string): string {
   const verdicts = outcomes.flatMap(outcome => outcome.verdicts)
   if (verdicts.length > 0) {
     text(16, y, 'Goals', 'class="title"')
-    text(16, y + 18, 'The bar is what was measured, the thin mark the goal, the thick one what must be kept. Each has a scale of its own.')
+    text(
+      16,
+      y + 18,
+      'The bar is what was measured, the thin mark the goal, the thick one what must be kept. Each has a scale of its own.'
+    )
     y += 30
     for (const verdict of verdicts) {
       const { what, value, unit, goal, must } = verdict
       // Each goal has a scale of its own: its bound stands at the same place.
-      const scale = (width - left - right) * 0.7 / Math.max(goal, must)
-      rect(left, y + 3, Math.min(value.median * scale, width - left - right), barHeight - 6, verdictOf(verdict))
-      for (const [at, kind] of [[goal, 'goal-mark'], [must, 'must-mark']] as const) rect(left + at * scale, y, kind === 'must-mark' ? 3 : 1.5, barHeight, kind)
+      const scale = ((width - left - right) * 0.7) / Math.max(goal, must)
+      rect(
+        left,
+        y + 3,
+        Math.min(value.median * scale, width - left - right),
+        barHeight - 6,
+        verdictOf(verdict)
+      )
+      for (const [at, kind] of [
+        [goal, 'goal-mark'],
+        [must, 'must-mark']
+      ] as const)
+        rect(left + at * scale, y, kind === 'must-mark' ? 3 : 1.5, barHeight, kind)
       text(left - 8, y + 15, what, 'text-anchor="end"')
       text(width - right + 8, y + 15, `${shown(value.median)} ${unit}`)
       y += barHeight

@@ -43,31 +43,67 @@ export interface Figure {
 export const longestWarmUpMs = 3500
 
 /** The samples of each contestant, by label, one a round. */
-export async function measure (place: Place, contestants: readonly Contestant[], pace: Pace): Promise<Map<string, Sample[]>> {
+export async function measure(
+  place: Place,
+  contestants: readonly Contestant[],
+  pace: Pace
+): Promise<Map<string, Sample[]>> {
   const { connections, warmMs, ms, count, rate } = pace
   const samples = new Map<string, Sample[]>(contestants.map(({ label }) => [label, []]))
-  const requestsOf = ({ subject, path, rest }: Contestant) => ({ origin: subject.origin, pid: subject.pid, requests: subject.requests(path, connections, rest) })
-  if (pace.warmUp > 0) for (const contestant of contestants) await place.load({ ...requestsOf(contestant), warmMs: 0, ms: pace.warmUpMs ?? longestWarmUpMs, count: pace.warmUp })
+  const requestsOf = ({ subject, path, rest }: Contestant) => ({
+    origin: subject.origin,
+    pid: subject.pid,
+    requests: subject.requests(path, connections, rest)
+  })
+  if (pace.warmUp > 0)
+    for (const contestant of contestants)
+      await place.load({
+        ...requestsOf(contestant),
+        warmMs: 0,
+        ms: pace.warmUpMs ?? longestWarmUpMs,
+        count: pace.warmUp
+      })
   for (let round = 0; round < pace.rounds; round++) {
     for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
       const before = total(await place.redisCalls())
-      const { requests, answered, seconds, cpuMicros, p50Ms, p99Ms } = await place.load({ ...requestsOf(contestant), warmMs, ms, ...(count !== undefined && { count }), ...(rate !== undefined && { rate }) })
+      const { requests, answered, seconds, cpuMicros, p50Ms, p99Ms } = await place.load({
+        ...requestsOf(contestant),
+        warmMs,
+        ms,
+        ...(count !== undefined && { count }),
+        ...(rate !== undefined && { rate })
+      })
       const calls = total(await place.redisCalls()) - before
-      samples.get(contestant.label)?.push({ cpuMicros: cpuMicros / requests, perSecond: requests / seconds, p50Ms, p99Ms, megabytes: residentMegabytes(contestant.subject.pid), redisCalls: calls / answered })
+      samples.get(contestant.label)?.push({
+        cpuMicros: cpuMicros / requests,
+        perSecond: requests / seconds,
+        p50Ms,
+        p99Ms,
+        megabytes: residentMegabytes(contestant.subject.pid),
+        redisCalls: calls / answered
+      })
     }
   }
   return samples
 }
 
 // Reading the counts is a call itself.
-const total = (calls: Readonly<Record<string, number>>) => Object.entries(calls).reduce((sum, [name, times]) => name === 'info' ? sum : sum + times, 0)
+const total = (calls: Readonly<Record<string, number>>) =>
+  Object.entries(calls).reduce((sum, [name, times]) => (name === 'info' ? sum : sum + times), 0)
 
-export function figure (values: readonly number[]): Figure {
+export function figure(values: readonly number[]): Figure {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
-  const [low = NaN, high = NaN] = sorted.length % 2 === 1 ? [sorted[middle], sorted[middle]] : [sorted[middle - 1], sorted[middle]]
+  const [low = NaN, high = NaN] =
+    sorted.length % 2 === 1
+      ? [sorted[middle], sorted[middle]]
+      : [sorted[middle - 1], sorted[middle]]
   return { median: (low + high) / 2, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN }
 }
 
 /** Round by round: what drifts between rounds falls out. */
-export const paired = (a: readonly number[], b: readonly number[], how: (a: number, b: number) => number): Figure => figure(a.map((value, index) => how(value, b[index] ?? NaN)))
+export const paired = (
+  a: readonly number[],
+  b: readonly number[],
+  how: (a: number, b: number) => number
+): Figure => figure(a.map((value, index) => how(value, b[index] ?? NaN)))

@@ -20,7 +20,16 @@ const usage = `Usage: npm run bench -- [OPTIONS]
   --out DIR      where to write (default: results, or results/partial when not all was measured)
 `
 
-const { values: given } = parseArgs({ options: { case: { type: 'string', multiple: true }, rounds: { type: 'string' }, quick: { type: 'boolean' }, minutes: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean' } } })
+const { values: given } = parseArgs({
+  options: {
+    case: { type: 'string', multiple: true },
+    rounds: { type: 'string' },
+    quick: { type: 'boolean' },
+    minutes: { type: 'string' },
+    out: { type: 'string' },
+    help: { type: 'boolean' }
+  }
+})
 const names = given.case ?? Object.keys(cases)
 const wrong = names.find(name => !Object.hasOwn(cases, name))
 if (given.help === true || wrong !== undefined) {
@@ -45,7 +54,8 @@ const stage = {
   warmUp: quick ? 8000 : 15_000,
   minutes: Number(given.minutes ?? (quick ? 0.1 : 0.25))
 }
-for (const name of ['nginx', 'haproxy'] as const) if (!isThere(name)) process.stderr.write(`${name} is not installed: left out\n`)
+for (const name of ['nginx', 'haproxy'] as const)
+  if (!isThere(name)) process.stderr.write(`${name} is not installed: left out\n`)
 
 const outcomes: Record<string, Outcome> = {}
 for (const name of names) {
@@ -59,12 +69,19 @@ await Promise.all([...subjects.values()].map(async subject => await (await subje
 await place.close()
 
 const [busy = 0] = busyBefore
-const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
+const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
+  cwd: root,
+  encoding: 'utf8'
+}).stdout.trim()
 const about = `${place.machine}. ${busy > 0.7 ? `Other programs were running (load ${busy.toFixed(1)}). ` : ''}${stage.rounds} rounds, ${new Date().toISOString().slice(0, 10)}${commit === '' ? '' : `, commit ${commit}`}.`
 const text = markdown(Object.values(outcomes), about)
-const folder = given.out ?? join(here, 'results', given.case === undefined && !quick ? '' : 'partial')
+const folder =
+  given.out ?? join(here, 'results', given.case === undefined && !quick ? '' : 'partial')
 mkdirSync(folder, { recursive: true })
-writeFileSync(join(folder, 'bench.json'), `${JSON.stringify({ about, cases: outcomes }, undefined, 2)}\n`)
+writeFileSync(
+  join(folder, 'bench.json'),
+  `${JSON.stringify({ about, cases: outcomes }, undefined, 2)}\n`
+)
 writeFileSync(join(folder, 'bench.md'), text)
 writeFileSync(join(folder, 'bench.svg'), chart(Object.values(outcomes), about))
 process.stdout.write(text)

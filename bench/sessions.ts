@@ -10,49 +10,102 @@ import { createSessions, type NewSession, type Sessions } from '../src/session/s
 
 const sizes = (process.argv[2] ?? '1000,1000000').split(',').map(Number)
 const samples = 2000
-const port = 20_000 + process.pid % 20_000
+const port = 20_000 + (process.pid % 20_000)
 
-const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], { stdio: ['ignore', 'pipe', 'inherit'] })
-for await (const line of createInterface({ input: server.stdout })) if (line.includes('Ready to accept')) break
+const server = spawn(
+  'redis-server',
+  ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+  { stdio: ['ignore', 'pipe', 'inherit'] }
+)
+for await (const line of createInterface({ input: server.stdout }))
+  if (line.includes('Ready to accept')) break
 server.stdout.resume()
 
-const config = { url: `redis://127.0.0.1:${port}`, sentinels: [], primary: '', cluster: [], tls: false, prefix: 'cg:', connectTimeout: 1000, commandTimeout: 5000 }
+const config = {
+  url: `redis://127.0.0.1:${port}`,
+  sentinels: [],
+  primary: '',
+  cluster: [],
+  tls: false,
+  prefix: 'cg:',
+  connectTimeout: 1000,
+  commandTimeout: 5000
+}
 const opened: Array<() => void> = []
 
 /** A replica of its own: clients, news, memory. */
-async function replica (): Promise<Sessions> {
+async function replica(): Promise<Sessions> {
   const dialler = createRedisDialler(config, '.')
   const client = await new Promise<ReturnType<typeof dialler.client>>(resolve => {
     const made = dialler.client({ onUp: () => resolve(made), onDown: () => {} })
   })
   let end = () => {}
   await new Promise<void>(resolve => {
-    const store = createRedisStore({ redis: client, prefix: config.prefix, follow: (follower, names) => { end = followRedis({ dial: () => dialler.newsLines(client), onTopology: () => {}, follower: { ...follower, onUp: () => { follower.onUp(); resolve() } }, names, boundMs: 2000 }) } })
-    made.push(createSessions({ store, seal: createSeal(['a secret for the bench, long enough for anyone']), lifeTimes: { idle: 1_800_000, absolute: 28_800_000, remembered: {} }, perUser: { max: 5, over: 'evict-oldest' }, boundMs: 2000 }))
+    const store = createRedisStore({
+      redis: client,
+      prefix: config.prefix,
+      follow: (follower, names) => {
+        end = followRedis({
+          dial: () => dialler.newsLines(client),
+          onTopology: () => {},
+          follower: {
+            ...follower,
+            onUp: () => {
+              follower.onUp()
+              resolve()
+            }
+          },
+          names,
+          boundMs: 2000
+        })
+      }
+    })
+    made.push(
+      createSessions({
+        store,
+        seal: createSeal(['a secret for the bench, long enough for anyone']),
+        lifeTimes: { idle: 1_800_000, absolute: 28_800_000, remembered: {} },
+        perUser: { max: 5, over: 'evict-oldest' },
+        boundMs: 2000
+      })
+    )
   })
-  opened.push(() => { end(); client.disconnect() })
+  opened.push(() => {
+    end()
+    client.disconnect()
+  })
   return made.at(-1) as Sessions
 }
 const made: Sessions[] = []
 
 const opening = (n: number): NewSession => ({
-  identity: { id: `user-${Math.floor(n / 2)}`, username: `user.${Math.floor(n / 2)}`, name: 'A Name of Usual Length', roles: ['admin', 'user'], profile: { email: 'somebody@example.com', title: 'Administrator' } },
+  identity: {
+    id: `user-${Math.floor(n / 2)}`,
+    username: `user.${Math.floor(n / 2)}`,
+    name: 'A Name of Usual Length',
+    roles: ['admin', 'user'],
+    profile: { email: 'somebody@example.com', title: 'Administrator' }
+  },
   source: 'upstream-login:backend',
   credential: { token: 'x'.repeat(40) },
   remembered: false,
   address: '192.0.2.1',
-  agent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36'
+  agent:
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36'
 })
 
 const [a, b] = [await replica(), await replica()]
 const admin = createRedisDialler(config, '.').client({ onUp: () => {}, onDown: () => {} })
-await new Promise<void>(resolve => { admin.once('ready', () => resolve()) })
+await new Promise<void>(resolve => {
+  admin.once('ready', () => resolve())
+})
 opened.push(() => admin.disconnect())
 const used = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
-const commands = async () => Number(/total_commands_processed:(\d+)/.exec(await admin.info('stats'))?.[1])
+const commands = async () =>
+  Number(/total_commands_processed:(\d+)/.exec(await admin.info('stats'))?.[1])
 
 /** @returns p50 / p99 in milliseconds */
-async function timed (work: (n: number) => Promise<unknown>, times = samples): Promise<string> {
+async function timed(work: (n: number) => Promise<unknown>, times = samples): Promise<string> {
   const took: number[] = []
   for (let n = 0; n < times; n++) {
     const began = performance.now()
@@ -69,11 +122,13 @@ const rows: string[][] = []
 for (const size of sizes) {
   while (there < size) {
     const batch = Math.min(200, size - there)
-    await Promise.all(Array.from({ length: batch }, (_, n) => a.open(`id-${there + n}`, opening(there + n))))
+    await Promise.all(
+      Array.from({ length: batch }, (_, n) => a.open(`id-${there + n}`, opening(there + n)))
+    )
     there += batch
     if (there % 100_000 === 0) process.stderr.write(`${there} sessions\n`)
   }
-  const bytes = (await used() - empty) / there
+  const bytes = ((await used()) - empty) / there
   const some = () => Math.floor(Math.random() * size)
   const signIn = await timed(n => a.open(`sample-${size}-${n}`, opening(10_000_000 + size + n * 2)))
   // A replica that remembers nothing yet, and ids that are not asked for twice.
@@ -84,7 +139,7 @@ for (const size of sizes) {
   await b.resolve(known)
   const before = await commands()
   for (let n = 0; n < 10_000; n++) await b.resolve(known)
-  const spent = await commands() - before
+  const spent = (await commands()) - before
   // Closed at one replica: how long until the other, which remembers it, refuses it.
   const lag: number[] = []
   for (let n = 0; n < samples; n++) {
@@ -92,13 +147,23 @@ for (const size of sizes) {
     await b.resolve(id)
     await a.close(id, 'revoked')
     const closed = performance.now()
-    while ('live' in await b.resolve(id)) await new Promise(resolve => setImmediate(resolve))
+    while ('live' in (await b.resolve(id))) await new Promise(resolve => setImmediate(resolve))
     lag.push(performance.now() - closed)
   }
   lag.sort((x, y) => x - y)
   const list = await timed(() => a.list(identityKey(opening(some()))))
-  rows.push([size.toLocaleString('en'), bytes.toFixed(0), signIn, lookUp, list, `${lag[samples / 2]?.toFixed(2)} / ${lag[Math.floor(samples * 0.99)]?.toFixed(2)}`, (spent / 10_000).toFixed(4)])
+  rows.push([
+    size.toLocaleString('en'),
+    bytes.toFixed(0),
+    signIn,
+    lookUp,
+    list,
+    `${lag[samples / 2]?.toFixed(2)} / ${lag[Math.floor(samples * 0.99)]?.toFixed(2)}`,
+    (spent / 10_000).toFixed(4)
+  ])
 }
-process.stdout.write(`| Sessions | Bytes each | Sign-in ms p50/p99 | First look-up ms p50/p99 | List of a user ms p50/p99 | Closed elsewhere, seen after ms p50/p99 | Redis commands per repeated request |\n|---|---|---|---|---|---|---|\n${rows.map(row => `| ${row.join(' | ')} |`).join('\n')}\n`)
+process.stdout.write(
+  `| Sessions | Bytes each | Sign-in ms p50/p99 | First look-up ms p50/p99 | List of a user ms p50/p99 | Closed elsewhere, seen after ms p50/p99 | Redis commands per repeated request |\n|---|---|---|---|---|---|---|\n${rows.map(row => `| ${row.join(' | ')} |`).join('\n')}\n`
+)
 for (const end of opened) end()
 server.kill()

@@ -8,18 +8,31 @@ import { residentMegabytes } from './accounting.ts'
 import type { Request } from './load.ts'
 import { freePort, has, type Place, startMeasured, stop, untilReady } from './place.ts'
 
-const names = ['gateway', 'plugin', 'sum', 'express', 'by-hand', 'nginx', 'haproxy', 'direct', 'one-worker', 'two-workers', 'one-plugin', 'two-plugins'] as const
-export type SubjectName = typeof names[number]
+const names = [
+  'gateway',
+  'plugin',
+  'sum',
+  'express',
+  'by-hand',
+  'nginx',
+  'haproxy',
+  'direct',
+  'one-worker',
+  'two-workers',
+  'one-plugin',
+  'two-plugins'
+] as const
+export type SubjectName = (typeof names)[number]
 
 export const titles: Readonly<Record<SubjectName, string>> = {
-  gateway: 'Console Gateway',
-  plugin: 'bare @fastify/http-proxy',
-  sum: 'sum of Fastify plugins',
-  express: 'Express stack',
+  'gateway': 'Console Gateway',
+  'plugin': 'bare @fastify/http-proxy',
+  'sum': 'sum of Fastify plugins',
+  'express': 'Express stack',
   'by-hand': 'handler by hand',
-  nginx: 'nginx, proxy only',
-  haproxy: 'HAProxy, proxy only',
-  direct: 'upstream, direct',
+  'nginx': 'nginx, proxy only',
+  'haproxy': 'HAProxy, proxy only',
+  'direct': 'upstream, direct',
   'one-worker': 'one process, on any core',
   'two-workers': 'two workers, on any core',
   'one-plugin': 'bare plugin, one process, on any core',
@@ -41,19 +54,20 @@ export interface Subject {
 
 /** What a browser's call looks like behind a load balancer that ends TLS. */
 const fields = {
-  accept: 'application/json, text/plain, */*',
+  'accept': 'application/json, text/plain, */*',
   'accept-encoding': 'identity',
   'accept-language': 'en-GB,en;q=0.9',
-  referer: 'https://console.example.com/orders/list',
+  'referer': 'https://console.example.com/orders/list',
   'sec-fetch-dest': 'empty',
   'sec-fetch-mode': 'cors',
   'sec-fetch-site': 'same-origin',
-  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36',
+  'user-agent':
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36',
   'x-forwarded-proto': 'https'
 }
 
 const users = 64
-const addressOf = (index: number) => `203.0.113.${index % 250 + 1}`
+const addressOf = (index: number) => `203.0.113.${(index % 250) + 1}`
 
 interface Started {
   readonly child: ChildProcess
@@ -71,95 +85,211 @@ interface Wishes {
   readonly profileTo?: string
 }
 
-export async function startSubject (name: SubjectName, place: Place, { restMs = 0, profileTo }: Wishes = {}): Promise<Subject> {
-  if (name === 'direct') return { name, pid: process.pid, origin: place.upstream, startMs: 0, restMegabytes: 0, requests: (path, connections, rest) => withFields(connections, () => ({ method: 'GET', path: path.replace(/^\/api(\/public)?\/(notices|shaped)/, '/notices').replace('/api/files', '/bytes'), headers: {}, ...rest })), stop: async () => {} }
-  const { child, port, startMs, signInAt } = await start(name, place, profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo])
+export async function startSubject(
+  name: SubjectName,
+  place: Place,
+  { restMs = 0, profileTo }: Wishes = {}
+): Promise<Subject> {
+  if (name === 'direct')
+    return {
+      name,
+      pid: process.pid,
+      origin: place.upstream,
+      startMs: 0,
+      restMegabytes: 0,
+      requests: (path, connections, rest) =>
+        withFields(connections, () => ({
+          method: 'GET',
+          path: path
+            .replace(/^\/api(\/public)?\/(notices|shaped)/, '/notices')
+            .replace('/api/files', '/bytes'),
+          headers: {},
+          ...rest
+        })),
+      stop: async () => {}
+    }
+  const { child, port, startMs, signInAt } = await start(
+    name,
+    place,
+    profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo]
+  )
   const origin = `http://127.0.0.1:${port}`
   await wait(restMs)
   const restMegabytes = residentMegabytes(child.pid as number)
-  const cookies = signInAt === undefined ? [] : await Promise.all(Array.from({ length: users }, (_, index) => signIn(`${origin}${signInAt}`, index)))
+  const cookies =
+    signInAt === undefined
+      ? []
+      : await Promise.all(
+          Array.from({ length: users }, (_, index) => signIn(`${origin}${signInAt}`, index))
+        )
   return {
     name,
     pid: child.pid as number,
     origin,
     startMs,
     restMegabytes,
-    requests: (path, connections, rest) => withFields(connections, index => {
-      const cookie = cookies[index % users]
-      return { method: 'GET', path, ...rest, headers: { ...(cookie !== undefined && { cookie }), ...rest?.headers } }
-    }),
-    stop: async () => { await stop(child) }
+    requests: (path, connections, rest) =>
+      withFields(connections, index => {
+        const cookie = cookies[index % users]
+        return {
+          method: 'GET',
+          path,
+          ...rest,
+          headers: { ...(cookie !== undefined && { cookie }), ...rest?.headers }
+        }
+      }),
+    stop: async () => {
+      await stop(child)
+    }
   }
 }
 
-const withFields = (connections: number, requestOf: (index: number) => Request): Request[] => Array.from({ length: connections }, (_, index) => {
-  const request = requestOf(index)
-  return { ...request, headers: { ...fields, 'x-forwarded-for': addressOf(index), ...request.headers } }
-})
+const withFields = (connections: number, requestOf: (index: number) => Request): Request[] =>
+  Array.from({ length: connections }, (_, index) => {
+    const request = requestOf(index)
+    return {
+      ...request,
+      headers: { ...fields, 'x-forwarded-for': addressOf(index), ...request.headers }
+    }
+  })
 
-async function signIn (url: string, index: number): Promise<string> {
-  const response = await fetch(url, { method: 'POST', headers: { ...fields, 'x-forwarded-for': addressOf(index), 'content-type': 'application/json' }, body: JSON.stringify({ username: `user.${index}`, password: 'a password' }) })
+async function signIn(url: string, index: number): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { ...fields, 'x-forwarded-for': addressOf(index), 'content-type': 'application/json' },
+    body: JSON.stringify({ username: `user.${index}`, password: 'a password' })
+  })
   // All that a browser would send from then on: without those that were cleared.
-  const cookies = response.headers.getSetCookie().map(each => each.slice(0, each.indexOf(';'))).filter(each => !each.endsWith('='))
-  if (response.status !== 200 || cookies.length === 0) throw new Error(`no session from ${url}: ${response.status} ${await response.text()}`)
+  const cookies = response.headers
+    .getSetCookie()
+    .map(each => each.slice(0, each.indexOf(';')))
+    .filter(each => !each.endsWith('='))
+  if (response.status !== 200 || cookies.length === 0)
+    throw new Error(`no session from ${url}: ${response.status} ${await response.text()}`)
   return cookies.join('; ')
 }
 
-async function start (name: Exclude<SubjectName, 'direct'>, place: Place, nodeOptions: readonly string[]): Promise<Started> {
+async function start(
+  name: Exclude<SubjectName, 'direct'>,
+  place: Place,
+  nodeOptions: readonly string[]
+): Promise<Started> {
   const port = await freePort()
   if (name === 'gateway') return await startGateway(port, place, nodeOptions)
-  if (name === 'one-worker' || name === 'two-workers') return await startGateway(port, place, nodeOptions, { workers: name === 'one-worker' ? 1 : 2, free: true })
+  if (name === 'one-worker' || name === 'two-workers')
+    return await startGateway(port, place, nodeOptions, {
+      workers: name === 'one-worker' ? 1 : 2,
+      free: true
+    })
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
   const free = name === 'one-plugin' || name === 'two-plugins'
-  const child = startMeasured(process.execPath, [...nodeOptions, join(import.meta.dirname, 'peers', `${free ? 'plugins' : name}.js`), String(port), place.upstream, place.redis], { env: { ...process.env, NODE_ENV: 'production', PROCESSES: name === 'two-plugins' ? '2' : '1' }, free })
+  const child = startMeasured(
+    process.execPath,
+    [
+      ...nodeOptions,
+      join(import.meta.dirname, 'peers', `${free ? 'plugins' : name}.js`),
+      String(port),
+      place.upstream,
+      place.redis
+    ],
+    {
+      env: {
+        ...process.env,
+        NODE_ENV: 'production',
+        PROCESSES: name === 'two-plugins' ? '2' : '1'
+      },
+      free
+    }
+  )
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
-  return { child, port, startMs: performance.now() - began, ...((name === 'sum' || name === 'express') && { signInAt: '/login' }) }
+  return {
+    child,
+    port,
+    startMs: performance.now() - began,
+    ...((name === 'sum' || name === 'express') && { signInAt: '/login' })
+  }
 }
 
 /** For its config; gone when the bench ends, however it ends. */
-function ownFolder (name: string): string {
+function ownFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`))
   folders.push(folder)
   return folder
 }
 
 const folders: string[] = []
-process.once('exit', () => { for (const folder of folders) rmSync(folder, { recursive: true, force: true }) })
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
 
 /** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
 const busy = { max: 600, window: '1s' }
 
 /** As in production (where it is profiled, from its sources, so that functions are found in their files): compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
-async function startGateway (port: number, place: Place, nodeOptions: readonly string[], { workers = 1, free = false }: { readonly workers?: number, readonly free?: boolean } = {}): Promise<Started> {
+async function startGateway(
+  port: number,
+  place: Place,
+  nodeOptions: readonly string[],
+  { workers = 1, free = false }: { readonly workers?: number; readonly free?: boolean } = {}
+): Promise<Started> {
   const folder = ownFolder('gateway')
   const opsPort = await freePort()
   // JSON is YAML.
-  const write = (file: string, content: object) => writeFileSync(join(folder, file), JSON.stringify(content))
+  const write = (file: string, content: object) =>
+    writeFileSync(join(folder, file), JSON.stringify(content))
   write('gateway.yaml', {
-    server: { listen: `127.0.0.1:${port}`, hosts: ['127.0.0.1'], trustedProxies: ['127.0.0.1/32'], workers },
+    server: {
+      listen: `127.0.0.1:${port}`,
+      hosts: ['127.0.0.1'],
+      trustedProxies: ['127.0.0.1/32'],
+      workers
+    },
     ops: { listen: `127.0.0.1:${opsPort}` },
     drain: { notice: '0ms', grace: '1s' },
     log: { format: 'json' },
     // Each subject counts for itself. A machine that is busy with other things must not make errors.
     redis: { url: place.redis, prefix: `${port}:`, commandTimeout: '5s' },
     session: { secrets: ['${SESSION_SECRET}'] },
-    login: { sources: [{ kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'user.id', username: 'user.username', name: 'user.name', roles: 'user.roles' }, token: 'token' }] }
+    login: {
+      sources: [
+        {
+          kind: 'upstream-login',
+          upstream: 'backend',
+          path: '/login',
+          user: {
+            id: 'user.id',
+            username: 'user.username',
+            name: 'user.name',
+            roles: 'user.roles'
+          },
+          token: 'token'
+        }
+      ]
+    }
   })
   write('limits.yaml', {
     inFlightPerUser: 1000,
     lockout: { account: { after: 100_000 }, address: { after: 100_000 } },
-    limits: { 'signed-in': { by: 'user', ...busy }, anonymous: { by: 'address', ...busy } }
+    limits: { 'signed-in': { by: 'user', ...busy }, 'anonymous': { by: 'address', ...busy } }
   })
-  const route = (path: string, rewrite: string, more: object) => ({ path: `${path}/*`, rewrite: `${rewrite}/*`, upstream: 'backend', ...more })
+  const route = (path: string, rewrite: string, more: object) => ({
+    path: `${path}/*`,
+    rewrite: `${rewrite}/*`,
+    upstream: 'backend',
+    ...more
+  })
   write('routes.yaml', {
     upstreams: { backend: { url: place.upstream, credential: 'bearer', identity: true } },
     routes: {
       'raw-notices': route('/api/notices', '/notices', {}),
       'shaped-notices': route('/api/shaped', '/notices', { shape: 'notices' }),
       'public-notices': route('/api/public/notices', '/notices', { access: 'public' }),
-      'public-shaped': route('/api/public/shaped', '/notices', { access: 'public', shape: 'notices' }),
-      files: route('/api/files', '/bytes', { methods: ['GET', 'POST'], maxBody: '200MiB' })
+      'public-shaped': route('/api/public/shaped', '/notices', {
+        access: 'public',
+        shape: 'notices'
+      }),
+      'files': route('/api/files', '/bytes', { methods: ['GET', 'POST'], maxBody: '200MiB' })
     },
     shapes: {
       notices: [
@@ -169,7 +299,16 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
             list: 'list',
             total: 'count',
             each: [
-              { rename: { noticeId: 'id', subject: 'title', body: 'description', createdAt: 'datetime', state: 'status', kind: 'type' } },
+              {
+                rename: {
+                  noticeId: 'id',
+                  subject: 'title',
+                  body: 'description',
+                  createdAt: 'datetime',
+                  state: 'status',
+                  kind: 'type'
+                }
+              },
               { convert: { id: 'string', datetime: 'date-seconds' } },
               { map: { status: { 0: 'unread', 1: 'read', '*': 'unknown' } } },
               { default: { type: 'notification' } },
@@ -181,18 +320,46 @@ async function startGateway (port: number, place: Place, nodeOptions: readonly s
     }
   })
   const began = performance.now()
-  const child = startMeasured(process.execPath, ['--min-semi-space-size=8', '--max-semi-space-size=8', ...nodeOptions, join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'), 'start', '--config', folder], { env: { ...process.env, NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '262144', MALLOC_MMAP_THRESHOLD_: '262144', SESSION_SECRET: 'a secret for the bench, long enough for anyone' }, free })
+  const child = startMeasured(
+    process.execPath,
+    [
+      '--min-semi-space-size=8',
+      '--max-semi-space-size=8',
+      ...nodeOptions,
+      join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'),
+      'start',
+      '--config',
+      folder
+    ],
+    {
+      env: {
+        ...process.env,
+        NODE_ENV: 'production',
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_TRIM_THRESHOLD_: '262144',
+        MALLOC_MMAP_THRESHOLD_: '262144',
+        SESSION_SECRET: 'a secret for the bench, long enough for anyone'
+      },
+      free
+    }
+  )
   await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
   return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
 }
 
 /** One worker, kept connections, no access log: what a proxy costs that does nothing else. */
-async function startNative (name: 'nginx' | 'haproxy', port: number, place: Place): Promise<Started> {
+async function startNative(
+  name: 'nginx' | 'haproxy',
+  port: number,
+  place: Place
+): Promise<Started> {
   const folder = ownFolder(name)
   const upstream = new URL(place.upstream).host
   const file = join(folder, 'conf')
-  writeFileSync(file, name === 'nginx'
-    ? `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit;
+  writeFileSync(
+    file,
+    name === 'nginx'
+      ? `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit;
 events { worker_connections 1024; }
 http {
   access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
@@ -205,7 +372,7 @@ http {
   }
 }
 `
-    : `global
+      : `global
   nbthread 1
 defaults
   mode http
@@ -220,9 +387,13 @@ frontend public
 backend backend
   http-reuse always
   server upstream ${upstream}
-`)
+`
+  )
   const began = performance.now()
-  const child = startMeasured(name, name === 'nginx' ? ['-c', file, '-p', folder, '-e', 'stderr'] : ['-f', file, '-db'])
+  const child = startMeasured(
+    name,
+    name === 'nginx' ? ['-c', file, '-p', folder, '-e', 'stderr'] : ['-f', file, '-db']
+  )
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
   return { child, port, startMs: performance.now() - began }
 }

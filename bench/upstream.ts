@@ -3,31 +3,77 @@ import { createServer, type ServerResponse } from 'node:http'
 import { noticesOf, sizes } from './notices.ts'
 
 const chunk = Buffer.alloc(64 * 1024, 'x')
-const answers = new Map(Object.entries(sizes).map(([name, bytes]) => {
-  const body = Buffer.from(JSON.stringify(noticesOf(bytes)))
-  return [`/notices/${name}`, { body, fields: ['content-type', 'application/json; charset=utf-8', 'content-length', String(body.length)] }]
-}))
+const answers = new Map(
+  Object.entries(sizes).map(([name, bytes]) => {
+    const body = Buffer.from(JSON.stringify(noticesOf(bytes)))
+    return [
+      `/notices/${name}`,
+      {
+        body,
+        fields: [
+          'content-type',
+          'application/json; charset=utf-8',
+          'content-length',
+          String(body.length)
+        ]
+      }
+    ]
+  })
+)
 const accepted = Buffer.from('{"code":0}')
 
-const server = createServer({ keepAliveTimeout: 600_000, requestTimeout: 0 }, (request, response) => {
-  const { url = '', method } = request
-  const ready = answers.get(url)
-  if (ready !== undefined) return void response.writeHead(200, ready.fields).end(ready.body)
-  if (method === 'POST' && url === '/login') return signIn(request, response)
-  if (method === 'POST') return void request.resume().on('end', () => response.writeHead(200, ['content-type', 'application/json', 'content-length', String(accepted.length)]).end(accepted))
-  if (url.startsWith('/bytes/')) return download(Number(url.slice(7)), response)
-  response.writeHead(404, ['content-length', '0']).end()
-})
+const server = createServer(
+  { keepAliveTimeout: 600_000, requestTimeout: 0 },
+  (request, response) => {
+    const { url = '', method } = request
+    const ready = answers.get(url)
+    if (ready !== undefined) return void response.writeHead(200, ready.fields).end(ready.body)
+    if (method === 'POST' && url === '/login') return signIn(request, response)
+    if (method === 'POST')
+      return void request
+        .resume()
+        .on('end', () =>
+          response
+            .writeHead(200, [
+              'content-type',
+              'application/json',
+              'content-length',
+              String(accepted.length)
+            ])
+            .end(accepted)
+        )
+    if (url.startsWith('/bytes/')) return download(Number(url.slice(7)), response)
+    response.writeHead(404, ['content-length', '0']).end()
+  }
+)
 
-function signIn (request: AsyncIterable<Buffer>, response: ServerResponse): void {
-  Array.fromAsync(request).then(parts => {
-    const { username } = JSON.parse(Buffer.concat(parts).toString()) as { username: string }
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ user: { id: `id-${username}`, username, name: 'A Name of Usual Length', roles: ['admin'] }, token: 't'.repeat(40) }))
-  }, () => response.destroy())
+function signIn(request: AsyncIterable<Buffer>, response: ServerResponse): void {
+  Array.fromAsync(request).then(
+    parts => {
+      const { username } = JSON.parse(Buffer.concat(parts).toString()) as { username: string }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          user: {
+            id: `id-${username}`,
+            username,
+            name: 'A Name of Usual Length',
+            roles: ['admin']
+          },
+          token: 't'.repeat(40)
+        })
+      )
+    },
+    () => response.destroy()
+  )
 }
 
-function download (bytes: number, response: ServerResponse): void {
-  response.writeHead(200, ['content-type', 'application/octet-stream', 'content-length', String(bytes)])
+function download(bytes: number, response: ServerResponse): void {
+  response.writeHead(200, [
+    'content-type',
+    'application/octet-stream',
+    'content-length',
+    String(bytes)
+  ])
   let left = bytes
   const more = () => {
     while (left > 0) {

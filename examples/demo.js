@@ -11,9 +11,10 @@ try {
   // The config asks the back-end there.
   process.env['BACKEND_URL'] ??= url
 } catch (error) {
-  const reason = error.code === 'EADDRINUSE'
-    ? `port ${port} is in use by another process. Stop that, or set BACKEND_PORT to another port`
-    : error.message
+  const reason =
+    error.code === 'EADDRINUSE'
+      ? `port ${port} is in use by another process. Stop that, or set BACKEND_PORT to another port`
+      : error.message
   process.stderr.write(`The demo's back-end cannot listen: ${reason}.\n`)
   process.exit(1)
 }

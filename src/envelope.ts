@@ -16,23 +16,53 @@ export interface Envelope {
   readonly failure: (error: GatewayError, requestId: string) => Record<string, unknown>
   readonly login: (result: LoginResult) => Record<string, unknown>
   /** For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's own alert. */
-  readonly loginRefused: (error: GatewayError, type: string, requestId: string) => Record<string, unknown>
+  readonly loginRefused: (
+    error: GatewayError,
+    type: string,
+    requestId: string
+  ) => Record<string, unknown>
 }
 
-export function createEnvelope ({ dialect, successCode, language, messages }: GatewayConfig['envelope']): Envelope {
+export function createEnvelope({
+  dialect,
+  successCode,
+  language,
+  messages
+}: GatewayConfig['envelope']): Envelope {
   const success = (data: unknown, extra: Members = {}) => {
     if (dialect === 'ant-design-pro') return { success: true, data, ...extra }
-    if (dialect === 'base-response') return { ok: true, code: successCode, message: 'OK', data, ...extra }
+    if (dialect === 'base-response')
+      return { ok: true, code: successCode, message: 'OK', data, ...extra }
     return { ok: true, code: successCode, message: 'OK', success: true, data, ...extra }
   }
-  const messageOf = (error: GatewayError) => error.detail.message ?? messages[error.code] ?? errorKinds[error.code][language]
+  const messageOf = (error: GatewayError) =>
+    error.detail.message ?? messages[error.code] ?? errorKinds[error.code][language]
   const failure = (error: GatewayError, requestId: string) => {
     const message = messageOf(error)
     const extra = withoutSuccess(error.detail.extra ?? {}, successCode)
     const { showType } = errorKinds[error.code]
-    if (dialect === 'ant-design-pro') return { success: false, errorCode: error.code, errorMessage: message, showType, requestId, ...extra }
-    if (dialect === 'base-response') return { ok: false, code: error.status, message, errorCode: error.code, requestId, ...extra }
-    return { ok: false, code: error.status, message, success: false, errorCode: error.code, errorMessage: message, showType, requestId, ...extra }
+    if (dialect === 'ant-design-pro')
+      return {
+        success: false,
+        errorCode: error.code,
+        errorMessage: message,
+        showType,
+        requestId,
+        ...extra
+      }
+    if (dialect === 'base-response')
+      return { ok: false, code: error.status, message, errorCode: error.code, requestId, ...extra }
+    return {
+      ok: false,
+      code: error.status,
+      message,
+      success: false,
+      errorCode: error.code,
+      errorMessage: message,
+      showType,
+      requestId,
+      ...extra
+    }
   }
 
   return {
@@ -41,7 +71,9 @@ export function createEnvelope ({ dialect, successCode, language, messages }: Ga
     login: ({ type, authority }) => {
       // An empty token overwrites a stale one that an older back-end left; the console then sends none.
       const result = { status: 'ok', type, currentAuthority: authority }
-      return dialect === 'base-response' ? success({ authToken: '', ...result }) : success({ authToken: '', ...result }, result)
+      return dialect === 'base-response'
+        ? success({ authToken: '', ...result })
+        : success({ authToken: '', ...result }, result)
     },
     loginRefused: (error, type, requestId) => {
       const { success: _, ...rest }: Record<string, unknown> = failure(error, requestId)
@@ -51,7 +83,7 @@ export function createEnvelope ({ dialect, successCode, language, messages }: Ga
 }
 
 /** A console takes an error with the code of success for a success. */
-function withoutSuccess (extra: Members, successCode: number): Members {
+function withoutSuccess(extra: Members, successCode: number): Members {
   const { code, ...others } = extra
   return code === undefined || code === successCode ? others : extra
 }

@@ -11,20 +11,65 @@ interface ErrorKind {
   readonly zh: string
 }
 
-const kind = (status: number, showType: ShowType, en: string, zh: string): ErrorKind => ({ status, showType, en, zh })
+const kind = (status: number, showType: ShowType, en: string, zh: string): ErrorKind => ({
+  status,
+  showType,
+  en,
+  zh
+})
 
 /** The stable codes. A code never changes its meaning; messages may be replaced by config. */
 export const errorKinds = {
   'session.none': kind(401, 9, 'Please sign in.', '请先登录。'),
-  'session.unknown': kind(401, 9, 'Your session is no longer known. Please sign in again.', '会话不存在,请重新登录。'),
-  'session.idle': kind(401, 9, 'You were signed out because you were inactive. Please sign in again.', '由于长时间未操作,您已被登出,请重新登录。'),
-  'session.absolute': kind(401, 9, 'Your session has reached its longest duration. Please sign in again.', '会话已达最长时限,请重新登录。'),
-  'session.revoked': kind(401, 9, 'You have been signed out. Please sign in again.', '您已被登出,请重新登录。'),
-  'session.replaced': kind(401, 9, 'This session was replaced by a newer sign-in.', '此会话已被新的登录取代。'),
-  'session.upstream': kind(401, 9, 'The service behind this console ended your sign-in. Please sign in again.', '后端服务已终止您的登录,请重新登录。'),
-  'login.too-many': kind(409, 2, 'You are signed in at too many places. Please sign out at one of them first.', '您同时登录的会话过多,请先退出其中一个。'),
+  'session.unknown': kind(
+    401,
+    9,
+    'Your session is no longer known. Please sign in again.',
+    '会话不存在,请重新登录。'
+  ),
+  'session.idle': kind(
+    401,
+    9,
+    'You were signed out because you were inactive. Please sign in again.',
+    '由于长时间未操作,您已被登出,请重新登录。'
+  ),
+  'session.absolute': kind(
+    401,
+    9,
+    'Your session has reached its longest duration. Please sign in again.',
+    '会话已达最长时限,请重新登录。'
+  ),
+  'session.revoked': kind(
+    401,
+    9,
+    'You have been signed out. Please sign in again.',
+    '您已被登出,请重新登录。'
+  ),
+  'session.replaced': kind(
+    401,
+    9,
+    'This session was replaced by a newer sign-in.',
+    '此会话已被新的登录取代。'
+  ),
+  'session.upstream': kind(
+    401,
+    9,
+    'The service behind this console ended your sign-in. Please sign in again.',
+    '后端服务已终止您的登录,请重新登录。'
+  ),
+  'login.too-many': kind(
+    409,
+    2,
+    'You are signed in at too many places. Please sign out at one of them first.',
+    '您同时登录的会话过多,请先退出其中一个。'
+  ),
   'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
-  'login.locked': kind(429, 2, 'Too many failed sign-ins for this account. Please wait, then try again.', '该账户登录失败次数过多,请稍后再试。'),
+  'login.locked': kind(
+    429,
+    2,
+    'Too many failed sign-ins for this account. Please wait, then try again.',
+    '该账户登录失败次数过多,请稍后再试。'
+  ),
   'route.credential': kind(
     403,
     2,
@@ -44,39 +89,139 @@ export const errorKinds = {
     'This is answered only with the operators’ secret (Authorization: Bearer …).',
     '此请求需要运维密钥(Authorization: Bearer …)。'
   ),
-  'origin.refused': kind(403, 2, 'This request came from another site and was refused.', '该请求来自其他站点,已被拒绝。'),
+  'origin.refused': kind(
+    403,
+    2,
+    'This request came from another site and was refused.',
+    '该请求来自其他站点,已被拒绝。'
+  ),
   'route.unknown': kind(404, 2, 'There is nothing at this address.', '该地址不存在。'),
-  'route.method': kind(405, 2, 'This address does not allow that method.', '该地址不支持此请求方法。'),
+  'route.method': kind(
+    405,
+    2,
+    'This address does not allow that method.',
+    '该地址不支持此请求方法。'
+  ),
   'request.malformed': kind(400, 2, 'The request is not well-formed.', '请求格式不正确。'),
   'request.path': kind(400, 2, 'The address of the request is not allowed.', '请求地址不被允许。'),
   'request.timeout': kind(408, 2, 'The request took too long to arrive.', '请求接收超时。'),
   'request.too-large': kind(413, 2, 'The request is too large.', '请求内容过大。'),
   'request.uri-too-long': kind(414, 2, 'The address of the request is too long.', '请求地址过长。'),
   'request.type': kind(415, 2, 'This content type is not supported here.', '不支持该内容类型。'),
-  'request.expectation': kind(417, 2, 'The expectation of the request cannot be met.', '无法满足请求的期望条件。'),
-  'request.headers': kind(431, 2, 'The header fields of the request are too large or too many.', '请求头过大或过多。'),
-  'limit.exceeded': kind(429, 1, 'Too many requests. Please wait a moment, then try again.', '请求过于频繁,请稍后再试。'),
-  'upstream.refused': kind(502, 2, 'The service behind this page cannot be reached. Please try again later.', '后端服务无法连接,请稍后再试。'),
-  'upstream.reset': kind(502, 2, 'The service behind this page broke off the connection. Please try again.', '后端服务中断了连接,请重试。'),
-  'upstream.invalid': kind(502, 2, 'The service behind this page gave an answer that makes no sense.', '后端服务返回了无法识别的响应。'),
-  'upstream.redirect': kind(502, 2, 'The service behind this page answered with a redirect that is not allowed here.', '后端服务返回了不被允许的重定向。'),
-  'upstream.error': kind(502, 2, 'The service behind this page reported an error.', '后端服务返回错误。'),
-  'shape.not-json': kind(502, 2, 'The service behind this page gave an answer in another format than expected.', '后端服务返回的数据格式不符合预期。'),
-  'shape.expression': kind(502, 2, 'The answer of the service behind this page could not be prepared for display.', '后端服务返回的数据无法处理。'),
+  'request.expectation': kind(
+    417,
+    2,
+    'The expectation of the request cannot be met.',
+    '无法满足请求的期望条件。'
+  ),
+  'request.headers': kind(
+    431,
+    2,
+    'The header fields of the request are too large or too many.',
+    '请求头过大或过多。'
+  ),
+  'limit.exceeded': kind(
+    429,
+    1,
+    'Too many requests. Please wait a moment, then try again.',
+    '请求过于频繁,请稍后再试。'
+  ),
+  'upstream.refused': kind(
+    502,
+    2,
+    'The service behind this page cannot be reached. Please try again later.',
+    '后端服务无法连接,请稍后再试。'
+  ),
+  'upstream.reset': kind(
+    502,
+    2,
+    'The service behind this page broke off the connection. Please try again.',
+    '后端服务中断了连接,请重试。'
+  ),
+  'upstream.invalid': kind(
+    502,
+    2,
+    'The service behind this page gave an answer that makes no sense.',
+    '后端服务返回了无法识别的响应。'
+  ),
+  'upstream.redirect': kind(
+    502,
+    2,
+    'The service behind this page answered with a redirect that is not allowed here.',
+    '后端服务返回了不被允许的重定向。'
+  ),
+  'upstream.error': kind(
+    502,
+    2,
+    'The service behind this page reported an error.',
+    '后端服务返回错误。'
+  ),
+  'shape.not-json': kind(
+    502,
+    2,
+    'The service behind this page gave an answer in another format than expected.',
+    '后端服务返回的数据格式不符合预期。'
+  ),
+  'shape.expression': kind(
+    502,
+    2,
+    'The answer of the service behind this page could not be prepared for display.',
+    '后端服务返回的数据无法处理。'
+  ),
   'shape.number-too-long': kind(
     502,
     2,
     'The answer of the service behind this page holds a number that is too long to compute with.',
     '后端服务返回的数字过长,无法计算。'
   ),
-  'shape.too-large': kind(502, 2, 'The answer of the service behind this page is too large.', '后端服务返回的数据过大。'),
-  'contract.broken': kind(502, 2, 'The service behind this page gave an answer that this page cannot use.', '后端服务返回的数据不符合约定。'),
-  'session.unavailable': kind(503, 2, 'Sessions cannot be checked right now. You are not signed out; please try again in a moment.', '暂时无法校验会话,您并未登出,请稍后重试。'),
-  maintenance: kind(503, 1, 'This is closed for maintenance. Please try again later.', '系统维护中,请稍后再试。'),
-  overloaded: kind(503, 2, 'The service is busy. Please try again in a moment.', '服务繁忙,请稍后重试。'),
-  'gateway.stopping': kind(503, 2, 'The service is restarting. Please try again in a moment.', '服务正在重启,请稍后重试。'),
-  'gateway.fault': kind(500, 2, 'Something went wrong in the gateway. Please report the request id.', '网关内部错误,请提供请求编号以便排查。'),
-  'upstream.timeout': kind(504, 2, 'The service behind this page took too long to answer. Please try again.', '后端服务响应超时,请重试。')
+  'shape.too-large': kind(
+    502,
+    2,
+    'The answer of the service behind this page is too large.',
+    '后端服务返回的数据过大。'
+  ),
+  'contract.broken': kind(
+    502,
+    2,
+    'The service behind this page gave an answer that this page cannot use.',
+    '后端服务返回的数据不符合约定。'
+  ),
+  'session.unavailable': kind(
+    503,
+    2,
+    'Sessions cannot be checked right now. You are not signed out; please try again in a moment.',
+    '暂时无法校验会话,您并未登出,请稍后重试。'
+  ),
+  'maintenance': kind(
+    503,
+    1,
+    'This is closed for maintenance. Please try again later.',
+    '系统维护中,请稍后再试。'
+  ),
+  'overloaded': kind(
+    503,
+    2,
+    'The service is busy. Please try again in a moment.',
+    '服务繁忙,请稍后重试。'
+  ),
+  'gateway.stopping': kind(
+    503,
+    2,
+    'The service is restarting. Please try again in a moment.',
+    '服务正在重启,请稍后重试。'
+  ),
+  'gateway.fault': kind(
+    500,
+    2,
+    'Something went wrong in the gateway. Please report the request id.',
+    '网关内部错误,请提供请求编号以便排查。'
+  ),
+  'upstream.timeout': kind(
+    504,
+    2,
+    'The service behind this page took too long to answer. Please try again.',
+    '后端服务响应超时,请重试。'
+  )
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds
@@ -103,8 +248,11 @@ export class GatewayError extends Error {
   /** Fastify and its plugins read this name. */
   readonly statusCode: number
 
-  constructor (code: ErrorCode, detail: ErrorDetail = {}) {
-    super(detail.message ?? errorKinds[code].en, detail.cause === undefined ? undefined : { cause: detail.cause })
+  constructor(code: ErrorCode, detail: ErrorDetail = {}) {
+    super(
+      detail.message ?? errorKinds[code].en,
+      detail.cause === undefined ? undefined : { cause: detail.cause }
+    )
     this.name = 'GatewayError'
     this.code = code
     this.status = detail.status ?? errorKinds[code].status
@@ -129,13 +277,14 @@ const foreign: Readonly<Record<string, ErrorCode>> = {
 }
 
 /** Turns anything thrown into a GatewayError; what is not the client's fault becomes `gateway.fault` and loses its message. */
-export function toGatewayError (error: unknown): GatewayError {
+export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
-  const { code, statusCode } = (error ?? {}) as { code?: unknown, statusCode?: unknown }
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   const known = typeof code === 'string' && Object.hasOwn(foreign, code) ? foreign[code] : undefined
   if (known !== undefined) return new GatewayError(known, { cause: error })
   if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
   if (statusCode === 415) return new GatewayError('request.type', { cause: error })
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) return new GatewayError('request.malformed', { cause: error })
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
+    return new GatewayError('request.malformed', { cause: error })
   return new GatewayError('gateway.fault', { cause: error })
 }

@@ -9,12 +9,19 @@ import { tryConfig } from './trial.ts'
 parentPort?.on('message', ({ folder, environment, running }: Task) => {
   const inputs = createInputs()
   const examine = async (): Promise<Examined['result']> => {
-    const { fault, ...config } = loadConfig(folder, environment, { ...(running !== undefined && { running }), inputs })
+    const { fault, ...config } = loadConfig(folder, environment, {
+      ...(running !== undefined && { running }),
+      inputs
+    })
     const faults = await tryConfig({ ...config, fault })
     return faults.length > 0 ? { faults } : { config }
   }
-  void examine().catch((error: unknown): Examined['result'] => {
-    if (error instanceof ConfigError) return { faults: error.faults }
-    throw error
-  }).then(result => parentPort?.postMessage({ files: Object.keys(inputs.digests()), result } satisfies Examined))
+  void examine()
+    .catch((error: unknown): Examined['result'] => {
+      if (error instanceof ConfigError) return { faults: error.faults }
+      throw error
+    })
+    .then(result =>
+      parentPort?.postMessage({ files: Object.keys(inputs.digests()), result } satisfies Examined)
+    )
 })

@@ -35,20 +35,23 @@ let examinations = 0
 let last: Promise<unknown> = Promise.resolve()
 
 /** @throws when the thread breaks or takes longer than any config should */
-export async function examine (task: Task): Promise<Examined> {
+export async function examine(task: Task): Promise<Examined> {
   const turn = last.then(() => examineNow(task))
   last = turn.catch(() => {})
   return await turn
 }
 
-async function examineNow (task: Task): Promise<Examined> {
+async function examineNow(task: Task): Promise<Examined> {
   clearTimeout(idle)
   worker ??= startThread()
   const thread = worker
   thread.ref()
   try {
     return await new Promise<Examined>((resolve, reject) => {
-      const limit = setTimeout(() => settle(() => reject(new Error('the config could not be examined within a minute'))), longestMs)
+      const limit = setTimeout(
+        () => settle(() => reject(new Error('the config could not be examined within a minute'))),
+        longestMs
+      )
       const settle = (how: () => void) => {
         clearTimeout(limit)
         thread.off('message', onMessage).off('error', onError).off('exit', onExit)
@@ -70,12 +73,12 @@ async function examineNow (task: Task): Promise<Examined> {
   }
 }
 
-function startThread (): Worker {
+function startThread(): Worker {
   const file = new URL(`examination-thread${extname(import.meta.url)}`, import.meta.url)
   return adopt(new Worker(file, { env: {}, execArgv: [] }))
 }
 
-function endThread (): void {
+function endThread(): void {
   const old = worker
   worker = undefined
   examinations = 0

@@ -10,7 +10,7 @@ import { type Answered, type Asked, createOfflineApp } from './offline-app.ts'
 import { parseKeepingDigits } from './json/digits.ts'
 
 /** One fault for each expectation that does not hold. */
-export async function expectationFaults (config: LoadedConfig): Promise<Fault[]> {
+export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
   const { gateway, routes } = config
   // Each case starts with nothing counted.
   let counted = createMemoryCounters()
@@ -54,13 +54,13 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
     }
   })
 
-  async function forget (): Promise<void> {
+  async function forget(): Promise<void> {
     counted.close()
     locked.close()
     await leased.close()
   }
 
-  async function faultsOf (name: string, expected: Expectation, index: number): Promise<Fault[]> {
+  async function faultsOf(name: string, expected: Expectation, index: number): Promise<Fault[]> {
     try {
       return await differencesOf(name, expected, index)
     } catch (error) {
@@ -70,7 +70,7 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
     }
   }
 
-  async function differencesOf (
+  async function differencesOf(
     name: string,
     expected: Expectation,
     index: number
@@ -86,24 +86,36 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
     const identity = { id, username: name, name, roles: roles ?? [], profile: {} }
     const user = { source: 'expect', identity }
     const cookie = roles === undefined ? undefined : await app.signIn(user)
-    const headers = Object.fromEntries(Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value]))
+    const headers = Object.fromEntries(
+      Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value])
+    )
     let answered: Answered | undefined
     for (let n = 0; n < expected.times; n++) {
       asked = undefined
       answered = await app.ask({
         method,
         target,
-        address: expected.address ?? `198.18.${index >> 8 & 255}.${index & 255}`,
-        headers: { host: gateway.server.hosts[0] ?? 'localhost', ...(cookie !== undefined && { cookie }), ...(expected.body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        address: expected.address ?? `198.18.${(index >> 8) & 255}.${index & 255}`,
+        headers: {
+          host: gateway.server.hosts[0] ?? 'localhost',
+          ...(cookie !== undefined && { cookie }),
+          ...(expected.body !== undefined && { 'content-type': 'application/json' }),
+          ...headers
+        },
         ...(expected.body !== undefined && { body: JSON.stringify(expected.body) })
       })
     }
-    return answered === undefined ? [] : differences(expected, answered, asked).map(([key, message]) => config.fault('routes', ['expect', name, key], message))
+    return answered === undefined
+      ? []
+      : differences(expected, answered, asked).map(([key, message]) =>
+          config.fault('routes', ['expect', name, key], message)
+        )
   }
 
   try {
     const faults: Fault[] = []
-    for (const [index, [name, expected]] of Object.entries(routes.expect).entries()) faults.push(...await faultsOf(name, expected, index))
+    for (const [index, [name, expected]] of Object.entries(routes.expect).entries())
+      faults.push(...(await faultsOf(name, expected, index)))
     return faults
   } finally {
     await app.close()
@@ -111,19 +123,30 @@ export async function expectationFaults (config: LoadedConfig): Promise<Fault[]>
   }
 }
 
-function differences (expected: Expectation, { status, body }: Answered, asked: Asked | undefined): Array<readonly [key: string, message: string]> {
+function differences(
+  expected: Expectation,
+  { status, body }: Answered,
+  asked: Asked | undefined
+): Array<readonly [key: string, message: string]> {
   const code = codeOf(body)
   const was = `got ${status}${code === undefined ? '' : ` ${code}`}`
-  const went = asked === undefined ? `no upstream was asked (${was})` : `${asked.upstream} was asked for ${asked.path}`
+  const went =
+    asked === undefined
+      ? `no upstream was asked (${was})`
+      : `${asked.upstream} was asked for ${asked.path}`
   const found: Array<readonly [string, string]> = []
-  if (expected.status !== undefined && expected.status !== status) found.push(['status', `expected ${expected.status}, ${was}`])
-  if (expected.code !== undefined && expected.code !== code) found.push(['code', `expected ${expected.code}, ${was}`])
-  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream) found.push(['upstream', `expected ${expected.upstream}; ${went}`])
-  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path) found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
+  if (expected.status !== undefined && expected.status !== status)
+    found.push(['status', `expected ${expected.status}, ${was}`])
+  if (expected.code !== undefined && expected.code !== code)
+    found.push(['code', `expected ${expected.code}, ${was}`])
+  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream)
+    found.push(['upstream', `expected ${expected.upstream}; ${went}`])
+  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path)
+    found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
   return found
 }
 
-function codeOf (body: string): string | undefined {
+function codeOf(body: string): string | undefined {
   try {
     const { errorCode } = parseKeepingDigits(body) as { errorCode?: unknown }
     return typeof errorCode === 'string' ? errorCode : undefined

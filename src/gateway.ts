@@ -37,14 +37,21 @@ export interface Gateway {
  * @param environment what references in config stand for, at reloads
  * @throws when a listener cannot be had; what was opened by then is closed again
  */
-export async function startGateway (config: Config, log = createLogger(config.gateway.log), environment: Environment = process.env): Promise<Gateway> {
-  const { gateway: { ops: opsSettings, drain } } = config
+export async function startGateway(
+  config: Config,
+  log = createLogger(config.gateway.log),
+  environment: Environment = process.env
+): Promise<Gateway> {
+  const {
+    gateway: { ops: opsSettings, drain }
+  } = config
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const count = workersOf(config.gateway)
   const state = { stopping: false }
   const opened: Array<() => unknown> = []
   try {
-    const serving = count > 1 ? await createWorkers({ count, config, log }) : createServing(config, log)
+    const serving =
+      count > 1 ? await createWorkers({ count, config, log }) : createServing(config, log)
     opened.push(serving.close)
     const first = await serving.create(1, config)
     await serving.use(first)
@@ -54,7 +61,8 @@ export async function startGateway (config: Config, log = createLogger(config.ga
       massClosing: userReview.massClosing,
       reviewUsers: userReview.reviewUsers,
       first,
-      examine: running => examine({ folder: config.folder, environment: { ...environment }, running }),
+      examine: running =>
+        examine({ folder: config.folder, environment: { ...environment }, running }),
       create: serving.create,
       use: serving.use,
       onFiles: files => watch?.follow(files),
@@ -95,16 +103,23 @@ export async function startGateway (config: Config, log = createLogger(config.ga
     opened.push(() => secretFile?.remove())
     const url = await serving.listen()
     // Requests need not wait for it: each session is judged when it is used as well.
-    void userReview.reviewAtStart(() => reloader.current().config, () => state.stopping)
+    void userReview.reviewAtStart(
+      () => reloader.current().config,
+      () => state.stopping
+    )
     const watch = watchConfig(config, reloader)
     opened.push(() => watch?.close())
-    log.info({ url, ops: opsUrl, ...(count > 1 && { workers: count }) }, `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`)
+    log.info(
+      { url, ops: opsUrl, ...(count > 1 && { workers: count }) },
+      `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`
+    )
     const stop = once(async ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) => {
       state.stopping = true
       watch?.close()
       log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
       await wait(noticeMs)
-      if (!await serving.stop(drain.grace)) log.warn(`requests were still running after ${drain.grace} ms: cut`)
+      if (!(await serving.stop(drain.grace)))
+        log.warn(`requests were still running after ${drain.grace} ms: cut`)
       await reloader.close()
       await ops.close()
       secretFile?.remove()
@@ -119,49 +134,67 @@ export async function startGateway (config: Config, log = createLogger(config.ga
 }
 
 /** Without the file only local commands fail, so the gateway serves all the same. */
-function leaveSecret (opsUrl: string, secret: string, log: Log): SecretFile | undefined {
+function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
   try {
     const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
-    log.info({ file: secretFile.file }, 'ops.secret is not set: made one up for this run ' +
-      'and left it in a file for commands on this machine')
+    log.info(
+      { file: secretFile.file },
+      'ops.secret is not set: made one up for this run ' +
+        'and left it in a file for commands on this machine'
+    )
     return secretFile
   } catch (err) {
-    log.warn({ err }, 'ops.secret is not set, and no folder can hold the one that was made up: ' +
-      '`console-gateway status` and the other commands that ask this gateway are refused. ' +
-      'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user')
+    log.warn(
+      { err },
+      'ops.secret is not set, and no folder can hold the one that was made up: ' +
+        '`console-gateway status` and the other commands that ask this gateway are refused. ' +
+        'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user'
+    )
     return undefined
   }
 }
 
 /** The embedded store is one process's own. */
-function workersOf (gateway: GatewayConfig): number {
+function workersOf(gateway: GatewayConfig): number {
   if (!usesRedis(gateway)) return 1
   return gateway.server.workers === 'auto' ? availableParallelism() : gateway.server.workers
 }
 
-function watchConfig ({ gateway: { reload }, inputs }: Config, reloader: Reloader): ReturnType<typeof watchFiles> | undefined {
+function watchConfig(
+  { gateway: { reload }, inputs }: Config,
+  reloader: Reloader
+): ReturnType<typeof watchFiles> | undefined {
   if (!reload.watch) return undefined
   const onChange = () => void reloader.reload('files changed')
-  const watch = watchFiles({ files: Object.keys(inputs), settleMs: reload.settle, pollMs: reload.poll, onChange })
+  const watch = watchFiles({
+    files: Object.keys(inputs),
+    settleMs: reload.settle,
+    pollMs: reload.poll,
+    onChange
+  })
   // They may have changed since they were read.
   if (!isAsRead(inputs)) onChange()
   return watch
 }
 
-function readiness ({ ready, parts }: Readiness, reloader: Reloader, stopping: boolean): Readiness {
+function readiness({ ready, parts }: Readiness, reloader: Reloader, stopping: boolean): Readiness {
   const files = reloader.files()
   return {
     ready: ready && !stopping,
     parts: {
       ...(stopping && { gateway: 'stopping' }),
       // A config that was refused is no reason to take a replica away: it runs with the last good one.
-      ...(files.state !== 'running' && { config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}` }),
+      ...(files.state !== 'running' && {
+        config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}`
+      }),
       ...parts
     }
   }
 }
 
-function once<A extends unknown[], T> (work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
+function once<A extends unknown[], T>(
+  work: (...given: A) => Promise<T>
+): (...given: A) => Promise<T> {
   let running: Promise<T> | undefined
-  return (...given) => running ??= work(...given)
+  return (...given) => (running ??= work(...given))
 }

@@ -20,7 +20,11 @@ export interface Generation {
 }
 
 /** @throws when the config cannot be built; what was opened by then is closed again */
-export async function createGeneration (number: number, config: Config, services: Services): Promise<Generation> {
+export async function createGeneration(
+  number: number,
+  config: Config,
+  services: Services
+): Promise<Generation> {
   const running = createRoster<ServerResponse>()
   const idle = Promise.withResolvers<void>()
   let gone: Promise<number> | undefined
@@ -35,18 +39,25 @@ export async function createGeneration (number: number, config: Config, services
   }
 
   const lease = services.upstreams.lease()
-  const upstream: GenerationServices['upstream'] = (name, upstreamConfig) => lease.upstream(name, upstreamConfig, upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca])
-  const app = await buildApp(config, { ...services, upstream, running: { begin } }).catch(async (error: unknown) => {
-    await lease.release()
-    throw error
-  })
+  const upstream: GenerationServices['upstream'] = (name, upstreamConfig) =>
+    lease.upstream(
+      name,
+      upstreamConfig,
+      upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca]
+    )
+  const app = await buildApp(config, { ...services, upstream, running: { begin } }).catch(
+    async (error: unknown) => {
+      await lease.release()
+      throw error
+    }
+  )
 
-  function endAll (): void {
+  function endAll(): void {
     ended += running.size()
     for (const response of running.present()) response.destroy()
   }
 
-  async function drain (): Promise<number> {
+  async function drain(): Promise<number> {
     if (running.size() === 0) idle.resolve()
     await idle.promise
     clearTimeout(limit)

@@ -11,16 +11,18 @@ const smallBytes = 8 * 1024
 const mostBytesOfUnit = 6
 
 /** Lines of a moment in one write, since each wakes another thread; at the end of the process the rest is written too. */
-export function standardOutput (): DestinationStream & { flushSync: () => void } {
+export function standardOutput(): DestinationStream & { flushSync: () => void } {
   // Before pino's own for the same moments, which write what the destination has by then.
   for (const moment of ['beforeExit', 'exit']) process.on(moment, () => turn())
   // A reader that went away or stands still, or a full disk, costs log lines, not the service.
-  const output = adopt(pino.destination({
-    dest: 1,
-    sync: false,
-    maxLength: 16 * 1024 * 1024,
-    contentMode: 'buffer'
-  }))
+  const output = adopt(
+    pino.destination({
+      dest: 1,
+      sync: false,
+      maxLength: 16 * 1024 * 1024,
+      contentMode: 'buffer'
+    })
+  )
   // As bytes at once: a string is in pieces until it is written, and by then they are far apart in memory.
   let page: Buffer = Buffer.allocUnsafeSlow(pageBytes)
   let filled = 0
@@ -64,7 +66,7 @@ export function standardOutput (): DestinationStream & { flushSync: () => void }
  * Writes lines of level info whose fields are text already, `"name":value,"other":value`: what pino's own `info` does,
  * without an object to be made and read for each request. They go where its lines go, and not where those do not.
  */
-export function lineWriter (log: Logger, message: string): (fields: string) => void {
+export function lineWriter(log: Logger, message: string): (fields: string) => void {
   const { lsCacheSym, chindingsSym, timeSym, streamSym } = pino.symbols
   const of = log as unknown as Readonly<Record<symbol, unknown>>
   const { [log.levels.values['info'] as number]: begin } = of[lsCacheSym] as Record<number, string>
@@ -72,12 +74,13 @@ export function lineWriter (log: Logger, message: string): (fields: string) => v
   const stream = of[streamSym] as DestinationStream
   const end = `,"msg":${JSON.stringify(message)}}\n`
   return fields => {
-    if (log.isLevelEnabled('info')) stream.write(`${begin}${time()}${String(of[chindingsSym])},${fields}${end}`)
+    if (log.isLevelEnabled('info'))
+      stream.write(`${begin}${time()}${String(of[chindingsSym])},${fields}${end}`)
   }
 }
 
 /** What pino's own does, but the date is only written anew when the second has changed. */
-export function isoTime (now: () => number = Date.now): () => string {
+export function isoTime(now: () => number = Date.now): () => string {
   let second = NaN
   let date = ''
   return () => {

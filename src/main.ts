@@ -2,13 +2,21 @@
 import { parseArgs } from 'node:util'
 import { guardOutput } from './cli/output.ts'
 import {
-  type Command, CommandError, commonOptions, type Given, type Option, optionsOf, takesWords, UsageError
+  type Command,
+  CommandError,
+  commonOptions,
+  type Given,
+  type Option,
+  optionsOf,
+  takesWords,
+  UsageError
 } from './commands/command.ts'
 import { commands } from './commands/index.ts'
 import { ConfigError, nearest } from './config/faults.ts'
 import { version } from './status.ts'
 
-const exitCodes = 'Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.'
+const exitCodes =
+  'Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.'
 
 const programOptions: Readonly<Record<string, Option>> = {
   ...commonOptions,
@@ -16,9 +24,12 @@ const programOptions: Readonly<Record<string, Option>> = {
 }
 
 /** Runs one command. Sets the exit code; a command that serves keeps the process alive. */
-export async function main (words: readonly string[]): Promise<void> {
+export async function main(words: readonly string[]): Promise<void> {
   guardOutput()
-  const { values: { help, version: asksVersion }, positionals: [word] } = parseArgs({
+  const {
+    values: { help, version: asksVersion },
+    positionals: [word]
+  } = parseArgs({
     args: [...words],
     allowPositionals: true,
     strict: false,
@@ -27,7 +38,8 @@ export async function main (words: readonly string[]): Promise<void> {
   if (word === undefined && asksVersion === true) {
     return void process.stdout.write(`console-gateway ${version} (Node ${process.version})\n`)
   }
-  if ((help === true && word === undefined) || word === 'help') return void process.stdout.write(usage())
+  if ((help === true && word === undefined) || word === 'help')
+    return void process.stdout.write(usage())
   const name = word ?? 'start'
   const command = commandOf(name)
   if (command === undefined) {
@@ -37,15 +49,15 @@ export async function main (words: readonly string[]): Promise<void> {
   await run(name, command, words)
 }
 
-function commandOf (name: string): Command | undefined {
+function commandOf(name: string): Command | undefined {
   return Object.hasOwn(commands, name) ? commands[name as keyof typeof commands] : undefined
 }
 
-async function run (name: string, command: Command, words: readonly string[]): Promise<void> {
+async function run(name: string, command: Command, words: readonly string[]): Promise<void> {
   try {
     process.exitCode = await command.run(given(command, words))
   } catch (error) {
-    const { code, message } = error as { code?: unknown, message: string }
+    const { code, message } = error as { code?: unknown; message: string }
     const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
     if (isUsage) return wrong(message, usageOf(name, command))
     if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
@@ -55,7 +67,7 @@ async function run (name: string, command: Command, words: readonly string[]): P
 }
 
 /** @throws UsageError where a word stands that the command does not take; it would be passed over in silence */
-function given (command: Command, words: readonly string[]): Given {
+function given(command: Command, words: readonly string[]): Given {
   const { values, positionals } = parseArgs({
     args: [...words],
     allowPositionals: true,
@@ -64,7 +76,9 @@ function given (command: Command, words: readonly string[]): Given {
   const { config, json, help: _help, ...own } = values
   const [, ...rest] = positionals
   if (rest[0] !== undefined && !takesWords(command)) {
-    throw new UsageError(`Not understood: "${rest[0]}". If that is the config folder, write --config ${rest[0]}.`)
+    throw new UsageError(
+      `Not understood: "${rest[0]}". If that is the config folder, write --config ${rest[0]}.`
+    )
   }
   return {
     config: typeof config === 'string' ? config : 'config',
@@ -76,21 +90,25 @@ function given (command: Command, words: readonly string[]): Given {
 
 type ParsableOption = Pick<Option, 'type' | 'short' | 'multiple'>
 
-function parsable (options: Readonly<Record<string, Option>>): Record<string, ParsableOption> {
-  return Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple }]) => [
-    name,
-    { type, ...(short !== undefined && { short }), ...(multiple && { multiple }) }
-  ]))
+function parsable(options: Readonly<Record<string, Option>>): Record<string, ParsableOption> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { type, short, multiple }]) => [
+      name,
+      { type, ...(short !== undefined && { short }), ...(multiple && { multiple }) }
+    ])
+  )
 }
 
-function wrong (message: string, help: string): void {
+function wrong(message: string, help: string): void {
   process.stderr.write(`${message === '' ? '' : `${message}\n\n`}${help}`)
   process.exitCode = 2
 }
 
 const usage = () => `Usage: console-gateway COMMAND [OPTIONS]
 
-${Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`).join('\n')}
+${Object.entries(commands)
+  .map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`)
+  .join('\n')}
 
 Options:
 ${optionLines(programOptions)}
@@ -98,7 +116,7 @@ ${optionLines(programOptions)}
 ${exitCodes}
 `
 
-function usageOf (name: string, command: Command): string {
+function usageOf(name: string, command: Command): string {
   const { summary, usage: ways = [''], details } = command
   const lines = ways.map((way, index) => {
     return `${index === 0 ? 'Usage:' : '      '} console-gateway ${name}${way === '' ? '' : ` ${way}`}`
@@ -114,10 +132,12 @@ ${exitCodes}
 `
 }
 
-function optionLines (options: Readonly<Record<string, Option>>): string {
+function optionLines(options: Readonly<Record<string, Option>>): string {
   const left = ([name, { short, value }]: [string, Option]) => {
     return `  ${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`
   }
   const width = Math.max(...Object.entries(options).map(entry => left(entry).length)) + 2
-  return Object.entries(options).map(entry => `${left(entry).padEnd(width)}${entry[1].description}`).join('\n')
+  return Object.entries(options)
+    .map(entry => `${left(entry).padEnd(width)}${entry[1].description}`)
+    .join('\n')
 }

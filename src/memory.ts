@@ -32,13 +32,13 @@ const growth = { least: 30, most: 300, rareMs: 3000, oftenMs: 500 }
 export type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } }
 
 /** @param sinceMs from the start of one full collection to that of the next */
-export function nextGrowth (percent: number, sinceMs: number): number {
+export function nextGrowth(percent: number, sinceMs: number): number {
   if (sinceMs < growth.oftenMs) return Math.min(growth.most, percent * 2)
   return sinceMs > growth.rareMs ? Math.max(growth.least, percent / 2) : percent
 }
 
 /** For a process that serves; from now on and for good. */
-export function tuneMemory (): void {
+export function tuneMemory(): void {
   setFlagsFromString(keepsRequestsYoung)
   setFlagsFromString(collectsAlone)
   if (process.versions.v8.startsWith('13.')) setFlagsFromString(freesBuffersSoon)
@@ -57,4 +57,5 @@ export function tuneMemory (): void {
   }).observe({ entryTypes: ['gc'] })
 }
 
-const setGrowth = (percent: number) => setFlagsFromString(`--heap-growing-percent=${Math.round(percent)}`)
+const setGrowth = (percent: number) =>
+  setFlagsFromString(`--heap-growing-percent=${Math.round(percent)}`)

@@ -8,8 +8,8 @@ interface Told {
 }
 
 /** Each metric stands once, with the series of all; what it is for is told as in the first text that has it. */
-export function mergeTexts (texts: readonly Told[]): string {
-  const metrics = new Map<string, { readonly head: string[], readonly series: string[] }>()
+export function mergeTexts(texts: readonly Told[]): string {
+  const metrics = new Map<string, { readonly head: string[]; readonly series: string[] }>()
   for (const { labels, text } of texts) {
     let name = ''
     let known = false
@@ -31,4 +31,9 @@ export function mergeTexts (texts: readonly Told[]): string {
   return `${[...metrics.values()].flatMap(({ head, series }) => [...head, ...series]).join('\n')}\n`
 }
 
-const withLabels = (line: string, labels: string) => line.replace(/^([A-Za-z_:][\w:]*)(\{(\})?)?/, (_, name: string, open?: string, close?: string) => `${name}{${labels}${open === undefined || close !== undefined ? '}' : ','}`)
+const withLabels = (line: string, labels: string) =>
+  line.replace(
+    /^([A-Za-z_:][\w:]*)(\{(\})?)?/,
+    (_, name: string, open?: string, close?: string) =>
+      `${name}{${labels}${open === undefined || close !== undefined ? '}' : ','}`
+  )

@@ -24,7 +24,12 @@ export interface Metrics {
   readonly counter: (name: string, help: string, labelNames?: readonly string[]) => Family<Counter>
   readonly gauge: (name: string, help: string, labelNames?: readonly string[]) => Family<Gauge>
   /** @param buckets upper bounds, rising */
-  readonly histogram: (name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) => Family<Histogram>
+  readonly histogram: (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    buckets: readonly number[]
+  ) => Family<Histogram>
   /** Read when somebody asks: for each series its label values, and the value. A gauge unless `type` says so. */
   readonly read: (
     name: string,
@@ -34,7 +39,7 @@ export interface Metrics {
     type?: 'counter' | 'gauge'
   ) => void
   /** All of them as Prometheus reads them, with those of the process. */
-  readonly text: () => Promise<{ readonly type: string, readonly body: string }>
+  readonly text: () => Promise<{ readonly type: string; readonly body: string }>
 }
 
 interface Sample {
@@ -55,8 +60,12 @@ const maxSeries = 50_000
 
 class Cell {
   value = 0
-  readonly inc = (by = 1): void => { this.value += by }
-  readonly set = (value: number): void => { this.value = value }
+  readonly inc = (by = 1): void => {
+    this.value += by
+  }
+  readonly set = (value: number): void => {
+    this.value = value
+  }
 }
 
 class Buckets {
@@ -64,28 +73,34 @@ class Buckets {
   readonly counts: number[]
   sum = 0
   count = 0
-  constructor (bounds: readonly number[]) {
+  constructor(bounds: readonly number[]) {
     this.bounds = bounds
     this.counts = bounds.map(() => 0)
   }
 
-  observe (value: number): void {
+  observe(value: number): void {
     this.sum += value
     this.count++
     const { bounds } = this
     for (let index = 0; index < bounds.length; index++) {
       if (value <= (bounds[index] as number)) {
-        (this.counts[index] as number)++
+        ;(this.counts[index] as number)++
         return
       }
     }
   }
 
-  samples (name: string, labels: Record<string, string>): Sample[] {
+  samples(name: string, labels: Record<string, string>): Sample[] {
     let below = 0
-    const bucket = (le: string, value: number) => ({ labels: { ...labels, le }, value, metricName: `${name}_bucket` })
+    const bucket = (le: string, value: number) => ({
+      labels: { ...labels, le },
+      value,
+      metricName: `${name}_bucket`
+    })
     return [
-      ...this.bounds.map((bound, index) => bucket(String(bound), below += this.counts[index] ?? 0)),
+      ...this.bounds.map((bound, index) =>
+        bucket(String(bound), (below += this.counts[index] ?? 0))
+      ),
       bucket('+Inf', this.count),
       { labels, value: this.sum, metricName: `${name}_sum` },
       { labels, value: this.count, metricName: `${name}_count` }
@@ -93,56 +108,101 @@ class Buckets {
   }
 }
 
-export function createMetrics (): Metrics {
+export function createMetrics(): Metrics {
   const metrics = new Map<string, Metric>()
   const families = new Map<string, Family<unknown>>()
 
-  function family<C> (metric: Omit<Metric, 'samples'>, labelNames: readonly string[], create: () => C, samplesOf: (cell: C, labels: Record<string, string>) => Sample[]): Family<C> {
+  function family<C>(
+    metric: Omit<Metric, 'samples'>,
+    labelNames: readonly string[],
+    create: () => C,
+    samplesOf: (cell: C, labels: Record<string, string>) => Sample[]
+  ): Family<C> {
     const known = families.get(metric.name)
     if (known !== undefined) return known as Family<C>
-    const series = new Map<string, { labels: Record<string, string>, cell: C }>()
+    const series = new Map<string, { labels: Record<string, string>; cell: C }>()
     const made: Family<C> = {
       with: (...values) => {
         const given = series.size < maxSeries ? values : labelNames.map(() => 'other')
         const key = JSON.stringify(given)
         let found = series.get(key)
-        if (found === undefined) series.set(key, found = { labels: Object.fromEntries(labelNames.map((name, index) => [name, given[index] ?? ''])), cell: create() })
+        if (found === undefined)
+          series.set(
+            key,
+            (found = {
+              labels: Object.fromEntries(
+                labelNames.map((name, index) => [name, given[index] ?? ''])
+              ),
+              cell: create()
+            })
+          )
         return found.cell
       }
     }
     families.set(metric.name, made)
-    metrics.set(metric.name, { ...metric, samples: () => [...series.values()].flatMap(({ labels, cell }) => samplesOf(cell, labels)) })
+    metrics.set(metric.name, {
+      ...metric,
+      samples: () => [...series.values()].flatMap(({ labels, cell }) => samplesOf(cell, labels))
+    })
     // Without labels there is one series, and it is there from the start.
     if (labelNames.length === 0) made.with()
     return made
   }
 
-  const cells = (type: 'counter' | 'gauge') => (name: string, help: string, labelNames: readonly string[] = []) => family(
-    { name, help, type }, labelNames, () => new Cell(), ({ value }, labels) => [{ labels, value }]
-  )
+  const cells =
+    (type: 'counter' | 'gauge') =>
+    (name: string, help: string, labelNames: readonly string[] = []) =>
+      family(
+        { name, help, type },
+        labelNames,
+        () => new Cell(),
+        ({ value }, labels) => [{ labels, value }]
+      )
 
   return {
     counter: cells('counter'),
     gauge: cells('gauge'),
-    histogram: (name, help, labelNames, buckets) => family(
-      { name, help, type: 'histogram' }, labelNames, () => new Buckets(buckets), (cell, labels) => cell.samples(name, labels)
-    ),
+    histogram: (name, help, labelNames, buckets) =>
+      family(
+        { name, help, type: 'histogram' },
+        labelNames,
+        () => new Buckets(buckets),
+        (cell, labels) => cell.samples(name, labels)
+      ),
     read: (name, help, labelNames, values, type = 'gauge') => {
-      metrics.set(name, { name, help, type, samples: () => Array.from(values(), ([given, value]) => ({ labels: Object.fromEntries(labelNames.map((label, index) => [label, given[index] ?? ''])), value })) })
+      metrics.set(name, {
+        name,
+        help,
+        type,
+        samples: () =>
+          Array.from(values(), ([given, value]) => ({
+            labels: Object.fromEntries(
+              labelNames.map((label, index) => [label, given[index] ?? ''])
+            ),
+            value
+          }))
+      })
     },
     text: async () => {
       const { Registry, ofProcess } = await library()
       const registry = new Registry()
-      for (const { samples, ...told } of metrics.values()) registry.registerMetric({ ...told, get: async () => ({ ...told, values: samples() }) } as never)
-      return { type: registry.contentType, body: await registry.metrics() + await ofProcess.metrics() }
+      for (const { samples, ...told } of metrics.values())
+        registry.registerMetric({
+          ...told,
+          get: async () => ({ ...told, values: samples() })
+        } as never)
+      return {
+        type: registry.contentType,
+        body: (await registry.metrics()) + (await ofProcess.metrics())
+      }
     }
   }
 }
 
-let loaded: Promise<{ Registry: new () => Registry, ofProcess: Registry }> | undefined
+let loaded: Promise<{ Registry: new () => Registry; ofProcess: Registry }> | undefined
 
 /** Loaded when it is first asked for: no start waits for it. The process has one set of its own metrics, since they watch it from then on. */
-function library (): NonNullable<typeof loaded> {
+function library(): NonNullable<typeof loaded> {
   loaded ??= import('@prometheus-io/client').then(({ Registry, collectDefaultMetrics }) => {
     const ofProcess = new Registry()
     collectDefaultMetrics({ register: ofProcess, eventLoopMonitoringPrecision: 20 })

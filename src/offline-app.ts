@@ -81,14 +81,31 @@ export interface OfflineApp {
   readonly close: () => Promise<void>
 }
 
-export async function createOfflineApp (config: Config, { counters, leases, lockouts, source, inFlight = new Map<string, number>(), watch, onAsked }: Options): Promise<OfflineApp> {
+export async function createOfflineApp(
+  config: Config,
+  {
+    counters,
+    leases,
+    lockouts,
+    source,
+    inFlight = new Map<string, number>(),
+    watch,
+    onAsked
+  }: Options
+): Promise<OfflineApp> {
   const { gateway } = config
   const store = createMemoryStore()
   const expressions = createExpressions()
   const secrets = [randomBytes(32).toString('base64url')]
   const signer = rememberingSigner(secrets)
   const cookie = sessionCookie(gateway.session.cookie)
-  const sessions = createSessions({ store, seal: createSeal(secrets), lifeTimes: gateway.session, perUser: gateway.session.perUser, boundMs: gateway.session.staleness })
+  const sessions = createSessions({
+    store,
+    seal: createSeal(secrets),
+    lifeTimes: gateway.session,
+    perUser: gateway.session.perUser,
+    boundMs: gateway.session.staleness
+  })
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = createMetrics()
   const parts: GenerationServices = {
@@ -103,30 +120,39 @@ export async function createOfflineApp (config: Config, { counters, leases, lock
     metrics,
     drift: createDrift({ log, metrics }),
     running: { begin: () => () => {} },
-    upstream: (name, upstreamConfig) => noting(upstreamConfig, asked => JSON.stringify(onAsked({ upstream: name, ...asked }) ?? {})),
+    upstream: (name, upstreamConfig) =>
+      noting(upstreamConfig, asked => JSON.stringify(onAsked({ upstream: name, ...asked }) ?? {})),
     sources: [source],
     ...(watch && { watch })
   }
   const app = await buildApp(config, parts)
-  const server = createOuterServer(gateway, (request, response) => app.routing(request, response), { log, metrics })
+  const server = createOuterServer(gateway, (request, response) => app.routing(request, response), {
+    log,
+    metrics
+  })
 
   return {
     ask: async ({ method, target, headers, body, address }) => {
       const [ours, theirs] = duplexPair()
       server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
-      const asking = adopt(httpRequest({
-        createConnection: () => adopt(ours),
-        method,
-        path: target,
-        headers: {
-          ...headers,
-          connection: 'close',
-          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
-        }
-      }))
+      const asking = adopt(
+        httpRequest({
+          createConnection: () => adopt(ours),
+          method,
+          path: target,
+          headers: {
+            ...headers,
+            connection: 'close',
+            ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
+          }
+        })
+      )
       const { promise, resolve, reject } = Promise.withResolvers<Answered>()
       asking.once('error', reject).once('response', answer => {
-        text(answer).then(all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }), reject)
+        text(answer).then(
+          all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
+          reject
+        )
       })
       asking.end(body)
       try {
@@ -158,23 +184,43 @@ export async function createOfflineApp (config: Config, { counters, leases, lock
 }
 
 /** An upstream without sockets: `onAsked` gives the JSON of the answer. */
-function noting (config: UpstreamConfig, onAsked: (asked: Omit<Asked, 'upstream'>) => string): Upstream {
+function noting(
+  config: UpstreamConfig,
+  onAsked: (asked: Omit<Asked, 'upstream'>) => string
+): Upstream {
   const { origin, pathname } = new URL(config.url)
   const base = pathname.replace(/\/$/, '')
-  const fields = (bytes: Buffer) => ({ 'content-type': 'application/json', 'content-length': String(bytes.length) })
+  const fields = (bytes: Buffer) => ({
+    'content-type': 'application/json',
+    'content-length': String(bytes.length)
+  })
   const answer = (asked: Omit<Asked, 'upstream'>) => Buffer.from(onAsked(asked))
   return {
     config,
     origin,
     base,
     ask: ({ method, path, headers }, { timeoutMs }, done) => {
-      const bytes = answer({ method, path: path.slice(base.length), headers: headers as Asked['headers'], timeoutMs, isPart: false })
+      const bytes = answer({
+        method,
+        path: path.slice(base.length),
+        headers: headers as Asked['headers'],
+        timeoutMs,
+        isPart: false
+      })
       done(null, { status: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
     },
     request: ({ method, path, headers, body }, done) => {
       if (body instanceof Readable) body.resume()
-      const { [exchangeKey]: exchange, ...rest } = headers as Record<PropertyKey, unknown> & { [exchangeKey]?: { readonly timeoutMs: number } }
-      const bytes = answer({ method, path: path.slice(base.length), headers: rest as Asked['headers'], timeoutMs: exchange?.timeoutMs, isPart: false })
+      const { [exchangeKey]: exchange, ...rest } = headers as Record<PropertyKey, unknown> & {
+        [exchangeKey]?: { readonly timeoutMs: number }
+      }
+      const bytes = answer({
+        method,
+        path: path.slice(base.length),
+        headers: rest as Asked['headers'],
+        timeoutMs: exchange?.timeoutMs,
+        isPart: false
+      })
       done(null, { statusCode: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
     },
     send: async ({ method, path, headers, timeoutMs }) => {

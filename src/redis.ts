@@ -25,7 +25,10 @@ export interface RedisDialler {
   /** Tells when the primaries have changed. */
   readonly onTopology: (client: Redis | Cluster, changed: () => void) => void
   /** Writes that the replicas confirm, over connections of their own. `prepare` gets each of these first. */
-  readonly replicatedWrites: (client: Redis | Cluster, options: ReplicatedOptions) => ReplicatedWrites
+  readonly replicatedWrites: (
+    client: Redis | Cluster,
+    options: ReplicatedOptions
+  ) => ReplicatedWrites
   /** A key on each primary: only the plain one where there is one primary. */
   readonly keysOnEach: (client: Redis | Cluster) => (plain: string) => readonly string[]
   /** Ends what is the dialler's own; clients are closed by those who asked for them. */
@@ -45,13 +48,20 @@ const redialReplicaEveryMs = 10_000
 const longestPauseInFailoverMs = 500
 
 /** Nothing is queued while Redis is away, and nothing is sent twice; it is dialled for ever. */
-export function createRedisDialler (config: RedisConfig, folder: string): RedisDialler {
-  const { protocol, hostname, port, pathname } = new URL(config.url === '' ? 'redis://unused' : config.url)
+export function createRedisDialler(config: RedisConfig, folder: string): RedisDialler {
+  const { protocol, hostname, port, pathname } = new URL(
+    config.url === '' ? 'redis://unused' : config.url
+  )
   const secured = config.tls || protocol === 'rediss:'
   const common = {
     ...(config.username !== undefined && { username: config.username }),
     ...(config.password !== undefined && { password: config.password }),
-    ...(secured && { tls: { ...(hostname !== 'unused' && { servername: hostname }), ...(config.ca !== undefined && { ca: readFileSync(resolve(folder, config.ca)) }) } }),
+    ...(secured && {
+      tls: {
+        ...(hostname !== 'unused' && { servername: hostname }),
+        ...(config.ca !== undefined && { ca: readFileSync(resolve(folder, config.ca)) })
+      }
+    }),
     connectTimeout: config.connectTimeout,
     commandTimeout: config.commandTimeout,
     enableOfflineQueue: false,
@@ -60,70 +70,105 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
     connectionName: 'console-gateway',
     retryStrategy: backOff
   } satisfies RedisOptions
-  const news = { ...common, protocol: 2, autoResubscribe: false, enableOfflineQueue: true, connectionName: 'console-gateway-news' } satisfies RedisOptions
-  const writing = { ...common, enableOfflineQueue: true, connectionName: 'console-gateway-replicated' } satisfies RedisOptions
-  const sentinels = config.sentinels.length === 0 ? undefined : createSentinels({
-    addresses: config.sentinels.map(hostAndPort),
-    name: config.primary,
-    dial: address => adopt(new Redis({
-      ...address,
-      ...(config.sentinelPassword !== undefined && { password: config.sentinelPassword }),
-      connectTimeout: config.connectTimeout,
-      commandTimeout: config.commandTimeout,
-      enableReadyCheck: false,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      autoResubscribe: false,
-      connectionName: 'console-gateway-sentinels',
-      retryStrategy: backOff
-    }))
-  })
-  const whereItIs = sentinels === undefined
-    ? {
-        host: hostname.replace(/^\[|\]$/g, ''),
-        port: port === '' ? 6379 : Number(port),
-        db: pathname.length > 1 ? Number(pathname.slice(1)) : 0
-      }
-    : {
-        Connector: primaryConnector(sentinels, common.tls),
-        // During a failover each attempt counts.
-        retryStrategy: (attempt: number) => Math.min(backOff(attempt), longestPauseInFailoverMs),
-        // A primary that became a replica: the connector looks for the new one.
-        reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
-      }
-  const single = (options: typeof common | typeof news | typeof writing) => adopt(new Redis({ ...options, ...whereItIs }))
+  const news = {
+    ...common,
+    protocol: 2,
+    autoResubscribe: false,
+    enableOfflineQueue: true,
+    connectionName: 'console-gateway-news'
+  } satisfies RedisOptions
+  const writing = {
+    ...common,
+    enableOfflineQueue: true,
+    connectionName: 'console-gateway-replicated'
+  } satisfies RedisOptions
+  const sentinels =
+    config.sentinels.length === 0
+      ? undefined
+      : createSentinels({
+          addresses: config.sentinels.map(hostAndPort),
+          name: config.primary,
+          dial: address =>
+            adopt(
+              new Redis({
+                ...address,
+                ...(config.sentinelPassword !== undefined && { password: config.sentinelPassword }),
+                connectTimeout: config.connectTimeout,
+                commandTimeout: config.commandTimeout,
+                enableReadyCheck: false,
+                enableOfflineQueue: false,
+                maxRetriesPerRequest: 0,
+                autoResubscribe: false,
+                connectionName: 'console-gateway-sentinels',
+                retryStrategy: backOff
+              })
+            )
+        })
+  const whereItIs =
+    sentinels === undefined
+      ? {
+          host: hostname.replace(/^\[|\]$/g, ''),
+          port: port === '' ? 6379 : Number(port),
+          db: pathname.length > 1 ? Number(pathname.slice(1)) : 0
+        }
+      : {
+          Connector: primaryConnector(sentinels, common.tls),
+          // During a failover each attempt counts.
+          retryStrategy: (attempt: number) => Math.min(backOff(attempt), longestPauseInFailoverMs),
+          // A primary that became a replica: the connector looks for the new one.
+          reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
+        }
+  const single = (options: typeof common | typeof news | typeof writing) =>
+    adopt(new Redis({ ...options, ...whereItIs }))
 
   return {
-    place: config.cluster.length > 0 ? `cluster ${config.cluster.join(', ')}` : config.sentinels.length > 0 ? `${config.primary} of ${config.sentinels.join(', ')}` : `${hostname}:${port === '' ? 6379 : port}`,
+    place:
+      config.cluster.length > 0
+        ? `cluster ${config.cluster.join(', ')}`
+        : config.sentinels.length > 0
+          ? `${config.primary} of ${config.sentinels.join(', ')}`
+          : `${hostname}:${port === '' ? 6379 : port}`,
     client: events => {
-      const client = config.cluster.length > 0
-        ? adopt(new BoundedCluster(config.cluster.map(hostAndPort), {
-          redisOptions: common,
-          enableOfflineQueue: false,
-          clusterRetryStrategy: backOff,
-          slotsRefreshTimeout: config.connectTimeout,
-          slotsRefreshInterval: 5000,
-          maxRedirections: 4,
-          retryDelayOnFailover: 50,
-          retryDelayOnClusterDown: 50,
-          retryDelayOnTryAgain: 50
-        }))
-        : single(common)
+      const client =
+        config.cluster.length > 0
+          ? adopt(
+              new BoundedCluster(config.cluster.map(hostAndPort), {
+                redisOptions: common,
+                enableOfflineQueue: false,
+                clusterRetryStrategy: backOff,
+                slotsRefreshTimeout: config.connectTimeout,
+                slotsRefreshInterval: 5000,
+                maxRedirections: 4,
+                retryDelayOnFailover: 50,
+                retryDelayOnClusterDown: 50,
+                retryDelayOnTryAgain: 50
+              })
+            )
+          : single(common)
       watch(client, events)
       return client
     },
     newsLines: client => {
       if (!(client instanceof Cluster)) return [single(news)]
-      return client.nodes('master').map(({ options }) => adopt(new Redis({
-        ...news,
-        ...(options.host !== undefined && { host: options.host }),
-        ...(options.port !== undefined && { port: options.port })
-      })))
+      return client.nodes('master').map(({ options }) =>
+        adopt(
+          new Redis({
+            ...news,
+            ...(options.host !== undefined && { host: options.host }),
+            ...(options.port !== undefined && { port: options.port })
+          })
+        )
+      )
     },
     onTopology: (client, changed) => {
       // Whoever is dialled anew may be another server: the news have to come from the same.
       if (!(client instanceof Cluster)) return void client.on('ready', changed)
-      const masters = () => client.nodes('master').map(({ options }) => `${options.host}:${options.port}`).toSorted().join()
+      const masters = () =>
+        client
+          .nodes('master')
+          .map(({ options }) => `${options.host}:${options.port}`)
+          .toSorted()
+          .join()
       let known = masters()
       const look = () => {
         const now = masters()
@@ -148,30 +193,47 @@ export function createRedisDialler (config: RedisConfig, folder: string): RedisD
       const line = (redis: Redis) => {
         prepare(redis)
         // Only until the first contact: a start is not taken for an outage.
-        redis.once('ready', () => { redis.options.enableOfflineQueue = false })
+        redis.once('ready', () => {
+          redis.options.enableOfflineQueue = false
+        })
         watch(redis, { onUp: () => {}, onDown: () => {} })
         return redis
       }
       if (!(client instanceof Cluster)) {
-        return createReplicatedWrites({ primary: line(single(writing)), barrierKey, waitMs, sentinels, onRefused })
+        return createReplicatedWrites({
+          primary: line(single(writing)),
+          barrierKey,
+          waitMs,
+          sentinels,
+          onRefused
+        })
       }
       const dial = (address: Address) => line(adopt(new Redis({ ...writing, ...address })))
-      return createClusterWrites({ cluster: client, tags: createTags(client), barrierKey, waitMs, dial, onRefused })
+      return createClusterWrites({
+        cluster: client,
+        tags: createTags(client),
+        barrierKey,
+        waitMs,
+        dial,
+        onRefused
+      })
     },
-    close: () => { sentinels?.close() }
+    close: () => {
+      sentinels?.close()
+    }
   }
 }
 
 /** A Cluster's command is bounded also while it is sent from node to node. */
 class BoundedCluster extends Cluster {
-  override sendCommand (command: Command, ...rest: [stream?: never, node?: never]): unknown {
+  override sendCommand(command: Command, ...rest: [stream?: never, node?: never]): unknown {
     const bound = this.options.redisOptions?.commandTimeout
     if (bound !== undefined) command.setTimeout(bound)
     return super.sendCommand(command, ...rest)
   }
 }
 
-function watch (client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
+function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const told = new Set<string>()
   const down = (reason: string) => {
@@ -182,7 +244,11 @@ function watch (client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
     told.clear()
     onUp()
   })
-  client.on('error', (error: Error & { code?: string, lastNodeError?: Error & { code?: string } }) => down(reasonOf(error.lastNodeError ?? error)))
+  client.on(
+    'error',
+    (error: Error & { code?: string; lastNodeError?: Error & { code?: string } }) =>
+      down(reasonOf(error.lastNodeError ?? error))
+  )
   client.on('close', () => down('the connection closed'))
   let redialledAt = -Infinity
   // A connection can stay open and yet lose its answers, or lead to a server that is no primary any more; only asking shows it.
@@ -194,11 +260,16 @@ function watch (client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
         if (node === client) down(reason)
         node.disconnect(true)
       }
-      node.role().then(([role]) => {
-        if (role === 'master' || performance.now() - redialledAt < redialReplicaEveryMs) return
-        redialledAt = performance.now()
-        redial('it became a replica')
-      }, (error: Error) => { if (error.message.includes('timed out')) redial('it does not answer') })
+      node.role().then(
+        ([role]) => {
+          if (role === 'master' || performance.now() - redialledAt < redialReplicaEveryMs) return
+          redialledAt = performance.now()
+          redial('it became a replica')
+        },
+        (error: Error) => {
+          if (error.message.includes('timed out')) redial('it does not answer')
+        }
+      )
     }
   }
   let watchdog: NodeJS.Timeout | undefined
@@ -209,15 +280,20 @@ function watch (client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
   client.on('close', () => clearInterval(watchdog))
 }
 
-const backOff = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
+const backOff = (attempt: number) =>
+  Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
 
-function hostAndPort (address: string): { host: string, port: number } {
+function hostAndPort(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+  return {
+    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(colon + 1))
+  }
 }
 
 /** Says what is wrong without what a log must not hold. */
-function reasonOf ({ code, message }: Error & { code?: string }): string {
-  if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) return 'the user or the password is wrong'
+function reasonOf({ code, message }: Error & { code?: string }): string {
+  if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH'))
+    return 'the user or the password is wrong'
   return code ?? message.slice(0, 120)
 }

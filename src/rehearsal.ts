@@ -8,7 +8,13 @@ import type { Leases } from './limits/leases.ts'
 import { createMemoryLockouts } from './limits/lockout.ts'
 import type { Rule, Verdict } from './limits/rules.ts'
 import type { CredentialSource } from './login/credential-source.ts'
-import { type Answered, type Asked, createOfflineApp, type OfflineApp, type OfflineRequest } from './offline-app.ts'
+import {
+  type Answered,
+  type Asked,
+  createOfflineApp,
+  type OfflineApp,
+  type OfflineRequest
+} from './offline-app.ts'
 
 /** What is counted already, as far as it is known. */
 export interface Present {
@@ -21,9 +27,18 @@ export interface Rehearsed {
   /** The error that was answered; undefined for none, and where the request never reached the app. */
   readonly error: GatewayError | undefined
   /** The hooks that were asked, in order, by their functions' names. */
-  readonly trace: ReadonlyArray<{ readonly hook: string, readonly error: GatewayError | undefined }>
+  readonly trace: ReadonlyArray<{ readonly hook: string; readonly error: GatewayError | undefined }>
   /** Where the router led; undefined for a request that never reached a hook. */
-  readonly at: { readonly url: string | undefined, readonly route: string | undefined, readonly upstream: string | undefined, readonly access: Access | undefined, readonly maxBody: number | undefined, readonly touch: boolean } | undefined
+  readonly at:
+    | {
+        readonly url: string | undefined
+        readonly route: string | undefined
+        readonly upstream: string | undefined
+        readonly access: Access | undefined
+        readonly maxBody: number | undefined
+        readonly touch: boolean
+      }
+    | undefined
   /** The limits that were asked, sign-in attempts apart. */
   readonly rules: readonly Rule[]
   /** Keys of the counters of sign-in attempts that were asked. */
@@ -50,16 +65,34 @@ export interface Rehearsal {
 const nothing: Present = { verdictOf: () => undefined, inFlight: {} }
 
 /** @param source vouches for sign-ins */
-export async function createRehearsal (config: Config, source: CredentialSource): Promise<Rehearsal> {
+export async function createRehearsal(
+  config: Config,
+  source: CredentialSource
+): Promise<Rehearsal> {
   let present = nothing
-  let seen: { request?: FastifyRequest, error?: GatewayError, rules: readonly Rule[], trace: Array<Rehearsed['trace'][number]>, asked: Asked[], attempts: string[] } = { rules: [], trace: [], asked: [], attempts: [] }
+  let seen: {
+    request?: FastifyRequest
+    error?: GatewayError
+    rules: readonly Rule[]
+    trace: Array<Rehearsed['trace'][number]>
+    asked: Asked[]
+    attempts: string[]
+  } = { rules: [], trace: [], asked: [], attempts: [] }
   const paths: PublicPath[] = []
   const inFlight = new Map<string, number>()
 
   const leases: Leases = {
     peek: rules => {
       seen.rules = rules
-      return rules.map(rule => present.verdictOf(rule) ?? { exceeded: false, remaining: rule.burst - 1, resetMs: rule.windowMs, retryMs: 0 })
+      return rules.map(
+        rule =>
+          present.verdictOf(rule) ?? {
+            exceeded: false,
+            remaining: rule.burst - 1,
+            resetMs: rule.windowMs,
+            retryMs: 0
+          }
+      )
     },
     ask: async () => [],
     look: async () => [],
@@ -78,8 +111,10 @@ export async function createRehearsal (config: Config, source: CredentialSource)
   }
 
   /** Every hook that is added from now on tells its name and what it says; what it does stays as it is. */
-  function watch (app: FastifyInstance): void {
-    const { addHook } = app as unknown as { readonly addHook: (this: FastifyInstance, name: string, hook: unknown) => FastifyInstance }
+  function watch(app: FastifyInstance): void {
+    const { addHook } = app as unknown as {
+      readonly addHook: (this: FastifyInstance, name: string, hook: unknown) => FastifyInstance
+    }
     app.addHook('onRequest', (request, _reply, done) => {
       seen.request = request
       done()
@@ -89,17 +124,21 @@ export async function createRehearsal (config: Config, source: CredentialSource)
       done()
     })
     app.addHook('onRoute', ({ method, url, config: { route } = {} }) => {
-      if (route !== undefined) for (const each of [method].flat()) paths.push({ method: each, url, route })
+      if (route !== undefined)
+        for (const each of [method].flat()) paths.push({ method: each, url, route })
     })
     app.addHook = function (this: FastifyInstance, name: string, hook: onRequestHookHandler) {
       return addHook.call(this, name, name === 'onRequest' && hook.length === 3 ? told(hook) : hook)
     } as never
   }
 
-  function told (hook: onRequestHookHandler): onRequestHookHandler {
+  function told(hook: onRequestHookHandler): onRequestHookHandler {
     return function (request, reply, done) {
       hook.call(this, request, reply, error => {
-        seen.trace.push({ hook: hook.name, error: error === undefined ? undefined : toGatewayError(error) })
+        seen.trace.push({
+          hook: hook.name,
+          error: error === undefined ? undefined : toGatewayError(error)
+        })
         if (error === undefined) done()
         else done(error)
       })
@@ -107,7 +146,17 @@ export async function createRehearsal (config: Config, source: CredentialSource)
   }
 
   const lockouts = createMemoryLockouts()
-  const app = await createOfflineApp(config, { counters, leases, lockouts, source, inFlight, watch, onAsked: asked => { seen.asked.push(asked) } })
+  const app = await createOfflineApp(config, {
+    counters,
+    leases,
+    lockouts,
+    source,
+    inFlight,
+    watch,
+    onAsked: asked => {
+      seen.asked.push(asked)
+    }
+  })
   return {
     signIn: app.signIn,
     paths,
@@ -126,7 +175,14 @@ export async function createRehearsal (config: Config, source: CredentialSource)
         answer,
         error: seen.error,
         trace: seen.trace,
-        at: at && { url, route: at.route, upstream: at.upstream, access: at.access, maxBody: at.maxBody, touch: at.touch ?? true },
+        at: at && {
+          url,
+          route: at.route,
+          upstream: at.upstream,
+          access: at.access,
+          maxBody: at.maxBody,
+          touch: at.touch ?? true
+        },
         rules: seen.rules,
         attempts: seen.attempts,
         asked: seen.asked

@@ -28,8 +28,10 @@ export interface Revisions {
 
 const most = 10
 
-export function createRevisions (first: Config): Revisions {
-  const all: Revision[] = [{ number: 1, at: new Date().toISOString(), by: 'start', changes: [], config: first }]
+export function createRevisions(first: Config): Revisions {
+  const all: Revision[] = [
+    { number: 1, at: new Date().toISOString(), by: 'start', changes: [], config: first }
+  ]
   return {
     add: revision => {
       all.unshift({ ...revision, at: new Date().toISOString() })

@@ -11,8 +11,8 @@ export interface Roster<T> {
  * A Set would do the same, but keeps what left it in memory: when it is full it moves to another table, and the old
  * ones, each of which points to the next, hold on to all their members until the next full garbage collection.
  */
-export function createRoster<T> (): Roster<T> {
-  const places: Array<{ readonly member: T, at: number }> = []
+export function createRoster<T>(): Roster<T> {
+  const places: Array<{ readonly member: T; at: number }> = []
   return {
     enter: member => {
       const place = { member, at: places.length }

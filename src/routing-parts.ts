@@ -7,7 +7,13 @@ import { createRewrite } from './proxy/path.ts'
 import type { Upstream } from './proxy/upstream.ts'
 
 /** A route, or the profile. */
-export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<Pick<RouteConfig, 'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'>>
+export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
+  Partial<
+    Pick<
+      RouteConfig,
+      'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
+    >
+  >
 
 interface Options {
   readonly identity: GatewayConfig['identity']
@@ -19,7 +25,10 @@ interface Options {
 }
 
 /** Undefined for a route without parts. */
-export function compileParts (route: Composable, { identity, publicPaths, maxBytes, upstreamOf, shapePart }: Options): Parts | undefined {
+export function compileParts(
+  route: Composable,
+  { identity, publicPaths, maxBytes, upstreamOf, shapePart }: Options
+): Parts | undefined {
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(part.upstream)
     const isOwnUpstream = part.upstream === route.upstream
@@ -33,9 +42,9 @@ export function compileParts (route: Composable, { identity, publicPaths, maxByt
         credential: credentialOf(upstream.config.credential).as,
         credentialFrom: credentialOf(upstream.config.credential).from,
         passHeaders: upstream.config.passHeaders,
-        passRefusedHeaders: isOwnUpstream ? route.passRefusedHeaders ?? [] : [],
+        passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
         passAuthorization: isOwnUpstream && route.passAuthorization === true,
-        passCookies: isOwnUpstream ? route.passCookies ?? [] : [],
+        passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],
         shaped: true
       }),
       timeoutMs: part.timeout ?? upstream.config.responseTimeout,
@@ -47,11 +56,19 @@ export function compileParts (route: Composable, { identity, publicPaths, maxByt
       fallback: part.default
     }
   })
-  return parts.length === 0 ? undefined : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+  return parts.length === 0
+    ? undefined
+    : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
 }
 
 /** A part's path stands for itself, or keeps what the `*` of the public path stands for. */
-function targetOf (publicPaths: readonly string[], { rewrite, query }: RouteConfig['parts'][string]): (target: string) => string {
-  const toUpstream = rewrite.endsWith('/*') ? createRewrite(publicPaths, rewrite, '').toUpstream : () => rewrite
-  return target => toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
+function targetOf(
+  publicPaths: readonly string[],
+  { rewrite, query }: RouteConfig['parts'][string]
+): (target: string) => string {
+  const toUpstream = rewrite.endsWith('/*')
+    ? createRewrite(publicPaths, rewrite, '').toUpstream
+    : () => rewrite
+  return target =>
+    toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
 }

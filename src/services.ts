@@ -8,7 +8,12 @@ import type { Config } from './config/load.ts'
 import type { GatewayConfig, RedisConfig } from './config/gateway.ts'
 import type { UpstreamConfig } from './config/routes.ts'
 import { createDrift, type Drift } from './contract/drift.ts'
-import { type Counters, createMemoryCounters, createRedisCounters, withFallback } from './limits/counters.ts'
+import {
+  type Counters,
+  createMemoryCounters,
+  createRedisCounters,
+  withFallback
+} from './limits/counters.ts'
 import type { Running } from './hooks/access-log.ts'
 import type { CredentialSource } from './login/credential-source.ts'
 import { createFileUsers, type FileUsers } from './login/file-users.ts'
@@ -65,12 +70,26 @@ export interface Services {
   readonly metrics: Metrics
   readonly drift: Drift
   /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
-  readonly redis: () => { readonly kind: 'embedded' } | { readonly kind: 'redis', readonly up: boolean, readonly everUp: boolean }
+  readonly redis: () =>
+    | { readonly kind: 'embedded' }
+    | { readonly kind: 'redis'; readonly up: boolean; readonly everUp: boolean }
   readonly close: () => Promise<void>
 }
 
 /** What one generation is built with. */
-export type GenerationServices = Pick<Services, 'log' | 'sessions' | 'secrets' | 'counters' | 'leases' | 'lockouts' | 'inFlight' | 'expressions' | 'metrics' | 'drift'> & {
+export type GenerationServices = Pick<
+  Services,
+  | 'log'
+  | 'sessions'
+  | 'secrets'
+  | 'counters'
+  | 'leases'
+  | 'lockouts'
+  | 'inFlight'
+  | 'expressions'
+  | 'metrics'
+  | 'drift'
+> & {
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running
@@ -89,46 +108,88 @@ const require = createRequire(import.meta.url)
  * @param destination where lines go; standard output without it
  * @param base what every line says
  */
-export function createLogger ({ level, format }: GatewayConfig['log'], destination?: DestinationStream, base: Readonly<Record<string, unknown>> | null = null): Logger {
+export function createLogger(
+  { level, format }: GatewayConfig['log'],
+  destination?: DestinationStream,
+  base: Readonly<Record<string, unknown>> | null = null
+): Logger {
   const options = { level, base, timestamp: isoTime(), serializers: { err: errorFields } }
-  const readable = destination === undefined && (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  return readable ? pino(options, prettyOutput()) : pino({ ...options, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput())
+  const readable =
+    destination === undefined &&
+    (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
+  return readable
+    ? pino(options, prettyOutput())
+    : pino(
+        { ...options, formatters: { level: label => ({ level: label }) } },
+        destination ?? standardOutput()
+      )
 }
 
-function prettyOutput (): DestinationStream {
+function prettyOutput(): DestinationStream {
   const pretty = require('pino-pretty') as typeof import('pino-pretty')
   const stream = adopt(pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true }))
-  return { write: line => { stream.write(showInJson(line)) } }
+  return {
+    write: line => {
+      stream.write(showInJson(line))
+    }
+  }
 }
 
 /** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */
-function errorFields (error: unknown): object {
+function errorFields(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
   const { code } = error as NodeJS.ErrnoException
-  return { type: name, ...(code !== undefined && { code }), message, stack, ...(cause !== undefined && { cause: errorFields(cause) }) }
+  return {
+    type: name,
+    ...(code !== undefined && { code }),
+    message,
+    stack,
+    ...(cause !== undefined && { cause: errorFields(cause) })
+  }
 }
 
-export function createServices (config: Config, log: Logger): Services {
+export function createServices(config: Config, log: Logger): Services {
   const { gateway, folder } = config
   const { session } = gateway
-  const shared = gateway.redis !== undefined && usesRedis(gateway) ? connectRedis(gateway, gateway.redis, folder, log) : undefined
+  const shared =
+    gateway.redis !== undefined && usesRedis(gateway)
+      ? connectRedis(gateway, gateway.redis, folder, log)
+      : undefined
   const store = shared?.store ?? createMemoryStore()
-  if (shared === undefined) log.warn('no Redis is configured: sessions live in this process, end with it, and are shared with no other')
+  if (shared === undefined)
+    log.warn(
+      'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
+    )
   const metrics = createMetrics()
-  metrics.read('console_gateway_limits_replicas', 'How many processes share the counters of limits, as this one knows.', [], () => [[[], replicas()]])
-  const localLimits = metrics.gauge('console_gateway_limits_local', 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.').with()
+  metrics.read(
+    'console_gateway_limits_replicas',
+    'How many processes share the counters of limits, as this one knows.',
+    [],
+    () => [[[], replicas()]]
+  )
+  const localLimits = metrics
+    .gauge(
+      'console_gateway_limits_local',
+      'Whether limits are counted in this process alone, because Redis is away: 1 or 0.'
+    )
+    .with()
   const local = createMemoryCounters()
-  const onAway = (away: boolean) => { if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does') }
+  const onAway = (away: boolean) => {
+    if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
+  }
   const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
   const replicas = () => shared?.replicas.count() ?? 1
   const localTally = createMemoryTally()
-  const tally = shared === undefined ? localTally : withLocal({
-    shared: shared.tally,
-    local: localTally,
-    replicas,
-    onAway: away => localLimits.set(away ? 1 : 0)
-  })
+  const tally =
+    shared === undefined
+      ? localTally
+      : withLocal({
+          shared: shared.tally,
+          local: localTally,
+          replicas,
+          onAway: away => localLimits.set(away ? 1 : 0)
+        })
   const isAlone = () => shared?.replicas.isAlone() ?? true
   const leases = createLeases({ replicas, isAlone, tally })
   const onReset = (subject: Subject) => {
@@ -140,22 +201,49 @@ export function createServices (config: Config, log: Logger): Services {
     keysOf: localTally.keysOf,
     forget: async subject => onReset(subject)
   }
-  const uses = keepUses({ leases, counters, keepMs: gateway.ops.useRecord, processes: replicas, share: shared?.shareUses })
-  const lockouts = shared === undefined ? createMemoryLockouts() : withLocalLockouts({ shared: shared.lockouts, local: createMemoryLockouts(), replicas, onAway })
-  const upstreams = createPools()
-  const redis = () => shared === undefined ? { kind: 'embedded' } as const : { kind: 'redis', ...shared.state } as const
-  const expressions = createExpressions()
-  metrics.read('console_gateway_session_store_up', 'Whether the session store can be asked: 1 or 0.', ['kind'], () => {
-    const state = redis()
-    return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
+  const uses = keepUses({
+    leases,
+    counters,
+    keepMs: gateway.ops.useRecord,
+    processes: replicas,
+    share: shared?.shareUses
   })
+  const lockouts =
+    shared === undefined
+      ? createMemoryLockouts()
+      : withLocalLockouts({
+          shared: shared.lockouts,
+          local: createMemoryLockouts(),
+          replicas,
+          onAway
+        })
+  const upstreams = createPools()
+  const redis = () =>
+    shared === undefined
+      ? ({ kind: 'embedded' } as const)
+      : ({ kind: 'redis', ...shared.state } as const)
+  const expressions = createExpressions()
+  metrics.read(
+    'console_gateway_session_store_up',
+    'Whether the session store can be asked: 1 or 0.',
+    ['kind'],
+    () => {
+      const state = redis()
+      return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
+    }
+  )
   metrics.read(
     'console_gateway_clock_skew_seconds',
     'By how much the clock of this machine is ahead of that of Redis.',
     [],
     () => [[[], (shared?.clock.skewMs() ?? 0) / 1000]]
   )
-  metrics.read('console_gateway_upstream_in_flight', 'Requests that an upstream is answering.', ['upstream'], () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests]))
+  metrics.read(
+    'console_gateway_upstream_in_flight',
+    'Requests that an upstream is answering.',
+    ['upstream'],
+    () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests])
+  )
   const announceUsers = store.announceUsers.bind(store)
   const fileUsers = createFileUsers(announceUsers, shared?.clock.now)
   metrics.read(
@@ -164,7 +252,10 @@ export function createServices (config: Config, log: Logger): Services {
     ['upstream'],
     () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
   )
-  const forgotten = metrics.counter('console_gateway_session_epoch_forgotten_total', epochsForgottenHelp)
+  const forgotten = metrics.counter(
+    'console_gateway_session_epoch_forgotten_total',
+    epochsForgottenHelp
+  )
   const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
 
   return {
@@ -186,7 +277,8 @@ export function createServices (config: Config, log: Logger): Services {
       records: session.records,
       ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
       onRoundedEnded: count => logRoundedEnded(log, count),
-      onTouchFailed: err => log.debug({ err }, 'a session was used, but its idle clock could not be set'),
+      onTouchFailed: err =>
+        log.debug({ err }, 'a session was used, but its idle clock could not be set'),
       onEpochForgotten: epochs => {
         forgotten.with().inc()
         log.error({ event: 'session.epoch-forgotten', ...epochs }, epochForgotten)
@@ -213,7 +305,7 @@ export function createServices (config: Config, log: Logger): Services {
 }
 
 /** Each doubling has a line: a whole company may come back at once. */
-function logRoundedEnded (log: Logger, count: number): void {
+function logRoundedEnded(log: Logger, count: number): void {
   if (!Number.isInteger(Math.log2(count))) return
   log.warn(
     { event: 'sessions.rounded', count },
@@ -221,7 +313,7 @@ function logRoundedEnded (log: Logger, count: number): void {
   )
 }
 
-function madeUpSecret (log: Logger): string {
+function madeUpSecret(log: Logger): string {
   log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
   return randomBytes(32).toString('base64url')
 }
@@ -235,18 +327,26 @@ interface Shared {
   readonly replicas: Replicas
   readonly followCallers: (onReset: (subject: Subject) => void) => RedisCallers
   readonly shareUses: (record: UseRecord) => SharedUses
-  readonly state: { up: boolean, everUp: boolean }
+  readonly state: { up: boolean; everUp: boolean }
   readonly close: () => void
 }
 
-const epochForgotten = 'the session store forgot how often all sessions were ended, and is told again: ' +
+const epochForgotten =
+  'the session store forgot how often all sessions were ended, and is told again: ' +
   'until it has taken that, sessions answer 503'
-const epochsForgottenHelp = 'How often the session store was found to have forgotten when everyone was signed out.'
-const noWait = 'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
+const epochsForgottenHelp =
+  'How often the session store was found to have forgotten when everyone was signed out.'
+const noWait =
+  'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
   'Add +wait to the user, or set session.revocation to primary'
 
 /** Two clients, since they fail differently: without sessions a request is 503, without shared counters it is counted here. */
-function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: string, log: Logger): Shared {
+function connectRedis(
+  gateway: GatewayConfig,
+  config: RedisConfig,
+  folder: string,
+  log: Logger
+): Shared {
   const { staleness, revocation } = gateway.session
   const state = { up: false, everUp: false }
   const dialler = createRedisDialler(config, folder)
@@ -258,7 +358,10 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
     },
     onDown: reason => {
       state.up = false
-      log.error({ redis: dialler.place, reason }, 'Redis is away: what needs a session answers 503; trying again')
+      log.error(
+        { redis: dialler.place, reason },
+        'Redis is away: what needs a session answers 503; trying again'
+      )
     }
   })
   const clock = createStoreClock({
@@ -270,11 +373,14 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
   })
   const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
   let endNews = () => {}
-  const replicated = revocation === 'primary' ? undefined : dialler.replicatedWrites(sessions, {
-    barrierKey: `${config.prefix}barrier`,
-    prepare: defineCommands,
-    onRefused: () => log.error({ redis: dialler.place }, noWait)
-  })
+  const replicated =
+    revocation === 'primary'
+      ? undefined
+      : dialler.replicatedWrites(sessions, {
+          barrierKey: `${config.prefix}barrier`,
+          prepare: defineCommands,
+          onRefused: () => log.error({ redis: dialler.place }, noWait)
+        })
   const store = createRedisStore({
     redis: sessions,
     prefix: config.prefix,
@@ -282,7 +388,13 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
     keysOnEach: dialler.keysOnEach(sessions),
     onPrimary: changed => dialler.onTopology(sessions, changed),
     follow: (follower, names) => {
-      endNews = followRedis({ dial: () => dialler.newsLines(sessions), onTopology: changed => dialler.onTopology(sessions, changed), follower, names, boundMs: staleness })
+      endNews = followRedis({
+        dial: () => dialler.newsLines(sessions),
+        onTopology: changed => dialler.onTopology(sessions, changed),
+        follower,
+        names,
+        boundMs: staleness
+      })
     }
   })
   return {
@@ -307,8 +419,9 @@ function connectRedis (gateway: GatewayConfig, config: RedisConfig, folder: stri
 }
 
 /** Sessions go by the clock of Redis; limits, logs and back-ends' tokens go by this machine's. */
-function tellSkew (log: Logger, skewMs: number, isSkewed: boolean): void {
+function tellSkew(log: Logger, skewMs: number, isSkewed: boolean): void {
   const fields = { event: 'clock.skew', seconds: Math.round(skewMs / 1000) }
-  if (isSkewed) log.error(fields, 'the clock of this machine differs from that of Redis: set it right')
+  if (isSkewed)
+    log.error(fields, 'the clock of this machine differs from that of Redis: set it right')
   else log.info(fields, 'the clock of this machine agrees with that of Redis again')
 }

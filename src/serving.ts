@@ -42,7 +42,11 @@ export interface Serving {
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Metrics
   /** The processes that serve, where it is not this one; as they were when `readiness` was asked. */
-  readonly workers?: () => ReadonlyArray<{ readonly worker: number, readonly pid: number, readonly ready: boolean }>
+  readonly workers?: () => ReadonlyArray<{
+    readonly worker: number
+    readonly pid: number
+    readonly ready: boolean
+  }>
   /** All metrics, for Prometheus. */
   readonly metricsText: Metrics['text']
   /** Adds to the ops listener what only those who serve can answer. */
@@ -53,13 +57,20 @@ export interface Serving {
   readonly close: () => Promise<void>
 }
 
-export function createServing (config: Config, log: Log): Serving {
+export function createServing(config: Config, log: Log): Serving {
   tuneMemory()
-  const { server: settings, ops: { strictRedis } } = config.gateway
+  const {
+    server: settings,
+    ops: { strictRedis }
+  } = config.gateway
   const services = createServices(config, log)
   measureStrays(services.metrics)
   let current: Generation | undefined
-  const server = createOuterServer(config.gateway, (request, response) => current?.handle(request, response), services)
+  const server = createOuterServer(
+    config.gateway,
+    (request, response) => current?.handle(request, response),
+    services
+  )
 
   return {
     create: (number, next) => createGeneration(number, next, services),
@@ -74,14 +85,28 @@ export function createServing (config: Config, log: Log): Serving {
     readiness: async () => {
       const redis = services.redis()
       if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
-      return { ready: strictRedis ? redis.up : redis.everUp, parts: { redis: redis.up ? 'up' : redis.everUp ? 'away: what needs a session answers 503' : 'not reached yet' } }
+      return {
+        ready: strictRedis ? redis.up : redis.everUp,
+        parts: {
+          redis: redis.up
+            ? 'up'
+            : redis.everUp
+              ? 'away: what needs a session answers 503'
+              : 'not reached yet'
+        }
+      }
     },
     metrics: services.metrics,
     metricsText: services.metrics.text,
     addDesk: ops => {
       const sources = config.gateway.login.sources.map(sourceName)
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
-      addOpsLimits(ops, { limits: () => (current?.config ?? config).limits, readUses: services.readUses, leases: services.leases, inFlight: services.inFlight })
+      addOpsLimits(ops, {
+        limits: () => (current?.config ?? config).limits,
+        readUses: services.readUses,
+        leases: services.leases,
+        inFlight: services.inFlight
+      })
       addCallerLimits(ops, {
         limits: () => (current?.config ?? config).limits,
         idsOf: name => idsOf((current?.config ?? config).users, name),
@@ -91,11 +116,18 @@ export function createServing (config: Config, log: Log): Serving {
         counters: services.counters,
         log
       })
-      addOpsBans(ops, { lockouts: services.lockouts, ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix, log })
+      addOpsBans(ops, {
+        lockouts: services.lockouts,
+        ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix,
+        log
+      })
     },
     stop: async (graceMs, lingerMs = 0) => {
       const closed = closeServer(server, lingerMs)
-      const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
+      const inTime = await Promise.race([
+        closed.then(() => true),
+        wait(graceMs, false, { ref: false })
+      ])
       server.closeAllConnections()
       await closed
       return inTime
@@ -104,18 +136,24 @@ export function createServing (config: Config, log: Log): Serving {
   }
 }
 
-function idsOf (files: Config['users'], name: string): string[] {
+function idsOf(files: Config['users'], name: string): string[] {
   return Object.values(files).flatMap(({ users }) => {
     return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
   })
 }
 
-export function splitAddress (address: string): { host: string, port: number } {
+export function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+  return {
+    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(colon + 1))
+  }
 }
 
-async function listen (server: Server, { host, port }: { host: string, port: number }): Promise<string> {
+async function listen(
+  server: Server,
+  { host, port }: { host: string; port: number }
+): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -127,13 +165,13 @@ async function listen (server: Server, { host, port }: { host: string, port: num
 }
 
 /** With the real port, also where config says 0. */
-export function urlOf (host: string, server: { address: Server['address'] }): string {
+export function urlOf(host: string, server: { address: Server['address'] }): string {
   const { port } = server.address() as AddressInfo
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** A request may be on its way on a connection that is idle now: with `lingerMs` it is answered. */
-async function closeServer (server: Server, lingerMs: number): Promise<void> {
+async function closeServer(server: Server, lingerMs: number): Promise<void> {
   if (!server.listening) return
   const closed = Promise.withResolvers<void>()
   const close = () => server.close(() => closed.resolve())
@@ -142,7 +180,9 @@ async function closeServer (server: Server, lingerMs: number): Promise<void> {
     server.closeIdleConnections()
     return await closed.promise
   }
-  server.prependListener('request', (_request, response) => { response.shouldKeepAlive = false })
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
   // Takes no more connections. Server of node:http would end the idle ones too.
   TcpServer.prototype.close.call(server, () => closed.resolve())
   const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)

@@ -3,10 +3,14 @@ import type { Fault } from './config/faults.ts'
 import type { LoadedConfig } from './config/load.ts'
 
 /** One fault for each that does not hold. What a config does not have costs nothing. */
-export async function tryConfig (config: LoadedConfig): Promise<Fault[]> {
+export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
   const { examples, expect } = config.routes
   return [
-    ...Object.keys(examples).length > 0 ? await (await import('./examples.ts')).exampleFaults(config) : [],
-    ...Object.keys(expect).length > 0 ? await (await import('./expectations.ts')).expectationFaults(config) : []
+    ...(Object.keys(examples).length > 0
+      ? await (await import('./examples.ts')).exampleFaults(config)
+      : []),
+    ...(Object.keys(expect).length > 0
+      ? await (await import('./expectations.ts')).expectationFaults(config)
+      : [])
   ]
 }

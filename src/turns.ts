@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 const longestMs = 2
 
 /** @returns to be called, and waited for, after each small step; it rarely waits */
-export function takeTurns (): () => Promise<void> {
+export function takeTurns(): () => Promise<void> {
   let began = performance.now()
   return async () => {
     if (performance.now() - began < longestMs) return

@@ -28,12 +28,12 @@ const endMs = 3000
 const lingerMs = 500
 let stopping: Promise<boolean> | undefined
 
-async function stop (withinMs: number, idleMs = 0): Promise<boolean> {
+async function stop(withinMs: number, idleMs = 0): Promise<boolean> {
   stopping ??= drain(withinMs, idleMs)
   return await stopping
 }
 
-async function drain (withinMs: number, idleMs: number): Promise<boolean> {
+async function drain(withinMs: number, idleMs: number): Promise<boolean> {
   if (serving === undefined) return true
   const ending = serving
   serving = undefined
@@ -44,7 +44,7 @@ async function drain (withinMs: number, idleMs: number): Promise<boolean> {
 }
 
 catchUncaught({
-  log: () => log ??= createLogger({ level: 'info', format: 'json' }),
+  log: () => (log ??= createLogger({ level: 'info', format: 'json' })),
   onFatal: () => {
     setTimeout(() => process.exit(1), graceMs + endMs)
     tellFailing()
@@ -88,18 +88,35 @@ answerFirst({
     return true
   },
   retire: async ({ number, graceMs: within }) => {
-    const ended = await generations.get(number)?.retire(within) ?? 0
+    const ended = (await generations.get(number)?.retire(within)) ?? 0
     generations.delete(number)
     return ended
   },
-  state: async () => ({ index, pid: process.pid, readiness: await there().serving.readiness(), requests: Array.from(generations, ([number, generation]) => [number, generation.requests()] as const) }),
+  state: async () => ({
+    index,
+    pid: process.pid,
+    readiness: await there().serving.readiness(),
+    requests: Array.from(
+      generations,
+      ([number, generation]) => [number, generation.requests()] as const
+    )
+  }),
   metrics: async () => ({ index, body: (await there().serving.metricsText()).body }),
   countEndings: async ({ before, after }) => await there().serving.countEndings(before, after),
   reviewChanged: async ({ changed }) => await there().serving.reviewChanged(changed),
   reviewSignedIn: async ({ sources }) => await there().serving.reviewSignedIn(sources),
   desk: async ({ method, url, headers, body }) => {
     const { 'content-length': _, ...rest } = headers
-    const { statusCode, headers: { 'content-type': type = 'application/json' }, body: text } = await there().ops.inject({ method: method as 'GET', url, headers: rest, ...(body !== undefined && { payload: body as object }) })
+    const {
+      statusCode,
+      headers: { 'content-type': type = 'application/json' },
+      body: text
+    } = await there().ops.inject({
+      method: method as 'GET',
+      url,
+      headers: rest,
+      ...(body !== undefined && { payload: body as object })
+    })
     return { status: statusCode, type, text }
   },
   stop: async ({ graceMs: within }) => {

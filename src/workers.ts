@@ -39,9 +39,13 @@ const soundAfterMs = 30_000
 const patienceMs = 3000
 
 /** @throws when one of them cannot start */
-export async function createWorkers ({ count, config, log }: Options): Promise<Serving> {
+export async function createWorkers({ count, config, log }: Options): Promise<Serving> {
   // The config goes over as it is, with what was read from secrets.
-  cluster.setupPrimary({ exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)), args: [], serialization: 'advanced' })
+  cluster.setupPrimary({
+    exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
+    args: [],
+    serialization: 'advanced'
+  })
   let present = { number: 1, config }
   let listening = false
   let stopping = false
@@ -50,27 +54,36 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   const draining = new Set<One>()
   const metrics = createMetrics()
   measureStrays(metrics)
-  const restarts = metrics.counter('console_gateway_worker_restarts_total', 'Workers that ended by themselves and were started anew.').with()
+  const restarts = metrics
+    .counter(
+      'console_gateway_worker_restarts_total',
+      'Workers that ended by themselves and were started anew.'
+    )
+    .with()
   metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [[[], up().length]])
 
   const up = () => [...workers.values()].filter(one => one.up)
   /** What each of those who serve says; who ends meanwhile says nothing. */
-  async function askAll<T> (what: (ask: Ask) => Promise<T>, whom = up()): Promise<T[]> {
-    const told = await Promise.all(whom.map(({ ask }) => what(ask).catch((error: unknown) => {
-      if (error instanceof WorkerGone) return undefined
-      throw error
-    })))
+  async function askAll<T>(what: (ask: Ask) => Promise<T>, whom = up()): Promise<T[]> {
+    const told = await Promise.all(
+      whom.map(({ ask }) =>
+        what(ask).catch((error: unknown) => {
+          if (error instanceof WorkerGone) return undefined
+          throw error
+        })
+      )
+    )
     return told.filter((each): each is Awaited<T> & {} => each !== undefined)
   }
 
-  async function askAny<T> (what: (ask: Ask) => Promise<T>): Promise<T> {
+  async function askAny<T>(what: (ask: Ask) => Promise<T>): Promise<T> {
     const [any] = up()
     if (any === undefined) throw new WorkerGone('no worker serves')
     return await what(any.ask)
   }
 
   /** @returns once it serves what is in force, though that has changed meanwhile. @throws when it cannot */
-  async function start (index: number, failures = 0): Promise<void> {
+  async function start(index: number, failures = 0): Promise<void> {
     const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
     keepHandedConnections(worker)
     const replace = (reason: object, message: string) => {
@@ -103,7 +116,7 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
     if (listening) await one.ask('listen', {})
   }
 
-  async function restart (index: number, failures: number): Promise<void> {
+  async function restart(index: number, failures: number): Promise<void> {
     // The first time at once.
     if (failures > 1) await wait(Math.min(soonestMs * 2 ** failures, latestMs))
     if (stopping) return
@@ -116,7 +129,7 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
     }
   }
 
-  function end (index: number): void {
+  function end(index: number): void {
     const one = workers.get(index)
     workers.delete(index)
     one?.worker.process.kill('SIGKILL')
@@ -126,9 +139,19 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
   const proxyOf = (number: number, its: Config): Generation => ({
     number,
     config: its,
-    handle: () => { throw new Error('workers handle requests') },
-    requests: () => up().reduce((sum, { state }) => sum + (state?.requests.find(([of]) => of === number)?.[1] ?? 0), 0),
-    retire: async graceMs => (await askAll(ask => ask('retire', { number, graceMs }))).reduce((sum, ended) => sum + ended, 0)
+    handle: () => {
+      throw new Error('workers handle requests')
+    },
+    requests: () =>
+      up().reduce(
+        (sum, { state }) => sum + (state?.requests.find(([of]) => of === number)?.[1] ?? 0),
+        0
+      ),
+    retire: async graceMs =>
+      (await askAll(ask => ask('retire', { number, graceMs }))).reduce(
+        (sum, ended) => sum + ended,
+        0
+      )
   })
 
   const serving: Serving = {
@@ -149,7 +172,9 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
       await askAll(ask => ask('use', { number }))
     },
     countEndings: async (before, after) => {
-      return await askAny(ask => ask('countEndings', { before: sourcesOf(before), after: sourcesOf(after) }))
+      return await askAny(ask =>
+        ask('countEndings', { before: sourcesOf(before), after: sourcesOf(after) })
+      )
     },
     reviewChanged: async changed => await askAny(ask => ask('reviewChanged', { changed })),
     reviewSignedIn: async sources => {
@@ -164,21 +189,38 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
       const states = await askAll(ask => ask('state', {}))
       for (const state of states) Object.assign(workers.get(state.index) ?? {}, { state })
       const best = states.find(({ readiness }) => readiness.ready) ?? states[0]
-      return { ready: best?.readiness.ready === true, parts: { workers: `${states.length} of ${count}`, ...best?.readiness.parts } }
+      return {
+        ready: best?.readiness.ready === true,
+        parts: { workers: `${states.length} of ${count}`, ...best?.readiness.parts }
+      }
     },
-    workers: () => up().flatMap(({ index, state }) => state === undefined ? [] : [{ worker: index, pid: state.pid, ready: state.readiness.ready }]),
+    workers: () =>
+      up().flatMap(({ index, state }) =>
+        state === undefined ? [] : [{ worker: index, pid: state.pid, ready: state.readiness.ready }]
+      ),
     metrics,
     metricsText: async () => {
       const own = await metrics.text()
       const texts = await askAll(async ask => ask('metrics', {}))
-      return { type: own.type, body: mergeTexts([{ labels: '', text: own.body }, ...texts.map(({ index, body }) => ({ labels: `worker="${index}"`, text: body }))]) }
+      return {
+        type: own.type,
+        body: mergeTexts([
+          { labels: '', text: own.body },
+          ...texts.map(({ index, body }) => ({ labels: `worker="${index}"`, text: body }))
+        ])
+      }
     },
     addDesk: ops => {
       // Whatever is not answered here.
       ops.all('/*', async ({ method, url, headers, body }, reply) => {
         const [any] = up()
         if (any === undefined) return await reply.code(503).send({ error: 'No worker is there.' })
-        const { status, type, text } = await any.ask('desk', { method, url, headers, ...(body !== undefined && { body }) })
+        const { status, type, text } = await any.ask('desk', {
+          method,
+          url,
+          headers,
+          ...(body !== undefined && { body })
+        })
         return await reply.code(status).type(type).send(text)
       })
     },
@@ -190,15 +232,19 @@ export async function createWorkers ({ count, config, log }: Options): Promise<S
     },
     close: async () => {
       stopping = true
-      await Promise.all([...workers.values(), ...draining].map(async ({ worker }) => {
-        if (worker.isDead()) return
-        const gone = new Promise<void>(resolve => { worker.once('exit', () => resolve()) })
-        // It ends itself when it is left alone, with all it has to log.
-        if (worker.isConnected()) worker.process.disconnect()
-        const patience = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
-        await gone
-        clearTimeout(patience)
-      }))
+      await Promise.all(
+        [...workers.values(), ...draining].map(async ({ worker }) => {
+          if (worker.isDead()) return
+          const gone = new Promise<void>(resolve => {
+            worker.once('exit', () => resolve())
+          })
+          // It ends itself when it is left alone, with all it has to log.
+          if (worker.isConnected()) worker.process.disconnect()
+          const patience = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
+          await gone
+          clearTimeout(patience)
+        })
+      )
     }
   }
   try {

@@ -5,38 +5,81 @@ import { seed } from './support/seed.ts'
 
 const kinds = Object.entries(errorKinds)
 
-t.test('every code has a message in English and in Chinese, an error status and a way to be shown', async t => {
-  for (const [code, { status, en, zh, showType }] of kinds) {
-    t.match(code, /^[a-z]+(\.[a-z-]+)?$/)
-    t.ok(Number.isInteger(status) && status >= 400 && status <= 599, code)
-    t.match(en, /^[A-Z].{8,}\.$/, code)
-    t.match(zh, /[\u4e00-\u9fff].*。$/u, code)
-    t.ok([0, 1, 2, 3, 9].includes(showType), code)
+t.test(
+  'every code has a message in English and in Chinese, an error status and a way to be shown',
+  async t => {
+    for (const [code, { status, en, zh, showType }] of kinds) {
+      t.match(code, /^[a-z]+(\.[a-z-]+)?$/)
+      t.ok(Number.isInteger(status) && status >= 400 && status <= 599, code)
+      t.match(en, /^[A-Z].{8,}\.$/, code)
+      t.match(zh, /[\u4e00-\u9fff].*。$/u, code)
+      t.ok([0, 1, 2, 3, 9].includes(showType), code)
+    }
   }
-})
+)
 
 t.test('each code has the status of the contract', async t => {
   const contract: Readonly<Record<string, number>> = {
-    'session.none': 401, 'session.idle': 401, 'session.absolute': 401, 'session.revoked': 401, 'session.replaced': 401, 'login.refused': 401, 'route.forbidden': 403, 'origin.refused': 403, 'route.unknown': 404, 'route.method': 405, 'request.malformed': 400, 'request.path': 400, 'request.too-large': 413, 'request.type': 415, 'limit.exceeded': 429, 'login.locked': 429, 'request.headers': 431, 'upstream.refused': 502, 'upstream.reset': 502, 'upstream.invalid': 502, 'shape.not-json': 502, 'shape.too-large': 502, 'session.unavailable': 503, overloaded: 503, 'upstream.timeout': 504
+    'session.none': 401,
+    'session.idle': 401,
+    'session.absolute': 401,
+    'session.revoked': 401,
+    'session.replaced': 401,
+    'login.refused': 401,
+    'route.forbidden': 403,
+    'origin.refused': 403,
+    'route.unknown': 404,
+    'route.method': 405,
+    'request.malformed': 400,
+    'request.path': 400,
+    'request.too-large': 413,
+    'request.type': 415,
+    'limit.exceeded': 429,
+    'login.locked': 429,
+    'request.headers': 431,
+    'upstream.refused': 502,
+    'upstream.reset': 502,
+    'upstream.invalid': 502,
+    'shape.not-json': 502,
+    'shape.too-large': 502,
+    'session.unavailable': 503,
+    'overloaded': 503,
+    'upstream.timeout': 504
   }
-  for (const [code, status] of Object.entries(contract)) t.equal(errorKinds[code as ErrorCode].status, status, code)
+  for (const [code, status] of Object.entries(contract))
+    t.equal(errorKinds[code as ErrorCode].status, status, code)
 })
 
 t.test('only a session that is over sends the console to its sign-in page', async t => {
-  for (const [code, { status, showType }] of kinds) t.equal(showType === 9, code.startsWith('session.') && status === 401, code)
+  for (const [code, { status, showType }] of kinds)
+    t.equal(showType === 9, code.startsWith('session.') && status === 401, code)
 })
 
 t.test('no message names a package, an address, or the inside of the gateway', async t => {
-  for (const [code, { en, zh }] of kinds) t.notMatch(`${en} ${zh}`, /fastify|undici|redis|node|upstream|https?:|\d{2,}/i, code)
+  for (const [code, { en, zh }] of kinds)
+    t.notMatch(`${en} ${zh}`, /fastify|undici|redis|node|upstream|https?:|\d{2,}/i, code)
 })
 
-t.test('an error has the status of its code, or the one that it was given, also under Fastify’s name', async t => {
-  t.match(new GatewayError('route.unknown'), { status: 404, statusCode: 404, code: 'route.unknown', name: 'GatewayError', message: errorKinds['route.unknown'].en })
-  t.match(new GatewayError('upstream.error', { status: 409, message: 'Taken.' }), { status: 409, statusCode: 409, message: 'Taken.' })
-  const cause = new Error('inside')
-  t.equal(new GatewayError('overloaded', { cause }).cause, cause)
-  t.notOk('cause' in new GatewayError('overloaded'))
-})
+t.test(
+  'an error has the status of its code, or the one that it was given, also under Fastify’s name',
+  async t => {
+    t.match(new GatewayError('route.unknown'), {
+      status: 404,
+      statusCode: 404,
+      code: 'route.unknown',
+      name: 'GatewayError',
+      message: errorKinds['route.unknown'].en
+    })
+    t.match(new GatewayError('upstream.error', { status: 409, message: 'Taken.' }), {
+      status: 409,
+      statusCode: 409,
+      message: 'Taken.'
+    })
+    const cause = new Error('inside')
+    t.equal(new GatewayError('overloaded', { cause }).cause, cause)
+    t.notOk('cause' in new GatewayError('overloaded'))
+  }
+)
 
 t.test('an error of ours stays the very same', async t => {
   const error = new GatewayError('login.refused')
@@ -61,26 +104,72 @@ t.test('what Fastify and its plugins throw at a client’s mistake has a code of
     [{ statusCode: '400' }, 'gateway.fault'],
     [{ code: 'ENOENT' }, 'gateway.fault']
   ]
-  for (const [error, code] of thrown) t.equal(toGatewayError(Object.assign(new Error('inside'), error)).code, code, JSON.stringify(error))
+  for (const [error, code] of thrown)
+    t.equal(
+      toGatewayError(Object.assign(new Error('inside'), error)).code,
+      code,
+      JSON.stringify(error)
+    )
 })
 
 t.test('whatever is thrown, its own message goes no further than the cause', async t => {
   const inside = 'connect ECONNREFUSED 10.1.2.3:6379 at /srv/app/src'
-  const known = ['FST_ERR_CTP_INVALID_JSON_BODY', 'FST_ERR_VALIDATION', 'ECONNRESET', 'ECONNREFUSED', undefined]
+  const known = [
+    'FST_ERR_CTP_INVALID_JSON_BODY',
+    'FST_ERR_VALIDATION',
+    'ECONNRESET',
+    'ECONNREFUSED',
+    undefined
+  ]
   for (const code of known) {
     for (const statusCode of [undefined, 400, 413, 415, 429, 500, 503]) {
       const error = Object.assign(new Error(inside), { code, statusCode })
       const ours = toGatewayError(error)
       t.equal(ours.message, errorKinds[ours.code].en)
       t.equal(ours.cause, error)
-      t.notMatch(JSON.stringify(Object.entries(ours).filter(([name]) => name !== 'detail' && name !== 'cause')), '10.1.2.3')
+      t.notMatch(
+        JSON.stringify(
+          Object.entries(ours).filter(([name]) => name !== 'detail' && name !== 'cause')
+        ),
+        '10.1.2.3'
+      )
     }
   }
 })
 
 t.test('anything at all can be thrown and becomes an error of ours', async t => {
-  for (const thrown of [undefined, null, 0, '', 'text', true, Symbol('x'), 5n, [], {}, () => {}, { code: 'constructor' }, { code: '__proto__' }, { code: 'toString', statusCode: Number.NaN }]) t.ok(errorKinds[toGatewayError(thrown).code], typeof thrown)
-  fc.assert(fc.property(fc.anything(), fc.oneof(fc.string(), fc.constantFrom('constructor', 'toString', 'valueOf')), fc.anything(), (thrown, code, statusCode) => {
-    for (const error of [toGatewayError(thrown), toGatewayError({ code, statusCode })]) if (!(error.code in errorKinds) || error.status < 400 || error.message !== errorKinds[error.code].en) throw new Error('not one of ours')
-  }), { seed })
+  for (const thrown of [
+    undefined,
+    null,
+    0,
+    '',
+    'text',
+    true,
+    Symbol('x'),
+    5n,
+    [],
+    {},
+    () => {},
+    { code: 'constructor' },
+    { code: '__proto__' },
+    { code: 'toString', statusCode: Number.NaN }
+  ])
+    t.ok(errorKinds[toGatewayError(thrown).code], typeof thrown)
+  fc.assert(
+    fc.property(
+      fc.anything(),
+      fc.oneof(fc.string(), fc.constantFrom('constructor', 'toString', 'valueOf')),
+      fc.anything(),
+      (thrown, code, statusCode) => {
+        for (const error of [toGatewayError(thrown), toGatewayError({ code, statusCode })])
+          if (
+            !(error.code in errorKinds) ||
+            error.status < 400 ||
+            error.message !== errorKinds[error.code].en
+          )
+            throw new Error('not one of ours')
+      }
+    ),
+    { seed }
+  )
 })

@@ -5,10 +5,11 @@ import t from 'tap'
 import { testGateway } from './support/gateway.ts'
 import { until } from './support/until.ts'
 
-const head = (line: string, fields = '') => `${line} HTTP/1.1\r\nHost: console.test\r\n${fields}\r\n`
+const head = (line: string, fields = '') =>
+  `${line} HTTP/1.1\r\nHost: console.test\r\n${fields}\r\n`
 
 const pipelined = {
-  CONNECT: head('CONNECT console.test:443'),
+  'CONNECT': head('CONNECT console.test:443'),
   'an upgrade': head('GET /api/session', 'Connection: upgrade\r\nUpgrade: websocket\r\n')
 }
 
@@ -26,6 +27,10 @@ for (const [name, refused] of Object.entries(pipelined)) {
       await Promise.race([once(socket, 'data'), once(socket, 'close')])
       socket.destroy()
     }
-    await until('all connections are gone', () => readdirSync('/proc/self/fd').length <= before, 15_000)
+    await until(
+      'all connections are gone',
+      () => readdirSync('/proc/self/fd').length <= before,
+      15_000
+    )
   })
 }

@@ -3,7 +3,12 @@ import t from 'tap'
 import { createRoster } from '../src/roster.ts'
 
 t.test('who entered and has not left is there, in whatever order they leave', async t => {
-  for (const order of [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]]) {
+  for (const order of [
+    [0, 1, 2, 3],
+    [3, 2, 1, 0],
+    [1, 3, 0, 2],
+    [2, 0, 3, 1]
+  ]) {
     const roster = createRoster<string>()
     const names = ['a', 'b', 'c', 'd']
     const leaves = names.map(name => roster.enter(name))

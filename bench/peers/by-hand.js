@@ -6,8 +6,14 @@ const [port, upstream] = process.argv.slice(2)
 const app = Fastify()
 const pool = new Pool(upstream, { connections: 128, pipelining: 1 })
 app.get('/api/public/notices/:size', async (request, reply) => {
-  const { statusCode, headers, body } = await pool.request({ method: 'GET', path: `/notices/${request.params.size}` })
-  return reply.code(statusCode).headers(headers).send(Buffer.from(await body.arrayBuffer()))
+  const { statusCode, headers, body } = await pool.request({
+    method: 'GET',
+    path: `/notices/${request.params.size}`
+  })
+  return reply
+    .code(statusCode)
+    .headers(headers)
+    .send(Buffer.from(await body.arrayBuffer()))
 })
 app.get('/api/public/shaped/:size', async (request, reply) => {
   const { body } = await pool.request({ method: 'GET', path: `/notices/${request.params.size}` })
@@ -20,7 +26,7 @@ await app.listen({ port: Number(port), host: '127.0.0.1' })
 process.once('SIGTERM', () => process.exit())
 
 /** The same as the shape in `subjects.ts`. */
-function shapedByHand ({ data: { list, count } }) {
+function shapedByHand({ data: { list, count } }) {
   const data = list.map(({ noticeId, subject, body, createdAt, state, kind }) => ({
     id: String(noticeId),
     title: subject,

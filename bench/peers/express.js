@@ -12,20 +12,25 @@ const [port, upstream, redis] = process.argv.slice(2)
 const app = express()
 const client = await createClient({ url: redis }).connect()
 app.set('trust proxy', 'loopback')
-app.get('/ready', (_request, response) => { response.end('ready') })
-app.use(session({
-  secret: 'a secret for the bench, long enough for anyone',
-  store: new SessionStore({ client, prefix: 'express:session:' }),
-  resave: false,
-  saveUninitialized: false,
-  cookie: { secure: true, sameSite: 'strict', maxAge: 1_800_000 }
-}))
+app.get('/ready', (_request, response) => {
+  response.end('ready')
+})
+app.use(
+  session({
+    secret: 'a secret for the bench, long enough for anyone',
+    store: new SessionStore({ client, prefix: 'express:session:' }),
+    resave: false,
+    saveUninitialized: false,
+    cookie: { secure: true, sameSite: 'strict', maxAge: 1_800_000 }
+  })
+)
 app.post('/login', express.json(), (request, response) => {
   const { username } = request.body
   request.session.user = { id: `id-${username}`, username, roles: ['admin'] }
   response.json({ ok: true })
 })
-app.use('/api/notices',
+app.use(
+  '/api/notices',
   (request, response, next) => {
     if (request.session.user === undefined) response.status(401).json({ success: false })
     else next()
@@ -36,7 +41,10 @@ app.use('/api/notices',
     standardHeaders: 'draft-6',
     legacyHeaders: false,
     keyGenerator: request => request.session.user.id,
-    store: new LimitStore({ prefix: 'express:limit:', sendCommand: (...given) => client.sendCommand(given) })
+    store: new LimitStore({
+      prefix: 'express:limit:',
+      sendCommand: (...given) => client.sendCommand(given)
+    })
   }),
   createProxyMiddleware({
     target: `${upstream}/notices`,

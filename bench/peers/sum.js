@@ -33,14 +33,23 @@ app.register(async scope => {
   scope.addHook('onRequest', async (request, reply) => {
     if (request.session.user === undefined) return reply.code(401).send({ success: false })
   })
-  const limit = scope.rateLimit({ max: 1_000_000_000, timeWindow: 60_000, keyGenerator: request => request.session.user.id })
+  const limit = scope.rateLimit({
+    max: 1_000_000_000,
+    timeWindow: 60_000,
+    keyGenerator: request => request.session.user.id
+  })
   scope.addHook('onRequest', limit)
   await scope.register(httpProxy, {
     upstream,
     prefix: '/api/notices',
     rewritePrefix: '/notices',
     replyOptions: {
-      rewriteRequestHeaders: (request, headers) => ({ ...headers, 'x-user-id': request.session.user.id, 'x-user-name': request.session.user.username, 'x-user-roles': request.session.user.roles.join(',') })
+      rewriteRequestHeaders: (request, headers) => ({
+        ...headers,
+        'x-user-id': request.session.user.id,
+        'x-user-name': request.session.user.username,
+        'x-user-roles': request.session.user.roles.join(',')
+      })
     }
   })
 })

@@ -5,27 +5,30 @@ import type { Caller } from './data.ts'
 
 interface Callers {
   /** A new token for a caller who has signed in here. */
-  issue (caller: Caller): string
-  find (headers: IncomingHttpHeaders): Caller | undefined
+  issue(caller: Caller): string
+  find(headers: IncomingHttpHeaders): Caller | undefined
   /** Ends the token that the headers carry, if they carry one. */
-  forget (headers: IncomingHttpHeaders): void
+  forget(headers: IncomingHttpHeaders): void
 }
 
 const maxTokens = 10_000
 
-export function createCallers (tokenSeconds: number): Callers {
-  const tokens = new Map<string, { caller: Caller, endsAt: number }>()
+export function createCallers(tokenSeconds: number): Callers {
+  const tokens = new Map<string, { caller: Caller; endsAt: number }>()
   return {
-    issue (caller) {
+    issue(caller) {
       const token = randomBytes(24).toString('base64url')
       if (tokens.size >= maxTokens) tokens.delete(tokens.keys().next().value ?? '')
       tokens.set(token, { caller, endsAt: Date.now() + tokenSeconds * 1000 })
       return token
     },
-    find (headers) {
+    find(headers) {
       const uid = fieldOf(headers, 'x-user-id')
       if (uid !== '') {
-        const roles = String(headers['x-user-roles'] ?? '').split(',').map(role => decoded(role.trim())).filter(role => role !== '')
+        const roles = String(headers['x-user-roles'] ?? '')
+          .split(',')
+          .map(role => decoded(role.trim()))
+          .filter(role => role !== '')
         return { uid, loginName: fieldOf(headers, 'x-user-name') || uid, roles }
       }
       const token = bearerOf(headers)
@@ -34,18 +37,20 @@ export function createCallers (tokenSeconds: number): Callers {
       tokens.delete(token)
       return undefined
     },
-    forget (headers) {
+    forget(headers) {
       tokens.delete(bearerOf(headers))
     }
   }
 }
 
-const bearerOf = (headers: IncomingHttpHeaders) => /^Bearer +([\w-]+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+const bearerOf = (headers: IncomingHttpHeaders) =>
+  /^Bearer +([\w-]+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
 
-const fieldOf = (headers: IncomingHttpHeaders, name: string) => decoded(String(headers[name] ?? '').trim())
+const fieldOf = (headers: IncomingHttpHeaders, name: string) =>
+  decoded(String(headers[name] ?? '').trim())
 
 /** The gateway percent-encodes what is not printable ASCII. */
-function decoded (value: string): string {
+function decoded(value: string): string {
   try {
     return decodeURIComponent(value)
   } catch {

@@ -20,7 +20,7 @@ const watch = watchSession({ signOut, onEnded: failure => openLogin(failure) })
  * @param {string} [unkept] what to say if there is still no session
  * @returns {Promise<void>}
  */
-async function open (unkept = '') {
+async function open(unkept = '') {
   view.abort()
   view = new AbortController()
   const { signal } = view
@@ -36,22 +36,27 @@ async function open (unkept = '') {
   showPage(profile ?? {}, signal)
 }
 
-function showPage (/** @type {Record<string, unknown>} */ who, /** @type {AbortSignal} */ signal) {
+function showPage(/** @type {Record<string, unknown>} */ who, /** @type {AbortSignal} */ signal) {
   const isOverview = location.pathname === '/'
   const leave = (/** @type {Failure} */ failure) => {
     if (!isSignedOut(failure)) return false
     openLogin(failure)
     return true
   }
-  const content = isOverview ? overviewContent({ profile: who, signal, isSignedOut: leave }) : notFoundContent()
+  const content = isOverview
+    ? overviewContent({ profile: who, signal, isSignedOut: leave })
+    : notFoundContent()
   show(isOverview ? 'Overview' : 'Not found', ...frame(nameOf(who), { signOut }, content))
 }
 
-function showError (/** @type {Failure} */ failure) {
-  show('Not available', errorView(failure, () => {
-    show('Loading', loadingView())
-    void open()
-  }))
+function showError(/** @type {Failure} */ failure) {
+  show(
+    'Not available',
+    errorView(failure, () => {
+      show('Loading', loadingView())
+      void open()
+    })
+  )
 }
 
 /**
@@ -59,7 +64,7 @@ function showError (/** @type {Failure} */ failure) {
  * @param {Failure} [failure] why, if it was not the user's wish
  * @param {string} [unkept]
  */
-function openLogin (failure, unkept = '') {
+function openLogin(failure, unkept = '') {
   watch.stop()
   view.abort()
   view = new AbortController()
@@ -67,15 +72,33 @@ function openLogin (failure, unkept = '') {
   profile = undefined
   if (location.pathname !== loginPath) {
     const wanted = location.pathname + location.search + location.hash
-    history.replaceState(null, '', failure === undefined || wanted === '/' ? loginPath : `${loginPath}?${new URLSearchParams({ redirect: wanted })}`)
+    history.replaceState(
+      null,
+      '',
+      failure === undefined || wanted === '/'
+        ? loginPath
+        : `${loginPath}?${new URLSearchParams({ redirect: wanted })}`
+    )
   }
   shownPath = location.pathname
   // That nobody has signed in yet needs no explanation.
-  const reason = failure === undefined || (failure.code === 'session.none' && !wasSignedIn) ? unkept : failure.message
-  show('Sign in', loginView({ reason, onSignedIn: () => open('You signed in, but the browser did not keep the session. Check that it accepts cookies from this site.') }))
+  const reason =
+    failure === undefined || (failure.code === 'session.none' && !wasSignedIn)
+      ? unkept
+      : failure.message
+  show(
+    'Sign in',
+    loginView({
+      reason,
+      onSignedIn: () =>
+        open(
+          'You signed in, but the browser did not keep the session. Check that it accepts cookies from this site.'
+        )
+    })
+  )
 }
 
-async function signOut () {
+async function signOut() {
   const answer = await call('/api/account/logout', { method: 'POST' })
   if (!answer.ok && !isSignedOut(answer)) return answer
   history.pushState(null, '', loginPath)
@@ -84,18 +107,20 @@ async function signOut () {
 }
 
 /** Only an address of this page: a link to the sign-in page must not lead elsewhere. */
-function wantedAddress () {
+function wantedAddress() {
   const wanted = new URLSearchParams(location.search).get('redirect') ?? '/'
-  const target = URL.canParse(wanted, location.origin) ? new URL(wanted, location.origin) : new URL('/', location.origin)
+  const target = URL.canParse(wanted, location.origin)
+    ? new URL(wanted, location.origin)
+    : new URL('/', location.origin)
   return target.origin === location.origin && target.pathname !== loginPath ? target.href : '/'
 }
 
-function openAt (/** @type {string} */ address) {
+function openAt(/** @type {string} */ address) {
   history.replaceState(null, '', address)
   return open()
 }
 
-function show (/** @type {string} */ title, /** @type {Node[]} */ ...nodes) {
+function show(/** @type {string} */ title, /** @type {Node[]} */ ...nodes) {
   const isFirst = document.title === 'Console'
   document.title = `${title} · Console`
   app.replaceChildren(...nodes)
@@ -105,15 +130,25 @@ function show (/** @type {string} */ title, /** @type {Node[]} */ ...nodes) {
 
 document.addEventListener('click', event => {
   const link = event.target instanceof Element ? event.target.closest('a') : null
-  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
-  if (link === null || !isPlain || event.defaultPrevented || link.origin !== location.origin || link.hash !== '') return
+  const isPlain =
+    event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+  if (
+    link === null ||
+    !isPlain ||
+    event.defaultPrevented ||
+    link.origin !== location.origin ||
+    link.hash !== ''
+  )
+    return
   event.preventDefault()
   if (link.href !== location.href) history.pushState(null, '', link.href)
   void open()
 })
 
 // Also fires for jumps within the page.
-window.addEventListener('popstate', () => { if (location.pathname !== shownPath) void open() })
+window.addEventListener('popstate', () => {
+  if (location.pathname !== shownPath) void open()
+})
 
 // Brought back from the browser's memory: who was signed in may be so no longer.
 window.addEventListener('pageshow', event => {

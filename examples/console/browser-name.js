@@ -22,10 +22,13 @@ const systems = [
 ]
 
 /** Such as “Firefox on Windows”; else the name of the program, such as “curl”. */
-export function browserName (/** @type {string} */ agent) {
-  const find = (/** @type {[RegExp, string][]} */ known) => known.find(([pattern]) => pattern.test(agent))?.[1]
-  const browser = find(browsers) ?? (agent.startsWith('Mozilla/') ? undefined : /^[\w.-]+/.exec(agent)?.[0])
+export function browserName(/** @type {string} */ agent) {
+  const find = (/** @type {[RegExp, string][]} */ known) =>
+    known.find(([pattern]) => pattern.test(agent))?.[1]
+  const browser =
+    find(browsers) ?? (agent.startsWith('Mozilla/') ? undefined : /^[\w.-]+/.exec(agent)?.[0])
   const system = find(systems)
-  if (browser === undefined) return system === undefined ? 'Unknown browser' : `Browser on ${system}`
+  if (browser === undefined)
+    return system === undefined ? 'Unknown browser' : `Browser on ${system}`
   return system === undefined ? browser : `${browser} on ${system}`
 }

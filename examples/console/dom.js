@@ -11,19 +11,21 @@
  * @param {Child[]} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function element (tag, attributes = {}, ...children) {
+export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== false) made.setAttribute(name, value === true ? '' : String(value))
+    if (value !== undefined && value !== false)
+      made.setAttribute(name, value === true ? '' : String(value))
   }
   made.append(...children.filter(child => child !== undefined && child !== false))
   return made
 }
 
 /** Both, since scripts and tests look for the one or the other. */
-export const named = (/** @type {string} */ name) => ({ id: name, 'data-testid': name })
+export const named = (/** @type {string} */ name) => ({ 'id': name, 'data-testid': name })
 
-export const textOf = (/** @type {unknown} */ value) => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+export const textOf = (/** @type {unknown} */ value) =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 /**
  * A picture from here or from a data URI, or else initials. Another site's picture would tell it who looks.
@@ -31,8 +33,8 @@ export const textOf = (/** @type {unknown} */ value) => typeof value === 'string
  * @param {string} initials
  * @param {string} className
  */
-export function picture (source, initials, className) {
-  const fallback = () => element('span', { class: className, 'aria-hidden': 'true' }, initials)
+export function picture(source, initials, className) {
+  const fallback = () => element('span', { 'class': className, 'aria-hidden': 'true' }, initials)
   const address = textOf(source)
   if (!/^data:image\/|^\/(?!\/)/.test(address)) return fallback()
   const image = element('img', { class: className, src: address, alt: '' })
@@ -42,9 +44,11 @@ export function picture (source, initials, className) {
 
 const segmenter = new Intl.Segmenter()
 
-export function initialsOf (/** @type {string} */ name) {
+export function initialsOf(/** @type {string} */ name) {
   const words = name.trim().split(/\s+/)
-  const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map(word => segmenter.segment(word ?? '').containing(0)?.segment ?? '')
+  const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map(
+    word => segmenter.segment(word ?? '').containing(0)?.segment ?? ''
+  )
   return letters.join('').toUpperCase() || '?'
 }
 
@@ -53,13 +57,17 @@ const shortDate = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
 const fullDate = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short' })
 
 /** Relative within a week, then a date; what is no time stays as it is. */
-export function timeElement (/** @type {unknown} */ value) {
+export function timeElement(/** @type {unknown} */ value) {
   const moment = new Date(typeof value === 'number' ? value : textOf(value))
   if (Number.isNaN(moment.getTime())) return element('span', {}, textOf(value))
-  return element('time', { datetime: moment.toISOString(), title: fullDate.format(moment) }, timeText(moment))
+  return element(
+    'time',
+    { datetime: moment.toISOString(), title: fullDate.format(moment) },
+    timeText(moment)
+  )
 }
 
-function timeText (/** @type {Date} */ moment) {
+function timeText(/** @type {Date} */ moment) {
   const minutes = (moment.getTime() - Date.now()) / 60_000
   const distance = Math.abs(minutes)
   if (distance < 1) return 'just now'
@@ -69,7 +77,7 @@ function timeText (/** @type {Date} */ moment) {
   return shortDate.format(moment)
 }
 
-export function waitText (/** @type {number} */ seconds) {
+export function waitText(/** @type {number} */ seconds) {
   if (seconds < 120) return seconds === 1 ? '1 second' : `${seconds} seconds`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
@@ -83,8 +91,11 @@ export const clockText = (/** @type {number} */ moment) => clockTime.format(mome
  * @param {unknown} amount
  * @param {unknown} currency
  */
-export function moneyText (amount, currency) {
+export function moneyText(amount, currency) {
   if (typeof amount !== 'number') return textOf(amount) || '–'
   const isKnown = typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)
-  return new Intl.NumberFormat('en', isKnown ? { style: 'currency', currency } : { minimumFractionDigits: 2 }).format(amount)
+  return new Intl.NumberFormat(
+    'en',
+    isKnown ? { style: 'currency', currency } : { minimumFractionDigits: 2 }
+  ).format(amount)
 }

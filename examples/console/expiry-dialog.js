@@ -13,18 +13,42 @@ const spokenAt = [60, 30, 10]
  * @param {() => Promise<Failure | undefined>} actions.signOut
  * @param {() => void} actions.dismiss
  */
-export function expiryDialog ({ stay, signOut, dismiss }) {
+export function expiryDialog({ stay, signOut, dismiss }) {
   const title = element('h2', { id: 'expiry-title' })
   const text = element('p', { id: 'expiry-text' })
   // A timer is not read aloud by itself; the line below is, now and then.
   const left = element('strong', { ...named('expiry-left'), class: 'left', role: 'timer' })
-  const spoken = element('p', { class: 'hidden', 'aria-live': 'polite' })
+  const spoken = element('p', { 'class': 'hidden', 'aria-live': 'polite' })
   const problem = element('p', { ...named('expiry-error'), class: 'alert', role: 'alert' })
-  const stayButton = element('button', { ...named('expiry-stay'), type: 'button' }, 'Stay signed in')
-  const goOnButton = element('button', { ...named('expiry-continue'), type: 'button' }, 'Continue until then')
-  const signOutButton = element('button', { ...named('expiry-sign-out'), type: 'button', class: 'quiet' }, 'Sign out')
-  const node = element('dialog', { ...named('expiry-dialog'), role: 'alertdialog', 'aria-labelledby': 'expiry-title', 'aria-describedby': 'expiry-text' },
-    title, text, spoken, problem, element('div', { class: 'actions' }, stayButton, goOnButton, signOutButton))
+  const stayButton = element(
+    'button',
+    { ...named('expiry-stay'), type: 'button' },
+    'Stay signed in'
+  )
+  const goOnButton = element(
+    'button',
+    { ...named('expiry-continue'), type: 'button' },
+    'Continue until then'
+  )
+  const signOutButton = element(
+    'button',
+    { ...named('expiry-sign-out'), type: 'button', class: 'quiet' },
+    'Sign out'
+  )
+  const node = element(
+    'dialog',
+    {
+      ...named('expiry-dialog'),
+      'role': 'alertdialog',
+      'aria-labelledby': 'expiry-title',
+      'aria-describedby': 'expiry-text'
+    },
+    title,
+    text,
+    spoken,
+    problem,
+    element('div', { class: 'actions' }, stayButton, goOnButton, signOutButton)
+  )
 
   let isWanted = false
   let isBusy = false
@@ -32,7 +56,7 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
   let isFinal
   let spokenLeft = 0
 
-  function show (/** @type {{ end: number, isFinal: boolean }} */ ending) {
+  function show(/** @type {{ end: number, isFinal: boolean }} */ ending) {
     if (!isWanted || isFinal !== ending.isFinal) word(ending)
     const seconds = Math.max(0, Math.ceil((ending.end - Date.now()) / 1000))
     const written = leftText(seconds)
@@ -46,26 +70,32 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
   }
 
   /** Says what it is about; the text around the time stays as it is. */
-  function word (/** @type {{ end: number, isFinal: boolean }} */ ending) {
+  function word(/** @type {{ end: number, isFinal: boolean }} */ ending) {
     isFinal = ending.isFinal
     title.textContent = isFinal ? 'Your session ends soon' : 'Are you still there?'
-    text.replaceChildren(...(isFinal
-      ? [`It has almost reached its longest duration and ends at ${clockText(ending.end)}, in `, left, '. Please save your work; then you can sign in again.']
-      : ['You have not used the console for a while. You will be signed out in ', left, '.']))
+    text.replaceChildren(
+      ...(isFinal
+        ? [
+            `It has almost reached its longest duration and ends at ${clockText(ending.end)}, in `,
+            left,
+            '. Please save your work; then you can sign in again.'
+          ]
+        : ['You have not used the console for a while. You will be signed out in ', left, '.'])
+    )
     problem.replaceChildren()
     stayButton.hidden = isFinal
     goOnButton.hidden = !isFinal
     if (isWanted) primary().focus()
   }
 
-  const primary = () => isFinal === true ? goOnButton : stayButton
+  const primary = () => (isFinal === true ? goOnButton : stayButton)
 
-  function open () {
+  function open() {
     if (!node.open) node.showModal()
     primary().focus()
   }
 
-  function hide () {
+  function hide() {
     isWanted = false
     spoken.textContent = ''
     spokenLeft = 0
@@ -73,8 +103,10 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
     node.close()
   }
 
-  function complain (/** @type {Failure | undefined} */ failure) {
-    problem.replaceChildren(...(failure === undefined ? [] : [failure.message, ...reference(failure)]))
+  function complain(/** @type {Failure | undefined} */ failure) {
+    problem.replaceChildren(
+      ...(failure === undefined ? [] : [failure.message, ...reference(failure)])
+    )
   }
 
   /**
@@ -83,7 +115,7 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
    * @param {string} busy
    * @param {() => Promise<Failure | undefined>} action
    */
-  async function run (button, idle, busy, action) {
+  async function run(button, idle, busy, action) {
     if (isBusy) return
     isBusy = true
     problem.replaceChildren()
@@ -95,9 +127,13 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
   }
 
   const staying = () => run(stayButton, 'Stay signed in', 'Staying…', stay)
-  stayButton.addEventListener('click', () => { void staying() })
+  stayButton.addEventListener('click', () => {
+    void staying()
+  })
   goOnButton.addEventListener('click', dismiss)
-  signOutButton.addEventListener('click', () => { void run(signOutButton, 'Sign out', 'Signing out…', signOut) })
+  signOutButton.addEventListener('click', () => {
+    void run(signOutButton, 'Sign out', 'Signing out…', signOut)
+  })
 
   /** Whoever presses Escape wants to go on. */
   const onEscape = (/** @type {Event} */ event) => {
@@ -105,15 +141,19 @@ export function expiryDialog ({ stay, signOut, dismiss }) {
     if (isFinal === true) dismiss()
     else void staying()
   }
-  node.addEventListener('keydown', event => { if (event.key === 'Escape') onEscape(event) })
+  node.addEventListener('keydown', event => {
+    if (event.key === 'Escape') onEscape(event)
+  })
   node.addEventListener('cancel', onEscape)
   // Browsers let nobody hold a dialog open at the second try.
-  node.addEventListener('close', () => { if (isWanted) open() })
+  node.addEventListener('close', () => {
+    if (isWanted) open()
+  })
 
   return { node, show, hide, complain, isOpen: () => isWanted }
 }
 
-function leftText (/** @type {number} */ seconds) {
+function leftText(/** @type {number} */ seconds) {
   const minutes = Math.floor(seconds / 60)
   return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds % 60} s`
 }

@@ -24,7 +24,7 @@ const askAgainMs = 5_000
  * @param {() => Promise<Failure | undefined>} options.signOut
  * @param {(failure: Failure) => void} options.onEnded
  */
-export function watchSession ({ signOut, onEnded }) {
+export function watchSession({ signOut, onEnded }) {
   /** @type {Ends | undefined} */
   let ends
   let longestMs = 0
@@ -37,15 +37,17 @@ export function watchSession ({ signOut, onEnded }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
 
-  const note = element('p', { class: 'ending', role: 'status', 'data-testid': 'expiry-note' })
+  const note = element('p', { 'class': 'ending', 'role': 'status', 'data-testid': 'expiry-note' })
   const dialog = expiryDialog({ stay, signOut, dismiss })
   document.body.append(note, dialog.node)
 
   onTimeLeft(noteTime)
   // A device that slept, or a page that was in the background, may have missed anything.
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) void ask() })
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) void ask()
+  })
 
-  function start () {
+  function start() {
     if (!watch.signal.aborted) return
     watch = new AbortController()
     askedAt = Date.now()
@@ -53,7 +55,7 @@ export function watchSession ({ signOut, onEnded }) {
     else review()
   }
 
-  function stop () {
+  function stop() {
     watch.abort()
     clearTimeout(timer)
     ends = undefined
@@ -64,18 +66,24 @@ export function watchSession ({ signOut, onEnded }) {
   }
 
   /** Answers can overtake each other: what was asked later counts. */
-  function noteTime (/** @type {TimeLeft} */ { sentAt, idleIn, absoluteIn }) {
-    if (!Number.isFinite(idleIn) || !Number.isFinite(absoluteIn) || (ends !== undefined && sentAt < ends.sentAt)) return
+  function noteTime(/** @type {TimeLeft} */ { sentAt, idleIn, absoluteIn }) {
+    if (
+      !Number.isFinite(idleIn) ||
+      !Number.isFinite(absoluteIn) ||
+      (ends !== undefined && sentAt < ends.sentAt)
+    )
+      return
     longestMs = Math.max(longestMs, idleIn * 1000)
     // Rounding can part the two by a second.
     ends = { sentAt, end: sentAt + idleIn * 1000, isFinal: absoluteIn - idleIn < 2 }
   }
 
   /** Where sessions are short, a warning at two minutes would never go away. */
-  const warnsAt = (/** @type {Ends} */ { end, isFinal }) => end - (isFinal ? warnMs : Math.min(warnMs, longestMs / 2))
+  const warnsAt = (/** @type {Ends} */ { end, isFinal }) =>
+    end - (isFinal ? warnMs : Math.min(warnMs, longestMs / 2))
 
   /** Compares with the clock, since timers stand still while the device sleeps. */
-  function review (wasAsked = false) {
+  function review(wasAsked = false) {
     clearTimeout(timer)
     if (watch.signal.aborted) return
     const now = Date.now()
@@ -87,35 +95,41 @@ export function watchSession ({ signOut, onEnded }) {
       dialog.hide()
     }
     if (!wasAsked && now >= nextAskAt(now, isNear)) void ask()
-    timer = setTimeout(review, isNear ? 1000 : Math.min(askEveryMs, ends === undefined ? Infinity : warnsAt(ends) - now))
+    timer = setTimeout(
+      review,
+      isNear ? 1000 : Math.min(askEveryMs, ends === undefined ? Infinity : warnsAt(ends) - now)
+    )
   }
 
   /**
    * @param {number} now
    * @param {boolean} isNear
    */
-  function nextAskAt (now, isNear) {
+  function nextAskAt(now, isNear) {
     const isOver = ends !== undefined && now >= ends.end
-    if (isOver || (isNear && !dialog.isOpen() && !isDismissed)) return hasFailed ? askedAt + askAgainMs : now
+    if (isOver || (isNear && !dialog.isOpen() && !isDismissed))
+      return hasFailed ? askedAt + askAgainMs : now
     return document.hidden ? Infinity : askedAt + (isNear ? askEveryWhileWarningMs : askEveryMs)
   }
 
-  function warn (/** @type {Ends} */ { end, isFinal }) {
+  function warn(/** @type {Ends} */ { end, isFinal }) {
     isDismissed &&= isFinal && Date.now() < end
-    note.replaceChildren(...(isDismissed ? [`Your session ends at ${clockText(end)}. Please save your work.`] : []))
+    note.replaceChildren(
+      ...(isDismissed ? [`Your session ends at ${clockText(end)}. Please save your work.`] : [])
+    )
     if (isDismissed) dialog.hide()
     else dialog.show({ end, isFinal })
   }
 
   /** @returns {Promise<void>} */
-  async function ask () {
+  async function ask() {
     if (isAsking || watch.signal.aborted) return
     isAsking = true
     await settle('GET', '/api/session')
     isAsking = false
   }
 
-  async function stay () {
+  async function stay() {
     // Not meanwhile: the two answers could overtake each other.
     isAsking = true
     const failure = await settle('POST', '/api/session/extend')
@@ -128,7 +142,7 @@ export function watchSession ({ signOut, onEnded }) {
    * @param {string} path
    * @returns {Promise<Failure | undefined>} what is for the user to know
    */
-  async function settle (method, path) {
+  async function settle(method, path) {
     const { signal } = watch
     askedAt = Date.now()
     const sentAt = askedAt
@@ -141,13 +155,18 @@ export function watchSession ({ signOut, onEnded }) {
     }
     hasFailed = !answer.ok
     // The header fields may be switched off.
-    if (answer.ok) noteTime({ sentAt, idleIn: Number(answer.data?.idleIn), absoluteIn: Number(answer.data?.absoluteIn) })
+    if (answer.ok)
+      noteTime({
+        sentAt,
+        idleIn: Number(answer.data?.idleIn),
+        absoluteIn: Number(answer.data?.absoluteIn)
+      })
     review(true)
     if (method === 'GET') dialog.complain(answer.ok ? undefined : answer)
     return answer.ok ? undefined : answer
   }
 
-  function dismiss () {
+  function dismiss() {
     isDismissed = true
     review(true)
   }

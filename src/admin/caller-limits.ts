@@ -44,13 +44,13 @@ export interface CallerLimit {
 interface Caller {
   readonly subjects: readonly Subject[]
   /** As sign-in attempts are counted. */
-  readonly attempts: { readonly whom: 'address' | 'account', readonly key: string }
+  readonly attempts: { readonly whom: 'address' | 'account'; readonly key: string }
 }
 
-export function addCallerLimits (ops: FastifyInstance, options: Options): void {
+export function addCallerLimits(ops: FastifyInstance, options: Options): void {
   const { limits, idsOf, sources, callers, leases, counters, log } = options
 
-  function callerOf (given: unknown): Caller {
+  function callerOf(given: unknown): Caller {
     if (typeof given !== 'string' || given === '' || given.length > 255) {
       const message = 'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
       throw new GatewayError('request.malformed', { message })
@@ -70,41 +70,48 @@ export function addCallerLimits (ops: FastifyInstance, options: Options): void {
   }
 
   /** The limits of sign-in attempts that count this caller, and their keys. */
-  function attemptsOf ({ attempts: { whom, key } }: Caller) {
+  function attemptsOf({ attempts: { whom, key } }: Caller) {
     const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && [by].flat().join() === whom
     return Object.entries(limits().limits)
       .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
       .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))
   }
 
-  async function countsOf (caller: Caller): Promise<CallerLimit[]> {
+  async function countsOf(caller: Caller): Promise<CallerLimit[]> {
     const rules = rulesByTail(limits())
-    const known = await Promise.all(caller.subjects.map(async subject => {
-      const keys = await callers.keysOf(subject)
-      return keys.flatMap(key => {
-        return ruleOf(key.slice(subject.length), rules).map(found => ({ key, ...found }))
+    const known = await Promise.all(
+      caller.subjects.map(async subject => {
+        const keys = await callers.keysOf(subject)
+        return keys.flatMap(key => {
+          return ruleOf(key.slice(subject.length), rules).map(found => ({ key, ...found }))
+        })
       })
-    }))
+    )
     const all = known.flat()
-    const verdicts = await leases.look(all.map(({ rule }) => rule), all.map(({ key }) => key))
+    const verdicts = await leases.look(
+      all.map(({ rule }) => rule),
+      all.map(({ key }) => key)
+    )
     const counted = all.map(({ rule, of }, index) => shown(rule, of, verdicts[index] as Verdict))
-    const attempts = await Promise.all(attemptsOf(caller).map(async ({ name, limit, key }) => {
-      const { current, ttl } = await counters.look(key)
-      return {
-        limit: name,
-        of: 'sign-in attempts',
-        mode: limit.mode,
-        max: limit.max,
-        used: current,
-        exceeded: current >= limit.max,
-        retryMs: current >= limit.max ? ttl : 0,
-        resetMs: ttl
-      }
-    }))
+    const attempts = await Promise.all(
+      attemptsOf(caller).map(async ({ name, limit, key }) => {
+        const { current, ttl } = await counters.look(key)
+        return {
+          limit: name,
+          of: 'sign-in attempts',
+          mode: limit.mode,
+          max: limit.max,
+          used: current,
+          exceeded: current >= limit.max,
+          retryMs: current >= limit.max ? ttl : 0,
+          resetMs: ttl
+        }
+      })
+    )
     return [...counted, ...attempts.filter(({ used }) => used > 0)]
   }
 
-  async function asked<T> (answer: Promise<T>): Promise<T> {
+  async function asked<T>(answer: Promise<T>): Promise<T> {
     return await answer.catch((cause: unknown) => {
       const message = 'Redis, which holds the counters, does not answer. Please try again soon.'
       throw new GatewayError('session.unavailable', { cause, message })
@@ -131,16 +138,16 @@ export function addCallerLimits (ops: FastifyInstance, options: Options): void {
 }
 
 /** The rule of a key, by what stands behind whom it counts; none where that limit is gone. */
-function ruleOf (
+function ruleOf(
   rest: string,
   rules: ReadonlyMap<string, Rule>
-): Array<{ readonly rule: Rule, readonly of: string }> {
+): Array<{ readonly rule: Rule; readonly of: string }> {
   const [name = '', kind = '', ...of] = rest.split('.')
   const rule = rules.get(`${name}.${kind}`)
   return rule === undefined ? [] : [{ rule, of: of.join('.') }]
 }
 
-function shown (rule: Rule, of: string, verdict: Verdict): CallerLimit {
+function shown(rule: Rule, of: string, verdict: Verdict): CallerLimit {
   const { kind, max, burst, name, enforced } = rule
   const { remaining, exceeded, retryMs, resetMs } = verdict
   const room = kind === 'bucket' ? burst : max

@@ -27,30 +27,34 @@ interface Options {
 /** The list of those who are signed in is bounded; who is not in it is still found by id. */
 export const maxSignedIn = 100_000
 
-export function createUserFinder ({ sessions, sources }: Options) {
+export function createUserFinder({ sessions, sources }: Options) {
   const hasSessions = async ({ source, id }: SignedIn): Promise<boolean> => {
     const { listed, unreadable } = await sessions.inspect(identityKey({ source, identity: { id } }))
     return listed.length + unreadable > 0
   }
 
   /** Sign-ins of versions without a list of users are known by id alone. */
-  async function byId (id: string): Promise<SignedIn[]> {
-    const found = await Promise.all(sources.map(async source => {
-      const { listed, unreadable } = await sessions.inspect(identityKey({ source, identity: { id } }))
-      const username = listed[0]?.session.identity.username ?? ''
-      return listed.length + unreadable > 0 ? [{ source, id, username }] : []
-    }))
+  async function byId(id: string): Promise<SignedIn[]> {
+    const found = await Promise.all(
+      sources.map(async source => {
+        const { listed, unreadable } = await sessions.inspect(
+          identityKey({ source, identity: { id } })
+        )
+        const username = listed[0]?.session.identity.username ?? ''
+        return listed.length + unreadable > 0 ? [{ source, id, username }] : []
+      })
+    )
     return found.flat()
   }
 
-  async function byName (username: string): Promise<SignedIn[]> {
+  async function byName(username: string): Promise<SignedIn[]> {
     const named = (await sessions.signedIn(maxSignedIn)).filter(user => user.username === username)
     const present = await Promise.all(named.map(hasSessions))
     return named.filter((_, index) => present[index] === true)
   }
 
   /** @throws StoreUnavailable */
-  async function find ({ user, by, source }: Wanted): Promise<FoundUsers> {
+  async function find({ user, by, source }: Wanted): Promise<FoundUsers> {
     const [ids, names] = await Promise.all([byId(user), byName(user)])
     const isWanted = (each: SignedIn) => source === undefined || each.source === source
     if (by === 'id') return { users: ids.filter(isWanted), near: names }

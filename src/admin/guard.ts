@@ -17,7 +17,7 @@ interface Options {
   readonly openMetrics: boolean
 }
 
-export function createGuard ({ secret, openMetrics }: Options): Guard {
+export function createGuard({ secret, openMetrics }: Options): Guard {
   const expected = digest(`Bearer ${secret}`)
   const openPaths = new Set(['/healthz', '/readyz'])
   if (openMetrics) openPaths.add('/metrics')

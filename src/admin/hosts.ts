@@ -22,15 +22,16 @@ const maxShownName = 100
  * and `ops.hosts` are ours. Under another name a browser's request is 421. Any other is answered,
  * since scrapers and probes use names that config never had to list, with one warning a day.
  */
-export function createHostCheck ({ hosts, log, now = () => performance.now() }: Options) {
+export function createHostCheck({ hosts, log, now = () => performance.now() }: Options) {
   const listed = new Set(hosts.map(host => host.toLowerCase()))
   let quietUntil = -Infinity
-  return async function checkHost ({ headers, routeOptions }: FastifyRequest): Promise<void> {
+  return async function checkHost({ headers, routeOptions }: FastifyRequest): Promise<void> {
     if (!checkedPaths.has(routeOptions.url ?? '')) return
     const name = hostName(headers.host).toLowerCase()
     if (isIP(name) !== 0 || !name.includes('.') || listed.has(name)) return
-    const isFromPage = [headers.origin, headers.referer, headers['sec-fetch-site']]
-      .some(field => field !== undefined)
+    const isFromPage = [headers.origin, headers.referer, headers['sec-fetch-site']].some(
+      field => field !== undefined
+    )
     if (isFromPage) throw new GatewayError('ops.host')
     if (now() < quietUntil) return
     quietUntil = now() + dayMs

@@ -1,6 +1,13 @@
 /** The file in which a gateway leaves its made-up secret for commands on the same machine. */
 import {
-  lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +32,7 @@ const temporaryFolders = () => [...new Set([tmpdir(), '/tmp'])]
  * @param address the operators' listener, with its real port; at most one process listens there
  * @throws when no folder can be used
  */
-export function writeSecretFile (address: string, secret: string): SecretFile {
+export function writeSecretFile(address: string, secret: string): SecretFile {
   const { XDG_RUNTIME_DIR: runtime = '' } = process.env
   const folders = [
     ...(runtime === '' ? [] : [join(runtime, 'console-gateway')]),
@@ -42,7 +49,7 @@ export function writeSecretFile (address: string, secret: string): SecretFile {
   throw errors.at(-1)
 }
 
-function writeInto (folder: string, address: string, secret: string): SecretFile {
+function writeInto(folder: string, address: string, secret: string): SecretFile {
   const file = join(folder, fileName(address))
   const write = () => {
     makeFolder(folder)
@@ -65,7 +72,7 @@ function writeInto (folder: string, address: string, secret: string): SecretFile
 }
 
 /** Not with its parents: a `XDG_RUNTIME_DIR` that is not there is nobody's. */
-function makeFolder (folder: string): void {
+function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
@@ -74,7 +81,7 @@ function makeFolder (folder: string): void {
 }
 
 /** Whatever fails here is tried again an hour later. */
-function keep (file: string, write: () => void): void {
+function keep(file: string, write: () => void): void {
   try {
     const now = new Date()
     utimesSync(file, now, now)
@@ -89,7 +96,7 @@ function keep (file: string, write: () => void): void {
  * The secrets left for the gateway on this address by this user, or for root by any user.
  * Several where a gateway was killed and another user started the next one.
  */
-export function readSecretFiles (address: string): string[] {
+export function readSecretFiles(address: string): string[] {
   const { XDG_RUNTIME_DIR: runtime = `/run/user/${uid}` } = process.env
   const own = [
     { folder: join(runtime, 'console-gateway'), owner: uid },
@@ -103,18 +110,20 @@ export function readSecretFiles (address: string): string[] {
   return [...new Set(secrets)]
 }
 
-function foldersOfOthers (): Array<{ readonly folder: string, readonly owner: number }> {
+function foldersOfOthers(): Array<{ readonly folder: string; readonly owner: number }> {
   const inRun = namesIn('/run/user')
     .filter(name => /^\d+$/.test(name))
     .map(name => ({ folder: `/run/user/${name}/console-gateway`, owner: Number(name) }))
-  const inTemporary = temporaryFolders().flatMap(place => namesIn(place).flatMap(name => {
-    const owner = sharedName.exec(name)?.[1]
-    return owner === undefined ? [] : [{ folder: join(place, name), owner: Number(owner) }]
-  }))
+  const inTemporary = temporaryFolders().flatMap(place =>
+    namesIn(place).flatMap(name => {
+      const owner = sharedName.exec(name)?.[1]
+      return owner === undefined ? [] : [{ folder: join(place, name), owner: Number(owner) }]
+    })
+  )
   return [...inRun, ...inTemporary]
 }
 
-function namesIn (folder: string): string[] {
+function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch {
@@ -123,12 +132,12 @@ function namesIn (folder: string): string[] {
 }
 
 /** Anybody can make a folder in `/tmp`: one of another user, or that others enter, is not used. */
-function isTrusted (folder: string, owner: number): boolean {
+function isTrusted(folder: string, owner: number): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false })
   return stat?.isDirectory() === true && stat.uid === owner && (stat.mode & 0o077) === 0
 }
 
-function readIfThere (file: string): string | undefined {
+function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch {

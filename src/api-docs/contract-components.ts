@@ -19,7 +19,7 @@ interface Lifted {
  * @param nameOf a free component name, made of the wanted one
  * @returns the components by name; the contract itself is the first
  */
-export function contractComponents (
+export function contractComponents(
   contract: JsonSchema,
   name: string,
   nameOf: (wanted: string) => string
@@ -29,16 +29,22 @@ export function contractComponents (
   const nearestFirst = lifted.toSorted((a, b) => b.pointer.length - a.pointer.length)
   const target = (reference: string): string => {
     const pointer = decodeURIComponent(reference)
-    const home = nearestFirst.find(each => pointer === each.pointer || pointer.startsWith(`${each.pointer}/`))
-    return home === undefined ? reference : `#/components/schemas/${home.component}${pointer.slice(home.pointer.length)}`
+    const home = nearestFirst.find(
+      each => pointer === each.pointer || pointer.startsWith(`${each.pointer}/`)
+    )
+    return home === undefined
+      ? reference
+      : `#/components/schemas/${home.component}${pointer.slice(home.pointer.length)}`
   }
-  return Object.fromEntries(lifted.map(({ component, schema }) => {
-    const { $schema: _schema, $id: _id, $defs: _defs, definitions: _definitions, ...own } = schema
-    return [component, withReferences(own, target)]
-  }))
+  return Object.fromEntries(
+    lifted.map(({ component, schema }) => {
+      const { $schema: _schema, $id: _id, $defs: _defs, definitions: _definitions, ...own } = schema
+      return [component, withReferences(own, target)]
+    })
+  )
 }
 
-function lift (
+function lift(
   schema: JsonSchema,
   pointer: string,
   component: string,
@@ -56,20 +62,22 @@ function lift (
   return [{ component, pointer, schema }, ...below]
 }
 
-function withReferences (schema: JsonSchema, target: (reference: string) => string): JsonSchema {
+function withReferences(schema: JsonSchema, target: (reference: string) => string): JsonSchema {
   const rewrite = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(rewrite)
     if (!isRecord(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => {
-      const isReference = key === '$ref' && typeof member === 'string' && member.startsWith('#')
-      return [key, isReference ? target(member) : rewrite(member)]
-    }))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => {
+        const isReference = key === '$ref' && typeof member === 'string' && member.startsWith('#')
+        return [key, isReference ? target(member) : rewrite(member)]
+      })
+    )
   }
   return rewrite(schema) as JsonSchema
 }
 
 /** `notice-item` → `NoticeItem`. */
-export function pascal (name: string): string {
+export function pascal(name: string): string {
   return name
     .split(/[^A-Za-z0-9]+/)
     .map(word => word.charAt(0).toUpperCase() + word.slice(1))

@@ -72,14 +72,14 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'shape.too-large': withShape,
   'contract.broken': ({ isStrict }) => isStrict,
   'session.unavailable': facts => withSession(facts) || opensOrCloses(facts),
-  maintenance: facts => facts.endpoint === undefined || isLogin(facts),
-  overloaded: facts => withUpstream(facts) || isLogin(facts) || facts.isBounded,
+  'maintenance': facts => facts.endpoint === undefined || isLogin(facts),
+  'overloaded': facts => withUpstream(facts) || isLogin(facts) || facts.isBounded,
   'gateway.stopping': always,
   'gateway.fault': always,
   'upstream.timeout': withUpstream
 }
 
 /** In the order of the code table. */
-export function errorsOf (facts: OperationFacts): ErrorCode[] {
+export function errorsOf(facts: OperationFacts): ErrorCode[] {
   return (Object.keys(occurrences) as ErrorCode[]).filter(code => occurrences[code](facts))
 }

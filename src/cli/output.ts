@@ -10,12 +10,13 @@ const brokenPipeExit = 141
  * A reader that has seen enough (`| head`) ends the command without a word; a full disk is said in one line.
  * Call it once, before anything is written.
  */
-export function guardOutput (): void {
+export function guardOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     adopt(stream, error => {
       const { code = 'unknown reason' } = error as NodeJS.ErrnoException
       if (code === 'EPIPE') process.exit(brokenPipeExit)
-      if (stream === process.stdout) process.stderr.write(`The output could not be written (${code}).\n`)
+      if (stream === process.stdout)
+        process.stderr.write(`The output could not be written (${code}).\n`)
       process.exit(1)
     })
   }
@@ -25,7 +26,7 @@ export function guardOutput (): void {
  * @param file where the text goes; standard output without it
  * @throws CommandError where the file cannot be written
  */
-export function writeOutput (file: unknown, text: string): void {
+export function writeOutput(file: unknown, text: string): void {
   if (typeof file !== 'string') return void process.stdout.write(text)
   try {
     writeFileSync(file, text)

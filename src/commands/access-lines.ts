@@ -29,19 +29,22 @@ export interface LineCounts {
 }
 
 /** The codes of a 401 to the genuine cookie of a session that is over. */
-const endedCodes: ReadonlySet<unknown> = new Set(Object.keys(errorKinds).filter(code => {
-  return code.startsWith('session.') && code !== 'session.none' && code !== 'session.unavailable'
-}))
+const endedCodes: ReadonlySet<unknown> = new Set(
+  Object.keys(errorKinds).filter(code => {
+    return code.startsWith('session.') && code !== 'session.none' && code !== 'session.unavailable'
+  })
+)
 
 type Fields = Readonly<Record<string, unknown>>
 type Text = (name: string) => string | undefined
 
-const combined = /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+)[^"]*" (\d{3})(?: |$)/
+const combined =
+  /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+)[^"]*" (\d{3})(?: |$)/
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 /** A line of our own stands behind this where a container's runtime kept it. */
 const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
 
-export function createAccessLines (config: Config) {
+export function createAccessLines(config: Config) {
   const counts: LineCounts = {
     lines: 0,
     others: 0,
@@ -57,26 +60,34 @@ export function createAccessLines (config: Config) {
   const countedAddress = createCountedAddress(config.limits.ipv6Prefix)
   const paths = createPublicPaths(config)
   /** By user name: as sign-ins tell them, else as the users files do. */
-  const roles = new Map(Object.values(config.users).flatMap(({ users }) => Object.entries(users).map(([name, user]) => [name, user.roles] as const)))
+  const roles = new Map(
+    Object.values(config.users).flatMap(({ users }) =>
+      Object.entries(users).map(([name, user]) => [name, user.roles] as const)
+    )
+  )
   const withoutRoles = new Set<string>()
   /** The account that was tried and refused, by request id; until the line of the request comes. */
   const refusals = new Map<string, string>()
   const known = { second: '', ms: 0 }
 
-  function callerOf (user: string, session: string): PastRequest['caller'] {
+  function callerOf(user: string, session: string): PastRequest['caller'] {
     const its = roles.get(user)
     if (its === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
     // A line says no credential source: equal names count as one user.
     return { id: session, source: 'log', identity: { id: user, roles: its ?? [] } }
   }
 
-  function read (line: string): PastRequest | undefined {
+  function read(line: string): PastRequest | undefined {
     if (line === '' || line === '\r') return undefined
     counts.lines++
-    return line.charCodeAt(0) === 123 ? readOwn(line) : runtime.test(line) ? readOwn(line.replace(runtime, '')) : readCombined(line)
+    return line.charCodeAt(0) === 123
+      ? readOwn(line)
+      : runtime.test(line)
+        ? readOwn(line.replace(runtime, ''))
+        : readCombined(line)
   }
 
-  function readOwn (line: string): PastRequest | undefined {
+  function readOwn(line: string): PastRequest | undefined {
     let fields: Fields
     try {
       fields = JSON.parse(line) as Fields
@@ -86,12 +97,17 @@ export function createAccessLines (config: Config) {
     }
     // As Docker keeps it.
     const { log } = fields
-    if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined) return readOwn(log)
-    const text: Text = name => typeof fields[name] === 'string' ? fields[name] : undefined
+    if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined)
+      return readOwn(log)
+    const text: Text = name => (typeof fields[name] === 'string' ? fields[name] : undefined)
     if (fields['msg'] === 'request') return readRequest(fields, text)
     counts.others++
     const [user, id] = [text('user'), text('requestId')]
-    if (fields['event'] === 'login' && user !== undefined && Array.isArray(fields['roles'])) roles.set(user, fields['roles'].filter(role => typeof role === 'string'))
+    if (fields['event'] === 'login' && user !== undefined && Array.isArray(fields['roles']))
+      roles.set(
+        user,
+        fields['roles'].filter(role => typeof role === 'string')
+      )
     if (fields['event'] === 'login.refused' && user !== undefined && id !== undefined) {
       if (refusals.size >= 100_000) refusals.clear()
       refusals.set(id, user)
@@ -99,18 +115,30 @@ export function createAccessLines (config: Config) {
     return undefined
   }
 
-  function readRequest ({ status, ms, time: at }: Fields, text: Text): PastRequest | undefined {
+  function readRequest({ status, ms, time: at }: Fields, text: Text): PastRequest | undefined {
     const [route, method, address] = [text('route'), text('method'), text('address')]
     const endedAt = typeof at === 'number' ? at : timeOf(String(at))
-    if (route === undefined || method === undefined || address === undefined || typeof status !== 'number' || !Number.isFinite(endedAt)) return void counts.broken++
+    if (
+      route === undefined ||
+      method === undefined ||
+      address === undefined ||
+      typeof status !== 'number' ||
+      !Number.isFinite(endedAt)
+    )
+      return void counts.broken++
     const [user, session] = [text('user'), text('session')]
     // The session store was away, so nobody knew who asked.
-    if (status === 503 && session === undefined && paths.needsSession(route)) return void counts.unattributed++
+    if (status === 503 && session === undefined && paths.needsSession(route))
+      return void counts.unattributed++
     const refusal = refusals.get(text('requestId') ?? '')
     if (refusal !== undefined) refusals.delete(text('requestId') ?? '')
     const isLogin = route === 'login'
     // Who signed in just now asked as nobody yet; who signed out was still somebody.
-    const isSignedIn = user !== undefined && (isLogin ? session !== undefined && (refusal !== undefined || status >= 400) : session !== undefined || route === 'logout')
+    const isSignedIn =
+      user !== undefined &&
+      (isLogin
+        ? session !== undefined && (refusal !== undefined || status >= 400)
+        : session !== undefined || route === 'logout')
     const tried = refusal ?? (isSignedIn ? undefined : user)
     return finish({
       at: endedAt - (typeof ms === 'number' ? ms : 0),
@@ -129,7 +157,7 @@ export function createAccessLines (config: Config) {
   }
 
   /** The session whose cookie a request had though it was over. @see hooks/limits.ts */
-  function endedOf (route: string, address: string, text: Text): string | undefined {
+  function endedOf(route: string, address: string, text: Text): string | undefined {
     const named = text('endedSession')
     if (named !== undefined) return named
     if (!endedCodes.has(text('code')) || !paths.needsSession(route)) return undefined
@@ -138,22 +166,38 @@ export function createAccessLines (config: Config) {
   }
 
   /** Of lines one after the other most are in the same second. */
-  function timeOf (iso: string): number {
+  function timeOf(iso: string): number {
     if (iso.length !== 24 || !iso.endsWith('Z')) return Date.parse(iso)
     const second = iso.slice(0, 19)
     if (second !== known.second) Object.assign(known, { second, ms: Date.parse(`${second}Z`) })
     return known.ms + Number(iso.slice(20, 23))
   }
 
-  function readCombined (line: string): PastRequest | undefined {
-    const [, address = '', remote, day, month = '', year, clock, hours, minutes, method = '', target = '', code] = combined.exec(line) ?? []
-    const endedAt = Date.parse(`${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`)
+  function readCombined(line: string): PastRequest | undefined {
+    const [
+      ,
+      address = '',
+      remote,
+      day,
+      month = '',
+      year,
+      clock,
+      hours,
+      minutes,
+      method = '',
+      target = '',
+      code
+    ] = combined.exec(line) ?? []
+    const endedAt = Date.parse(
+      `${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`
+    )
     if (code === undefined || !Number.isFinite(endedAt)) return void counts.broken++
     counts.combined++
     const status = Number(code)
     const route = paths.routeOf(target)
     const user = remote === '-' ? undefined : remote
-    if (user === undefined && status !== 401 && paths.needsSession(route)) return void counts.unattributed++
+    if (user === undefined && status !== 401 && paths.needsSession(route))
+      return void counts.unattributed++
     if (user === undefined && status === 401 && paths.needsSession(route)) counts.endedUnknown++
     return finish({
       at: endedAt,
@@ -188,10 +232,11 @@ export function createAccessLines (config: Config) {
     readonly isTried: boolean
   }
 
-  function finish (seen: Seen): PastRequest | undefined {
+  function finish(seen: Seen): PastRequest | undefined {
     const { at, endedAt, route, method, address, status, isRefused } = seen
     const { user, session, ended, tried, isTried } = seen
-    if (route === 'console' || (route === unknownRoute && status < 400)) return void counts.unlimited++
+    if (route === 'console' || (route === unknownRoute && status < 400))
+      return void counts.unlimited++
     if (status === 429) counts.refusedThen++
     if (isTried && status === 429) counts.undecidedSignIns++
     return {
@@ -202,7 +247,9 @@ export function createAccessLines (config: Config) {
       address: countedAddress({ ip: address }),
       caller: user === undefined ? undefined : callerOf(user, session),
       ...(ended !== undefined && { ended }),
-      ...(isTried && { signIn: { account: tried, accepted: !isRefused && status !== 401 && status !== 429 } })
+      ...(isTried && {
+        signIn: { account: tried, accepted: !isRefused && status !== 401 && status !== 429 }
+      })
     }
   }
 

@@ -1,20 +1,33 @@
 /** What differs between two JSON values, in lines for people. */
 
 const most = 12
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `+ path: value`, `- path`, `~ path: old → new`; the first of them, and how many more there are. */
-export function changes (before: unknown, after: unknown): string[] {
+export function changes(before: unknown, after: unknown): string[] {
   const found = differences(before, after, '')
   if (found.length === 0) return ['nothing changed']
-  return [...found.slice(0, most), ...(found.length > most ? [`… and ${found.length - most} more`] : [])]
+  return [
+    ...found.slice(0, most),
+    ...(found.length > most ? [`… and ${found.length - most} more`] : [])
+  ]
 }
 
-function differences (before: unknown, after: unknown, path: string): string[] {
+function differences(before: unknown, after: unknown, path: string): string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []
   const at = path === '' ? '(all)' : path
-  const both = isObject(before) && isObject(after) ? [before, after] as const : Array.isArray(before) && Array.isArray(after) ? [members(before), members(after)] as const : undefined
-  if (both === undefined || (path === '' && !Object.keys(both[0]).some(name => Object.hasOwn(both[1], name)))) return [`~ ${at}: ${brief(before)} → ${brief(after)}`]
+  const both =
+    isObject(before) && isObject(after)
+      ? ([before, after] as const)
+      : Array.isArray(before) && Array.isArray(after)
+        ? ([members(before), members(after)] as const)
+        : undefined
+  if (
+    both === undefined ||
+    (path === '' && !Object.keys(both[0]).some(name => Object.hasOwn(both[1], name)))
+  )
+    return [`~ ${at}: ${brief(before)} → ${brief(after)}`]
   const [old, now] = both
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(name => {
     const inner = path === '' ? name : `${path}.${name}`
@@ -24,9 +37,10 @@ function differences (before: unknown, after: unknown, path: string): string[] {
   })
 }
 
-const members = (list: readonly unknown[]): Record<string, unknown> => Object.fromEntries(list.entries())
+const members = (list: readonly unknown[]): Record<string, unknown> =>
+  Object.fromEntries(list.entries())
 
-function brief (value: unknown): string {
+function brief(value: unknown): string {
   const written = (JSON.stringify(value) as string | undefined) ?? 'nothing'
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
 }

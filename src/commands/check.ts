@@ -21,7 +21,9 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
   run: async ({ config: folder, values: { strict }, json }) => {
     const tell = (faults: readonly Fault[], warnings: readonly Fault[]) => {
       const told = ({ file, line, path, message }: Fault) => ({ file, line, path, message })
-      process.stdout.write(`${JSON.stringify({ folder, faults: faults.map(told), warnings: warnings.map(told) }, null, 2)}\n`)
+      process.stdout.write(
+        `${JSON.stringify({ folder, faults: faults.map(told), warnings: warnings.map(told) }, null, 2)}\n`
+      )
     }
     try {
       const config = loadConfig(folder, process.env)
@@ -34,12 +36,17 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
         return code
       }
       for (const warning of warnings) process.stdout.write(`${coloured(warning, process.stdout)}\n`)
-      process.stdout.write(`${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`)
+      process.stdout.write(
+        `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
+      )
       return code
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       if (json) {
-        tell(error.faults.filter(({ severity }) => severity === 'fault'), error.faults.filter(({ severity }) => severity === 'warning'))
+        tell(
+          error.faults.filter(({ severity }) => severity === 'fault'),
+          error.faults.filter(({ severity }) => severity === 'warning')
+        )
         return 1
       }
       for (const fault of error.faults) process.stderr.write(`${coloured(fault, process.stderr)}\n`)
@@ -51,4 +58,5 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
 }
 
 /** By what it means: a warning keeps nothing from starting. */
-const coloured = (fault: Fault, stream: NodeJS.WriteStream) => paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
+const coloured = (fault: Fault, stream: NodeJS.WriteStream) =>
+  paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)

@@ -37,20 +37,29 @@ export interface Command {
 
 /** What every command takes. */
 export const commonOptions: Readonly<Record<string, Option>> = {
-  config: { type: 'string', short: 'c', value: 'DIR', description: 'the config folder (default: config)' },
-  help: { type: 'boolean', short: 'h', description: 'this text; behind a command’s name, what that command does' }
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'DIR',
+    description: 'the config folder (default: config)'
+  },
+  help: {
+    type: 'boolean',
+    short: 'h',
+    description: 'this text; behind a command’s name, what that command does'
+  }
 }
 
 const jsonOption: Option = { type: 'boolean', description: 'print for programs' }
 
 /** All options of a command: its own, `--json` where its usage names it, and those that all take. */
-export function optionsOf ({ usage = [], options = {} }: Command): Readonly<Record<string, Option>> {
+export function optionsOf({ usage = [], options = {} }: Command): Readonly<Record<string, Option>> {
   const printsJson = usage.some(way => way.includes('--json'))
   return { ...options, ...(printsJson && { json: jsonOption }), ...commonOptions }
 }
 
 /** Whether words may follow a command's name, such as `list USER`. Its usage says it. */
-export function takesWords ({ usage = [], checksWords = false }: Command): boolean {
+export function takesWords({ usage = [], checksWords = false }: Command): boolean {
   return checksWords || usage.some(way => way.replaceAll(/\[-[^\]]*\]…?/g, '').trim() !== '')
 }
 

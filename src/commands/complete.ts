@@ -23,7 +23,10 @@ interface Known {
 const placeholders = /^[A-Z][A-Z-_.a-z]*$/
 
 /** @param words behind the program's name; the last one is being written, and may be empty */
-export function complete (words: readonly string[], { commands, common, valuesOf }: Known): Completion {
+export function complete(
+  words: readonly string[],
+  { commands, common, valuesOf }: Known
+): Completion {
   const current = words.at(-1) ?? ''
   const given = read(words.slice(0, -1), { ...common, ...allOptions(commands) })
   const [name, ...rest] = given.positionals
@@ -35,20 +38,45 @@ export function complete (words: readonly string[], { commands, common, valuesOf
     if (/^(?:FILE|TSCONFIG)/.test(placeholder)) return { candidates: [], names: 'files' }
     return { candidates: valuesOf(placeholder, given.config) }
   }
-  const found = given.awaits !== undefined
-    ? placed(given.awaits.value)
-    : current.startsWith('-')
-      ? { candidates: Object.entries(options).filter(([option, { multiple }]) => multiple === true || !given.used.has(option)).map(([option, { description }]) => ({ value: `--${option}`, about: description })) }
-      : name === undefined
-        ? { candidates: Object.entries(commands).map(([value, { summary }]) => ({ value, about: summary })) }
-        : join((command?.usage ?? []).flatMap(way => next(way, rest)).map(word => placeholders.test(word) ? placed(word) : { candidates: [{ value: word, about: '' }] }))
-  return { ...found, candidates: found.candidates.filter(({ value }, index, all) => value.startsWith(current) && all.findIndex(other => other.value === value) === index) }
+  const found =
+    given.awaits !== undefined
+      ? placed(given.awaits.value)
+      : current.startsWith('-')
+        ? {
+            candidates: Object.entries(options)
+              .filter(([option, { multiple }]) => multiple === true || !given.used.has(option))
+              .map(([option, { description }]) => ({ value: `--${option}`, about: description }))
+          }
+        : name === undefined
+          ? {
+              candidates: Object.entries(commands).map(([value, { summary }]) => ({
+                value,
+                about: summary
+              }))
+            }
+          : join(
+              (command?.usage ?? [])
+                .flatMap(way => next(way, rest))
+                .map(word =>
+                  placeholders.test(word)
+                    ? placed(word)
+                    : { candidates: [{ value: word, about: '' }] }
+                )
+            )
+  return {
+    ...found,
+    candidates: found.candidates.filter(
+      ({ value }, index, all) =>
+        value.startsWith(current) && all.findIndex(other => other.value === value) === index
+    )
+  }
 }
 
-const allOptions = (commands: Known['commands']): Record<string, Option> => Object.assign({}, ...Object.values(commands).map(optionsOf))
+const allOptions = (commands: Known['commands']): Record<string, Option> =>
+  Object.assign({}, ...Object.values(commands).map(optionsOf))
 
 /** The words before the one that is being written. `awaits`: the option whose value it is. */
-function read (words: readonly string[], options: Readonly<Record<string, Option>>) {
+function read(words: readonly string[], options: Readonly<Record<string, Option>>) {
   const positionals: string[] = []
   const used = new Set<string>()
   let config = 'config'
@@ -61,7 +89,11 @@ function read (words: readonly string[], options: Readonly<Record<string, Option
       continue
     }
     const [, long, value] = /^--([^=]+)(?:=(.*))?$/.exec(word) ?? []
-    const option = long ?? (word.startsWith('-') ? Object.keys(options).find(each => `-${options[each]?.short ?? ''}` === word) : undefined)
+    const option =
+      long ??
+      (word.startsWith('-')
+        ? Object.keys(options).find(each => `-${options[each]?.short ?? ''}` === word)
+        : undefined)
     if (option === undefined) {
       if (!word.startsWith('-')) positionals.push(word)
       continue
@@ -75,13 +107,16 @@ function read (words: readonly string[], options: Readonly<Record<string, Option
 }
 
 /** The word that a way to call a command has behind these; none where it is another way. Options come last in it. */
-function next (way: string, rest: readonly string[]): string[] {
+function next(way: string, rest: readonly string[]): string[] {
   const words: string[] = []
   for (const word of way.split(' ')) {
     if (/^\[?-/.test(word)) break
     words.push(word.replace(/^\[|\]$/g, ''))
   }
-  const fits = rest.every((typed, index) => words[index] !== undefined && (placeholders.test(words[index]) || words[index] === typed))
+  const fits = rest.every(
+    (typed, index) =>
+      words[index] !== undefined && (placeholders.test(words[index]) || words[index] === typed)
+  )
   const word = words[rest.length]
   return fits && word !== undefined ? [word] : []
 }

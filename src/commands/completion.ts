@@ -53,7 +53,7 @@ complete -c console-gateway -f -a '(__console_gateway_complete)'
 }
 
 /** @param others all commands but this one */
-export function createCompletion (others: Readonly<Record<string, Command>>): Command {
+export function createCompletion(others: Readonly<Record<string, Command>>): Command {
   const completion: Command = {
     summary: 'print a script that makes a shell complete commands, options and names of config',
     usage: Object.keys(scripts),
@@ -66,12 +66,20 @@ Examples:
   console-gateway completion fish > ~/.config/fish/completions/console-gateway.fish`,
     run: async ({ rest: [shell = '', ...words] }) => {
       if (shell === 'words') {
-        const { candidates, names } = complete(words, { commands: { ...others, completion }, common: commonOptions, valuesOf })
-        process.stdout.write(candidates.map(({ value, about }) => `${value}\t${about}\n`).join('') + (names === undefined ? '' : `:${names}\n`))
+        const { candidates, names } = complete(words, {
+          commands: { ...others, completion },
+          common: commonOptions,
+          valuesOf
+        })
+        process.stdout.write(
+          candidates.map(({ value, about }) => `${value}\t${about}\n`).join('') +
+            (names === undefined ? '' : `:${names}\n`)
+        )
         return 0
       }
       const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
-      if (script === undefined || words.length > 0) throw new UsageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`)
+      if (script === undefined || words.length > 0)
+        throw new UsageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`)
       process.stdout.write(script)
       return 0
     }
@@ -79,11 +87,13 @@ Examples:
   return completion
 }
 
-const named = (names: Iterable<string>, about = ''): Candidate[] => [...names].map(value => ({ value, about }))
+const named = (names: Iterable<string>, about = ''): Candidate[] =>
+  [...names].map(value => ({ value, about }))
 
 /** What a config knows under a placeholder; nothing of one that has faults. */
-function valuesOf (placeholder: string, folder: string): readonly Candidate[] {
-  if (placeholder === 'METHOD') return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
+  if (placeholder === 'METHOD')
+    return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
   const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
   if (read === undefined) return []
   try {
@@ -95,11 +105,38 @@ function valuesOf (placeholder: string, folder: string): readonly Candidate[] {
 }
 
 const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
-  ROUTE: ({ routes: { routes, endpoints } }) => [...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })), { value: 'profile', about: endpoints.profile.path }],
-  PATH: ({ gateway: { server: { mount = '' } }, routes: { routes, endpoints, aliases } }) => [
-    ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({ value: mount + path.replace(/\*$/, ''), about })),
-    ...Object.entries(aliases).map(([alias, target]) => ({ value: mount + alias.replace(/\*$/, ''), about: target }))
+  ROUTE: ({ routes: { routes, endpoints } }) => [
+    ...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })),
+    { value: 'profile', about: endpoints.profile.path }
   ],
-  ROLE: ({ routes: { routes }, users }) => named(new Set([...Object.values(routes).flatMap(({ access }) => typeof access === 'object' ? access.roles : []), ...Object.values(users).flatMap(file => Object.values(file.users).flatMap(({ roles }) => roles))])),
-  USER: ({ users }) => Object.values(users).flatMap(file => Object.entries(file.users).map(([value, { roles }]) => ({ value, about: roles.join(', ') })))
+  PATH: ({
+    gateway: {
+      server: { mount = '' }
+    },
+    routes: { routes, endpoints, aliases }
+  }) => [
+    ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({
+      value: mount + path.replace(/\*$/, ''),
+      about
+    })),
+    ...Object.entries(aliases).map(([alias, target]) => ({
+      value: mount + alias.replace(/\*$/, ''),
+      about: target
+    }))
+  ],
+  ROLE: ({ routes: { routes }, users }) =>
+    named(
+      new Set([
+        ...Object.values(routes).flatMap(({ access }) =>
+          typeof access === 'object' ? access.roles : []
+        ),
+        ...Object.values(users).flatMap(file =>
+          Object.values(file.users).flatMap(({ roles }) => roles)
+        )
+      ])
+    ),
+  USER: ({ users }) =>
+    Object.values(users).flatMap(file =>
+      Object.entries(file.users).map(([value, { roles }]) => ({ value, about: roles.join(', ') }))
+    )
 }

@@ -25,7 +25,9 @@ Examples:
       return 0
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      process.stderr.write(code === 'EEXIST' ? `${file} exists and was left as it is\n` : `${message}\n`)
+      process.stderr.write(
+        code === 'EEXIST' ? `${file} exists and was left as it is\n` : `${message}\n`
+      )
       return code === 'EEXIST' ? 0 : 1
     }
   }

@@ -19,26 +19,33 @@ Examples:
   checksWords: true,
   run: async ({ rest }) => {
     if (rest.length > 0) {
-      process.stderr.write('A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n')
+      process.stderr.write(
+        'A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n'
+      )
       return 2
     }
-    const password = process.stdin.isTTY ? await ask('Password: ') : (await text(process.stdin)).replace(/\r?\n$/, '')
+    const password = process.stdin.isTTY
+      ? await ask('Password: ')
+      : (await text(process.stdin)).replace(/\r?\n$/, '')
     if (password === undefined || password === '' || password.length > 1024) {
       process.stderr.write('A password has 1 to 1024 characters.\n')
       return 1
     }
-    if (process.stdin.isTTY && await ask('Again: ') !== password) {
+    if (process.stdin.isTTY && (await ask('Again: ')) !== password) {
       process.stderr.write('The passwords do not match.\n')
       return 1
     }
-    if (password.length < 8) process.stderr.write('Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n')
+    if (password.length < 8)
+      process.stderr.write(
+        'Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n'
+      )
     process.stdout.write(`${await hashPassword(password)}\n`)
     return 0
   }
 }
 
 /** Asks without showing what is typed. @returns undefined when the prompt was left */
-async function ask (question: string): Promise<string | undefined> {
+async function ask(question: string): Promise<string | undefined> {
   const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
   const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
   // Only now: before, the terminal itself would show what is typed.

@@ -2,7 +2,7 @@
 import type { CallerLimit } from '../admin/caller-limits.ts'
 import { askOps, table } from './ops-client.ts'
 
-export async function showCaller (config: string, caller: string, json: boolean): Promise<number> {
+export async function showCaller(config: string, caller: string, json: boolean): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
   const answer = await askOps(config, `/limits/caller?${query}`)
   const limits = answer['limits'] as CallerLimit[]
@@ -10,18 +10,18 @@ export async function showCaller (config: string, caller: string, json: boolean)
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
-export async function resetCaller (config: string, caller: string, json: boolean): Promise<number> {
+export async function resetCaller(config: string, caller: string, json: boolean): Promise<number> {
   const answer = await askOps(config, '/limits/caller/reset', { caller })
   const words = `reset: ${String(answer['reset'])}\n`
   process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : words)
   return 0
 }
 
-function inWords (caller: string, limits: readonly CallerLimit[]): string {
+function inWords(caller: string, limits: readonly CallerLimit[]): string {
   if (limits.length === 0) {
     return `no limit counts anything of ${caller} now; locks of sign-in: see bans list\n`
   }
-  const seconds = (ms: number) => ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`
+  const seconds = (ms: number) => (ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`)
   const rows = limits.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [
     limit,
     of === '' ? '-' : of,

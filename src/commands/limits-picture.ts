@@ -10,14 +10,39 @@ const grey = '#7f8a96'
 
 type Series = readonly [name: string, colour: string, values: readonly number[]]
 
-export function picture ({ requests, refused, from = '', to = '', columnMs, columns, limits }: ReplayReport): string {
+export function picture({
+  requests,
+  refused,
+  from = '',
+  to = '',
+  columnMs,
+  columns,
+  limits
+}: ReplayReport): string {
   const over = limits.filter(limit => limit.refused > 0)
   const named = over.slice(0, colours.length)
   const rest = over.slice(colours.length)
-  const of = (column: Column, names: ReadonlyArray<{ readonly limit: string }>) => names.reduce((sum, { limit }) => sum + (column.byLimit[limit] ?? 0), 0)
-  const refusals: Series[] = named.map((each, index) => [`${each.limit}${each.mode === 'shadow' ? ' (shadow)' : ''}: ${figure(each.refused)}`, colours[index] as string, columns.map(column => of(column, [each]))])
-  if (rest.length > 0) refusals.push([`${rest.length} other limits: ${figure(rest.reduce((sum, each) => sum + each.refused, 0))}`, grey, columns.map(column => of(column, rest))])
-  const all: Series[] = [[`let pass: ${figure(requests - refused)}`, grey, columns.map(column => column.requests - column.refused)], [`refused: ${figure(refused)}`, refusal, columns.map(column => column.refused)]]
+  const of = (column: Column, names: ReadonlyArray<{ readonly limit: string }>) =>
+    names.reduce((sum, { limit }) => sum + (column.byLimit[limit] ?? 0), 0)
+  const refusals: Series[] = named.map((each, index) => [
+    `${each.limit}${each.mode === 'shadow' ? ' (shadow)' : ''}: ${figure(each.refused)}`,
+    colours[index] as string,
+    columns.map(column => of(column, [each]))
+  ])
+  if (rest.length > 0)
+    refusals.push([
+      `${rest.length} other limits: ${figure(rest.reduce((sum, each) => sum + each.refused, 0))}`,
+      grey,
+      columns.map(column => of(column, rest))
+    ])
+  const all: Series[] = [
+    [
+      `let pass: ${figure(requests - refused)}`,
+      grey,
+      columns.map(column => column.requests - column.refused)
+    ],
+    [`refused: ${figure(refused)}`, refusal, columns.map(column => column.refused)]
+  ]
   const second = page.top + plot.height + plot.gap
   const bottom = second + plot.height
   const height = bottom + 64
@@ -37,11 +62,18 @@ ${times(columns, columnMs, bottom)}
 `
 }
 
-function panel (title: string, series: readonly Series[], top: number, columns: readonly Column[]): string {
-  const sums = columns.map((_, index) => series.reduce((sum, [, , values]) => sum + (values[index] ?? 0), 0))
+function panel(
+  title: string,
+  series: readonly Series[],
+  top: number,
+  columns: readonly Column[]
+): string {
+  const sums = columns.map((_, index) =>
+    series.reduce((sum, [, , values]) => sum + (values[index] ?? 0), 0)
+  )
   const step = niceStep(Math.max(1, ...sums) / 4)
   const most = step * Math.ceil(Math.max(1, ...sums) / step)
-  const y = (value: number) => top + plot.height - plot.height * value / most
+  const y = (value: number) => top + plot.height - (plot.height * value) / most
   const lines = Array.from({ length: Math.round(most / step) + 1 }, (_, index) => index * step)
   const below = columns.map(() => 0)
   const areas = series.map(([, colour, values]) => {
@@ -70,32 +102,50 @@ ${areas.join('')}
 }
 
 /** A legend that is too long for a line stands in the plot. */
-const stacked = (series: readonly Series[], top: number) => series.map(([name, colour], index) => `<rect x="${page.left + 10}" y="${top + 5 + index * 17}" width="10" height="10" rx="2" fill="${colour}"/><text x="${page.left + 25}" y="${top + 14 + index * 17}">${escape(name)}</text>`).join('')
+const stacked = (series: readonly Series[], top: number) =>
+  series
+    .map(
+      ([name, colour], index) =>
+        `<rect x="${page.left + 10}" y="${top + 5 + index * 17}" width="10" height="10" rx="2" fill="${colour}"/><text x="${page.left + 25}" y="${top + 14 + index * 17}">${escape(name)}</text>`
+    )
+    .join('')
 
-function times (columns: readonly Column[], columnMs: number, bottom: number): string {
+function times(columns: readonly Column[], columnMs: number, bottom: number): string {
   const first = columns[0]?.at ?? 0
   const span = Math.max(1, columns.length) * columnMs
-  const step = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000].map(seconds => seconds * 1000).find(each => span / each <= 8) ?? span
+  const step =
+    [
+      1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+      172_800, 604_800, 2_592_000
+    ]
+      .map(seconds => seconds * 1000)
+      .find(each => span / each <= 8) ?? span
   let ticks = ''
   for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
-    const place = short(page.left + plot.width * (at - first) / span)
+    const place = short(page.left + (plot.width * (at - first)) / span)
     const iso = new Date(at).toISOString()
     ticks += `<path class="axis" d="M${place} ${bottom}v5"/><text x="${place}" y="${bottom + 19}" text-anchor="middle" class="soft">${step >= 86_400_000 || iso.slice(11, 19) === '00:00:00' ? iso.slice(0, 10) : step < 60_000 ? iso.slice(11, 19) : iso.slice(11, 16)}</text>`
   }
   return ticks
 }
 
-const x = (index: number, count: number) => page.left + plot.width * index / count
+const x = (index: number, count: number) => page.left + (plot.width * index) / count
 const short = (value: number) => String(Math.round(value * 100) / 100)
 const figure = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f')
 const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-function niceStep (least: number): number {
+function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)))
   return [1, 2, 5, 10].map(each => each * power).find(each => each >= least) ?? 1
 }
 
-function widthInWords (ms: number): string {
+function widthInWords(ms: number): string {
   const seconds = ms / 1000
-  return seconds === 1 ? 'second' : seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${Math.round(seconds / 6) / 10} min` : `${Math.round(seconds / 360) / 10} h`
+  return seconds === 1
+    ? 'second'
+    : seconds < 120
+      ? `${seconds} s`
+      : seconds < 7200
+        ? `${Math.round(seconds / 6) / 10} min`
+        : `${Math.round(seconds / 360) / 10} h`
 }

@@ -37,13 +37,30 @@ Examples:
   kubectl logs deploy/gateway --since 24h | console-gateway limits simulate --log - --svg limits.svg
 Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.`,
   options: {
-    since: { type: 'string', value: 'TIME', description: 'suggest: from how far back (default: 24h)' },
-    log: { type: 'string', value: 'FILE', description: 'simulate: the access log; - is standard input' },
-    limits: { type: 'string', value: 'FILE', description: 'simulate: limits to try (default: limits.yaml of the config folder)' },
-    svg: { type: 'string', value: 'FILE', description: 'simulate: draw requests and refusals over time' }
+    since: {
+      type: 'string',
+      value: 'TIME',
+      description: 'suggest: from how far back (default: 24h)'
+    },
+    log: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: the access log; - is standard input'
+    },
+    limits: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: limits to try (default: limits.yaml of the config folder)'
+    },
+    svg: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: draw requests and refusals over time'
+    }
   },
   run: async ({ config, rest: [what, ...more], values, json }) => {
-    if (what === 'simulate' && more.length === 0) return await simulate(simulateGiven(config, values, json))
+    if (what === 'simulate' && more.length === 0)
+      return await simulate(simulateGiven(config, values, json))
     if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
     const [caller, ...others] = more
     if (caller !== undefined && others.length === 0) {
@@ -53,6 +70,8 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.
     if (what === 'show' || what === 'reset') {
       throw new UsageError('Name one caller: an IP address, or a user.')
     }
-    throw new UsageError(what === undefined ? 'Say what to do.' : `There is no "limits ${[what, ...more].join(' ')}".`)
+    throw new UsageError(
+      what === undefined ? 'Say what to do.' : `There is no "limits ${[what, ...more].join(' ')}".`
+    )
   }
 }

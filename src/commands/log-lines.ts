@@ -11,8 +11,12 @@ const maxLine = 1024 * 1024
 /** @param file `-` is standard input
  * @param onBytes told of what was read, packed as it is
  * @throws CommandError where it cannot be read to its end */
-export async function * logLines (file: string, onBytes: (count: number) => void): AsyncGenerator<readonly string[]> {
-  const source = file === '-' ? process.stdin : adopt(createReadStream(file, { highWaterMark: 512 * 1024 }))
+export async function* logLines(
+  file: string,
+  onBytes: (count: number) => void
+): AsyncGenerator<readonly string[]> {
+  const source =
+    file === '-' ? process.stdin : adopt(createReadStream(file, { highWaterMark: 512 * 1024 }))
   try {
     let rest = ''
     const decoder = new TextDecoder()
@@ -25,21 +29,26 @@ export async function * logLines (file: string, onBytes: (count: number) => void
     }
     if (rest !== '') yield [rest]
   } catch (error) {
-    throw new CommandError(`${file === '-' ? 'Standard input' : file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CommandError(
+      `${file === '-' ? 'Standard input' : file} cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    )
   }
 }
 
 /** How long a file is, or undefined for what has no end that is known. */
-export function lengthOf (file: string): number | undefined {
+export function lengthOf(file: string): number | undefined {
   const found = file === '-' ? undefined : statSync(file, { throwIfNoEntry: false })
   return found?.isFile() === true ? found.size : undefined
 }
 
 /** By its first bytes, so that names do not matter. */
-async function unpacked (source: Readable, onBytes: (count: number) => void): Promise<AsyncIterable<unknown>> {
+async function unpacked(
+  source: Readable,
+  onBytes: (count: number) => void
+): Promise<AsyncIterable<unknown>> {
   const chunks = source[Symbol.asyncIterator]() as AsyncIterator<Buffer>
   const first = await chunks.next()
-  async function * all () {
+  async function* all() {
     for (let next = first; next.done !== true; next = await chunks.next()) {
       onBytes(next.value.length)
       yield next.value
@@ -51,6 +60,6 @@ async function unpacked (source: Readable, onBytes: (count: number) => void): Pr
   return start === '28b52ffd' ? unpackedBy(adopt(createZstdDecompress()), all()) : all()
 }
 
-function unpackedBy (unpack: Transform, chunks: AsyncGenerator<Buffer>): AsyncIterable<unknown> {
+function unpackedBy(unpack: Transform, chunks: AsyncGenerator<Buffer>): AsyncIterable<unknown> {
   return pipe(adopt(Readable.from(chunks)), unpack)
 }

@@ -3,4 +3,8 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-export const paint = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string => styleText(style, text, { stream })
+export const paint = (
+  style: Style,
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout
+): string => styleText(style, text, { stream })

@@ -8,7 +8,10 @@ export interface Progress {
 }
 
 /** @param whole undefined where nobody knows how much there is */
-export function createProgress (whole: number | undefined, output: NodeJS.WriteStream = process.stderr): Progress {
+export function createProgress(
+  whole: number | undefined,
+  output: NodeJS.WriteStream = process.stderr
+): Progress {
   if (!output.isTTY) return { show: () => {}, end: () => {} }
   let shown = 0
   return {
@@ -17,9 +20,14 @@ export function createProgress (whole: number | undefined, output: NodeJS.WriteS
       if (now - shown < everyMs) return
       shown = now
       const part = whole === undefined || whole === 0 ? undefined : Math.min(1, done / whole)
-      const bar = part === undefined ? '' : `${'█'.repeat(Math.round(part * width)).padEnd(width, '░')} ${String(Math.floor(part * 100)).padStart(3)} %  `
+      const bar =
+        part === undefined
+          ? ''
+          : `${'█'.repeat(Math.round(part * width)).padEnd(width, '░')} ${String(Math.floor(part * 100)).padStart(3)} %  `
       output.write(`\r\u001b[K${bar}${lines} lines`)
     },
-    end: () => { output.write('\r\u001b[K') }
+    end: () => {
+      output.write('\r\u001b[K')
+    }
   }
 }

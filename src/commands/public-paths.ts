@@ -13,13 +13,29 @@ export interface PublicPaths {
 
 const withSession = new Set(['profile', 'session', 'logout'])
 
-export function createPublicPaths ({ gateway: { server: { mount = '' } }, routes: { endpoints, aliases, routes } }: Config): PublicPaths {
+export function createPublicPaths({
+  gateway: {
+    server: { mount = '' }
+  },
+  routes: { endpoints, aliases, routes }
+}: Config): PublicPaths {
   const { login, logout, profile, session } = endpoints
-  const own: ReadonlyArray<readonly [string, string]> = [['login', login.path], ['logout', logout.path], ['profile', profile.path], ...['', '/extend', '/list', '/close'].map(end => ['session', session.path + end] as const)]
+  const own: ReadonlyArray<readonly [string, string]> = [
+    ['login', login.path],
+    ['logout', logout.path],
+    ['profile', profile.path],
+    ...['', '/extend', '/list', '/close'].map(end => ['session', session.path + end] as const)
+  ]
   const exact = new Map<string, string>()
   const open: Array<readonly [stem: string, route: string]> = []
-  const add = (path: string, route: string) => path.endsWith('/*') ? open.push([mount + path.slice(0, -1), route]) : exact.set(mount + path, route)
-  for (const [route, path] of [...own, ...Object.entries(routes).map(([name, each]) => [name, each.path] as const)]) {
+  const add = (path: string, route: string) =>
+    path.endsWith('/*')
+      ? open.push([mount + path.slice(0, -1), route])
+      : exact.set(mount + path, route)
+  for (const [route, path] of [
+    ...own,
+    ...Object.entries(routes).map(([name, each]) => [name, each.path] as const)
+  ]) {
     add(path, route)
     for (const [alias, target] of Object.entries(aliases)) if (target === path) add(alias, route)
   }
@@ -30,7 +46,9 @@ export function createPublicPaths ({ gateway: { server: { mount = '' } }, routes
       const [path = ''] = target.split('?', 1)
       return exact.get(path) ?? open.find(([stem]) => path.startsWith(stem))?.[1] ?? unknownRoute
     },
-    needsSession: route => withSession.has(route) || (Object.hasOwn(routes, route) && routes[route]?.access !== 'public'),
+    needsSession: route =>
+      withSession.has(route) ||
+      (Object.hasOwn(routes, route) && routes[route]?.access !== 'public'),
     isPublic: route => routes[route]?.access === 'public'
   }
 }

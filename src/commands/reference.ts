@@ -10,7 +10,12 @@ import { asNode, type Node } from '../config/visit.ts'
 import { errorKinds } from '../errors.ts'
 import type { Command } from './command.ts'
 
-const files: ReadonlyArray<readonly [name: string, schema: Node]> = [['gateway', asNode(gatewaySchema)], ['routes', asNode(routesSchema)], ['limits', asNode(limitsSchema)], ['users', asNode(usersSchema)]]
+const files: ReadonlyArray<readonly [name: string, schema: Node]> = [
+  ['gateway', asNode(gatewaySchema)],
+  ['routes', asNode(routesSchema)],
+  ['limits', asNode(limitsSchema)],
+  ['users', asNode(usersSchema)]
+]
 
 export const reference: Command = {
   summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
@@ -36,20 +41,23 @@ Exit codes: 1 where --check finds them stale.`,
       }
       return 0
     }
-    for (const [file] of stale) process.stderr.write(`${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`)
+    for (const [file] of stale)
+      process.stderr.write(
+        `${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`
+      )
     return stale.length > 0 ? 1 : 0
   }
 }
 
 /** The JSON Schemas of the config files, by name. */
-export function schemaTexts (): Array<readonly [name: string, text: string]> {
+export function schemaTexts(): Array<readonly [name: string, text: string]> {
   return files.map(([name, schema]) => {
     const text = JSON.stringify(jsonSchema(name, schema), null, 2)
     return [name, `${text}\n`] as const
   })
 }
 
-function current (file: string): string | undefined {
+function current(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -58,16 +66,21 @@ function current (file: string): string | undefined {
 }
 
 /** JSON Schema as editors want it: what has a default is not required, and our own keywords are left out. */
-function jsonSchema (name: string, schema: Node): object {
+function jsonSchema(name: string, schema: Node): object {
   const definitions: Definitions = {}
   const written = forEditors(schema, definitions)
-  return { $schema: 'http://json-schema.org/draft-07/schema#', $id: `${name}.schema.json`, ...written, ...(Object.keys(definitions).length > 0 && { definitions }) }
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    $id: `${name}.schema.json`,
+    ...written,
+    ...(Object.keys(definitions).length > 0 && { definitions })
+  }
 }
 
 /** Schemas that hold themselves, by name. */
 type Definitions = Record<string, object>
 
-function forEditors (schema: Node, definitions: Definitions): object {
+function forEditors(schema: Node, definitions: Definitions): object {
   const { recursive, ...own } = schema
   if (recursive === undefined) return plainForEditors(own, definitions)
   if (definitions[recursive] === undefined) {
@@ -77,7 +90,7 @@ function forEditors (schema: Node, definitions: Definitions): object {
   return { $ref: `#/definitions/${recursive}` }
 }
 
-function plainForEditors (schema: Node, definitions: Definitions): object {
+function plainForEditors(schema: Node, definitions: Definitions): object {
   const {
     expected: _expected,
     instead: _instead,
@@ -90,7 +103,10 @@ function plainForEditors (schema: Node, definitions: Definitions): object {
     anyOf,
     ...rest
   } = schema
-  const all = (members: Readonly<Record<string, Node>>) => Object.fromEntries(Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)]))
+  const all = (members: Readonly<Record<string, Node>>) =>
+    Object.fromEntries(
+      Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
+    )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
   // A number or a flag may also be a reference.
   const loose = rest.type === 'integer' || rest.type === 'boolean'
@@ -100,15 +116,20 @@ function plainForEditors (schema: Node, definitions: Definitions): object {
     ...(format === undefined && maximum !== undefined && { maximum }),
     ...(loose && { type: [rest.type, 'string'] }),
     ...(properties && { properties: all(properties) }),
-    ...(patternProperties && { patternProperties: all(patternProperties), additionalProperties: false }),
+    ...(patternProperties && {
+      patternProperties: all(patternProperties),
+      additionalProperties: false
+    }),
     ...(items && { items: forEditors(items, definitions) }),
     ...(anyOf && { anyOf: anyOf.map(branch => forEditors(branch, definitions)) }),
     ...(needed.length > 0 && { required: needed })
   }
 }
 
-function configurationPage (): string {
-  const parts = files.map(([, schema]) => [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n'))
+function configurationPage(): string {
+  const parts = files.map(([, schema]) =>
+    [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n')
+  )
   return `# Configuration
 
 <!-- Written by \`console-gateway reference\` from the schemas in src/config. Do not edit. -->
@@ -128,42 +149,76 @@ The envelope's \`errorCode\`; messages can be replaced by \`envelope.messages\`.
 
 | Code | Status | Message |
 |---|---|---|
-${Object.entries(errorKinds).map(([code, { status, en }]) => `| \`${code}\` | ${status} | ${en} |`).join('\n')}
+${Object.entries(errorKinds)
+  .map(([code, { status, en }]) => `| \`${code}\` | ${status} | ${en} |`)
+  .join('\n')}
 `
 }
 
-function section (schema: Node, prefix: string): string[] {
+function section(schema: Node, prefix: string): string[] {
   return ['| Key | Value | Default | What it does |', '|---|---|---|---|', ...rows(schema, prefix)]
 }
 
 /** @param above schemas that are being written: one that holds itself is written once */
-function rows (schema: Node, prefix: string, above: readonly Node[] = []): string[] {
+function rows(schema: Node, prefix: string, above: readonly Node[] = []): string[] {
   if (above.includes(schema)) return []
   const here = [...above, schema]
   const members = [
-    ...Object.entries(schema.properties ?? {}).map(([key, member]) => [`${prefix}${key}`, member, schema.required?.includes(key) === true && member.default === undefined] as const),
-    ...Object.values(schema.patternProperties ?? {}).map(member => [`${prefix}NAME`, member, false] as const)
+    ...Object.entries(schema.properties ?? {}).map(
+      ([key, member]) =>
+        [
+          `${prefix}${key}`,
+          member,
+          schema.required?.includes(key) === true && member.default === undefined
+        ] as const
+    ),
+    ...Object.values(schema.patternProperties ?? {}).map(
+      member => [`${prefix}NAME`, member, false] as const
+    )
   ]
-  return members.flatMap(([key, member, required]) => [row(key, member, required), ...inner(member, key, here)])
+  return members.flatMap(([key, member, required]) => [
+    row(key, member, required),
+    ...inner(member, key, here)
+  ])
 }
 
-function inner (member: Node, key: string, above: readonly Node[]): string[] {
+function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) return []
-  if (member.items !== undefined) return member.items.anyOf !== undefined ? member.items.anyOf.flatMap(branch => branch.type === 'object' ? rows(branch, `${key}[].`, above) : []) : nested(member.items) ? rows(member.items, `${key}[].`, above) : []
+  if (member.items !== undefined)
+    return member.items.anyOf !== undefined
+      ? member.items.anyOf.flatMap(branch =>
+          branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
+        )
+      : nested(member.items)
+        ? rows(member.items, `${key}[].`, above)
+        : []
   return nested(member) ? rows(member, `${key}.`, above) : []
 }
 
-const nested = (schema: Node) => schema.properties !== undefined || Object.values(schema.patternProperties ?? {}).some(member => member.type === 'object' || member.type === 'array')
+const nested = (schema: Node) =>
+  schema.properties !== undefined ||
+  Object.values(schema.patternProperties ?? {}).some(
+    member => member.type === 'object' || member.type === 'array'
+  )
 
-function row (key: string, member: Node, required: boolean): string {
-  const isSection = nested(member) || (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
-  const preset = required ? '**required**' : member.default === undefined || (isSection && member.type === 'object') ? '' : `\`${JSON.stringify(member.default)}\``
+function row(key: string, member: Node, required: boolean): string {
+  const isSection =
+    nested(member) ||
+    (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
+  const preset = required
+    ? '**required**'
+    : member.default === undefined || (isSection && member.type === 'object')
+      ? ''
+      : `\`${JSON.stringify(member.default)}\``
   const examples = member.examples
-  const example = examples === undefined ? '' : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
+  const example =
+    examples === undefined
+      ? ''
+      : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
   return `| \`${key}\` | ${valueText(member)} | ${cell(preset)} | ${cell((member.description ?? '') + example)} |`
 }
 
-function valueText (member: Node): string {
+function valueText(member: Node): string {
   if (member.expected !== undefined) {
     return cell([member.expected, maximumInWords(member)].filter(Boolean).join(', '))
   }

@@ -51,7 +51,8 @@ Exit codes: 1 where there is no such revision, it is refused, or no gateway
 answers.`,
   options: { yes },
   run: async ({ config, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
-    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) throw new UsageError('N is the number of a revision.')
+    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to)))
+      throw new UsageError('N is the number of a revision.')
     const revision = to === undefined ? {} : { to: Number(to) }
     return tell(await askOps(config, '/rollback', { ...revision, yes: isMeant }), json)
   }
@@ -60,23 +61,32 @@ answers.`,
 type Taken = NonNullable<Extract<Outcome, { outcome: 'unchanged' }>['taken']>
 
 /** A gateway that watches its files may have been quicker than the operator. */
-function takenInWords ({ at, by, changes }: Taken): string {
+function takenInWords({ at, by, changes }: Taken): string {
   return `it was taken at ${at} (${by}): ${changes.join('; ')}\n`
 }
 
-function tell (answer: Record<string, unknown>, json: boolean): number {
+function tell(answer: Record<string, unknown>, json: boolean): number {
   const { outcome, generation } = answer
   const lines = (name: string) => (answer[name] as readonly string[] | undefined) ?? []
   const code = outcome === 'refused' ? 1 : 0
   if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
-  else if (outcome === 'refused') process.stderr.write(`${lines('faults').map(fault => `${fault}\n`).join('')}refused; generation ${String(generation)} goes on as it is\n`)
+  else if (outcome === 'refused')
+    process.stderr.write(
+      `${lines('faults')
+        .map(fault => `${fault}\n`)
+        .join('')}refused; generation ${String(generation)} goes on as it is\n`
+    )
   else {
     const all = [...lines('changes'), ...lines('sessions')]
     process.stdout.write(all.map(line => `${line}\n`).join(''))
     process.stdout.write(`${String(outcome)}; generation ${String(generation)} runs\n`)
     if (answer['taken'] !== undefined) process.stdout.write(takenInWords(answer['taken'] as Taken))
-    if (lines('restartNeeded').length > 0) process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
-    if (outcome === 'rolled back') process.stdout.write('the files still hold the other config: put them right, or it comes back with their next change, a reload or a restart\n')
+    if (lines('restartNeeded').length > 0)
+      process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
+    if (outcome === 'rolled back')
+      process.stdout.write(
+        'the files still hold the other config: put them right, or it comes back with their next change, a reload or a restart\n'
+      )
   }
   return code
 }

@@ -39,12 +39,12 @@ Exit codes: 1 where the folder cannot be written.`,
 
 const schemaFile = (folder: string, name: string) => join(folder, 'schema', `${name}.schema.json`)
 
-function writeSchemas (folder: string): string[] {
+function writeSchemas(folder: string): string[] {
   mkdirSync(join(folder, 'schema'), { recursive: true })
   return schemaTexts().flatMap(([name, text]) => writeIfOther(schemaFile(folder, name), text))
 }
 
-function addLines (folder: string): string[] {
+function addLines(folder: string): string[] {
   const users = usersFiles(folder).map(file => [file, 'users'] as const)
   return [...configFiles, ...users].flatMap(([name, schema]) => {
     const file = join(folder, name)
@@ -60,10 +60,12 @@ function addLines (folder: string): string[] {
 }
 
 /** Those that `gateway.yaml` names, as far as it can be read: it may be what is to be mended. */
-function usersFiles (folder: string): string[] {
+function usersFiles(folder: string): string[] {
   const found = new Set(['users.yaml'])
   try {
-    const gateway: unknown = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), { maxAliasCount: 50 })
+    const gateway: unknown = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), {
+      maxAliasCount: 50
+    })
     const login = isObject(gateway) && isObject(gateway['login']) ? gateway['login'] : {}
     for (const source of Array.isArray(login['sources']) ? login['sources'] : []) {
       if (isObject(source) && typeof source['file'] === 'string') found.add(source['file'])
@@ -72,7 +74,7 @@ function usersFiles (folder: string): string[] {
   return [...found]
 }
 
-function writeIfOther (file: string, text: string): string[] {
+function writeIfOther(file: string, text: string): string[] {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return []
   writeFileSync(file, text)
   return [file]

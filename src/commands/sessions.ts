@@ -53,13 +53,18 @@ Exit codes: 1 where no gateway answers, 3 where no user fits or several do.`,
   },
   run: async ({ config, rest: [what, ...more], values, json }) => {
     const everyone = values['everyone'] === true
-    const { wanted, rest: [session, ...tooMany] } = wantedOf(more, values)
+    const {
+      wanted,
+      rest: [session, ...tooMany]
+    } = wantedOf(more, values)
     const isNamed = wanted.user !== undefined
     const isList = what === 'list' && !everyone && session === undefined
     const isClose = what === 'close' && isNamed !== everyone && (isNamed || session === undefined)
     const isBare = wanted.source !== undefined && !isNamed
     if ((!isList && !isClose) || tooMany.length > 0 || isBare) throw new UsageError()
-    const which = everyone ? { everyone } : { ...wanted, ...(session !== undefined && { id: session }) }
+    const which = everyone
+      ? { everyone }
+      : { ...wanted, ...(session !== undefined && { id: session }) }
     const answer: Answer = isList
       ? await askOps(config, pathOf(wanted))
       : await askOps(config, '/sessions/close', which)
@@ -80,43 +85,49 @@ interface Words {
   readonly rest: readonly string[]
 }
 
-function wantedOf (words: readonly string[], { id, name, source }: Given['values']): Words {
-  if (id !== undefined && name !== undefined) throw new UsageError('Name the user by --id or by --name.')
+function wantedOf(words: readonly string[], { id, name, source }: Given['values']): Words {
+  if (id !== undefined && name !== undefined)
+    throw new UsageError('Name the user by --id or by --name.')
   const ofSource = source === undefined ? {} : { source: String(source) }
   if (id !== undefined) return { wanted: { user: String(id), by: 'id', ...ofSource }, rest: words }
-  if (name !== undefined) return { wanted: { user: String(name), by: 'name', ...ofSource }, rest: words }
+  if (name !== undefined)
+    return { wanted: { user: String(name), by: 'name', ...ofSource }, rest: words }
   const [user, ...rest] = words
   return { wanted: { ...(user !== undefined && { user }), ...ofSource }, rest }
 }
 
-function pathOf (wanted: Wanted): string {
+function pathOf(wanted: Wanted): string {
   const query = new URLSearchParams({ ...wanted }).toString()
   return query === '' ? '/sessions' : `/sessions?${query}`
 }
 
 /** Why nothing was done; undefined where something was. */
-function refusalOf (answer: Answer, wanted: Wanted, isList: boolean): string | undefined {
+function refusalOf(answer: Answer, wanted: Wanted, isList: boolean): string | undefined {
   const { candidates, near, closed } = answer
   const { user = '', by, source } = wanted
   if (candidates !== undefined) {
     const rows = candidates.map(({ source: its, id, username }) => [its, id, username])
-    return `"${user}" may be any of these users; say which with --id, --name or --source:\n` +
+    return (
+      `"${user}" may be any of these users; say which with --id, --name or --source:\n` +
       table([['SOURCE', 'ID', 'NAME'], ...rows])
+    )
   }
   if (near === undefined && closed !== 0) return undefined
   const isSilent = isList && (near ?? []).length === 0 && by === undefined && source === undefined
   if (isSilent) return undefined
   const what = by === undefined ? 'id or name' : by
   const ofSource = source === undefined ? '' : ` of ${source}`
-  const hints = (near ?? []).map(each => by === 'name' || by === undefined
-    ? `id ${each.id} of ${each.source} (user name ${each.username})`
-    : `user name ${each.username} (id ${each.id})`)
+  const hints = (near ?? []).map(each =>
+    by === 'name' || by === undefined
+      ? `id ${each.id} of ${each.source} (user name ${each.username})`
+      : `user name ${each.username} (id ${each.id})`
+  )
   const hint = hints.length === 0 ? '' : ` Did you mean ${hints.join(', or ')}?`
   return `No session of a user with ${what} ${user}${ofSource}.${hint}\n`
 }
 
 /** What could not be read may be alive: a list that left it out in silence would mislead. */
-function unreadableNote (isList: boolean, count: number): string {
+function unreadableNote(isList: boolean, count: number): string {
   if (count === 0) return ''
   const found = `${count} session${count > 1 ? 's' : ''} could not be read here`
   const why = 'written by another version, or with a secret that this process does not have'
@@ -125,7 +136,7 @@ function unreadableNote (isList: boolean, count: number): string {
 
 const maxAgent = 60
 
-function listed ({ sessions: found = [], isWhole = true, users }: Answer): string {
+function listed({ sessions: found = [], isWhole = true, users }: Answer): string {
   if (found.length === 0) return 'no sessions\n'
   const rows = found.map(({ id, startedAt, lastUsedAt, user, userId, source, address, agent }) => {
     const whose = users === undefined ? [] : [user, userId, source]
@@ -133,6 +144,8 @@ function listed ({ sessions: found = [], isWhole = true, users }: Answer): strin
   })
   const whose = users === undefined ? [] : ['USER', 'ID', 'SOURCE']
   const head = ['SESSION', 'STARTED', 'LAST USED', ...whose, 'ADDRESS', 'AGENT']
-  const more = isWhole ? '' : `and more: ${users ?? 0} users are signed in; name one to see all of theirs\n`
+  const more = isWhole
+    ? ''
+    : `and more: ${users ?? 0} users are signed in; name one to see all of theirs\n`
   return table([head, ...rows]) + more
 }

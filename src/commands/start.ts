@@ -21,14 +21,17 @@ with 1 and says why.
 Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`,
-  run: async ({ config }) => await serve(config) === undefined ? 1 : 0
+  run: async ({ config }) => ((await serve(config)) === undefined ? 1 : 0)
 }
 
 /** What is left after the drain has so long. */
 const endMs = 3000
 
 /** Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. Says on standard error why it could not, and returns undefined then. */
-export async function serve (folder: string, alsoStop: () => Promise<void> = async () => {}): Promise<Gateway | undefined> {
+export async function serve(
+  folder: string,
+  alsoStop: () => Promise<void> = async () => {}
+): Promise<Gateway | undefined> {
   let config: Config
   let gateway: Gateway
   let log: Log
@@ -48,28 +51,36 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   flushCompileCache()
   const { drain } = config.gateway
   // Somebody at a terminal does not wait for load balancers.
-  closeWithGrace({
-    skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
-    delay: drain.notice + drain.grace + endMs,
-    logger: { error: problem => log.error({ err: problem }, 'the process does not end as it should') },
-    // A second signal: whoever sends it does not want to wait.
-    onSecondSignal: signal => {
-      log.warn(`a second ${signal}: requests that still run are cut off`)
-      log.flush()
+  closeWithGrace(
+    {
+      skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
+      delay: drain.notice + drain.grace + endMs,
+      logger: {
+        error: problem => log.error({ err: problem }, 'the process does not end as it should')
+      },
+      // A second signal: whoever sends it does not want to wait.
+      onSecondSignal: signal => {
+        log.warn(`a second ${signal}: requests that still run are cut off`)
+        log.flush()
+      },
+      onTimeout: delay => {
+        log.warn(`not drained within ${delay} ms: requests that still run are cut off`)
+        log.flush()
+      }
     },
-    onTimeout: delay => {
-      log.warn(`not drained within ${delay} ms: requests that still run are cut off`)
-      log.flush()
+    async ({ signal }) => {
+      await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
+      await alsoStop()
     }
-  }, async ({ signal }) => {
-    await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
-    await alsoStop()
-  })
+  )
   catchUncaught({
     log: () => log,
     onFatal: () => {
       setTimeout(() => process.exit(1), drain.grace + endMs)
-      void gateway.stop({ noticeMs: 0 }).then(alsoStop).finally(() => process.exit(1))
+      void gateway
+        .stop({ noticeMs: 0 })
+        .then(alsoStop)
+        .finally(() => process.exit(1))
     }
   })
   const atTerminal = process.stdout.isTTY
@@ -81,7 +92,7 @@ export async function serve (folder: string, alsoStop: () => Promise<void> = asy
   return gateway
 }
 
-function hasTerminal (): boolean {
+function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'))
     return true
@@ -90,9 +101,14 @@ function hasTerminal (): boolean {
   }
 }
 
-function startMessage (error: unknown): string {
-  const { code, message, address, port } = error as NodeJS.ErrnoException & { address?: string, port?: number }
-  if (code === 'EADDRINUSE') return `${address}:${port} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.`
-  if (code === 'EACCES') return `${address}:${port} may not be listened on by this user. Use a port above 1023.`
-  return error instanceof Error ? error.stack ?? message : String(error)
+function startMessage(error: unknown): string {
+  const { code, message, address, port } = error as NodeJS.ErrnoException & {
+    address?: string
+    port?: number
+  }
+  if (code === 'EADDRINUSE')
+    return `${address}:${port} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.`
+  if (code === 'EACCES')
+    return `${address}:${port} may not be listened on by this user. Use a port above 1023.`
+  return error instanceof Error ? (error.stack ?? message) : String(error)
 }

@@ -15,27 +15,53 @@ Examples:
 Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
-    const answer = await askOps(config, '/status') as unknown as Status
+    const answer = (await askOps(config, '/status')) as unknown as Status
     process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer))
     return answer.files.state === 'refused' ? 3 : 0
   }
 }
 
-function inWords ({ version, pid, workers = [], startedAt, ready, parts, folder, generation, requests, draining, files, restartNeeded, revisions }: Status): string {
-  const told = files.state === 'running' ? 'as they run' : files.state === 'refused' ? `refused at ${files.since}` : `other than what runs, since the rollback at ${files.since}`
+function inWords({
+  version,
+  pid,
+  workers = [],
+  startedAt,
+  ready,
+  parts,
+  folder,
+  generation,
+  requests,
+  draining,
+  files,
+  restartNeeded,
+  revisions
+}: Status): string {
+  const told =
+    files.state === 'running'
+      ? 'as they run'
+      : files.state === 'refused'
+        ? `refused at ${files.since}`
+        : `other than what runs, since the rollback at ${files.since}`
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config'),
-    ...workers.map(({ worker, pid: its, ready: fit }) => [`worker ${worker}`, `process ${its}, ${fit ? 'ready' : 'not ready'}`]),
+    ...workers.map(({ worker, pid: its, ready: fit }) => [
+      `worker ${worker}`,
+      `process ${its}, ${fit ? 'ready' : 'not ready'}`
+    ]),
     ['config', folder],
     ['files', told],
     ['generation', `${generation}, ${requests} requests`],
     ...draining.map(old => ['draining', `generation ${old.generation}, ${old.requests} requests`]),
-    ...restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : []
+    ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
   ]
   const width = Math.max(...rows.map(([name = '']) => name.length))
-  const faults = files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
+  const faults =
+    files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
   return `${rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')}${faults}\n${table([['REVISION', 'SINCE', 'BY', 'WHAT CHANGED'], ...revisions.map(({ number, at, by, of, changes }) => [String(number), at, of === undefined ? by : `${by} to ${of}`, brief(changes)])])}`
 }
 
-const brief = (changes: readonly string[]) => changes.length > 2 ? `${changes.slice(0, 2).join('; ')}; and ${changes.length - 2} more` : changes.join('; ')
+const brief = (changes: readonly string[]) =>
+  changes.length > 2
+    ? `${changes.slice(0, 2).join('; ')}; and ${changes.length - 2} more`
+    : changes.join('; ')

@@ -29,7 +29,7 @@ export type Report = (
   file: 'gateway' | 'routes' | 'limits',
   path: Path,
   message: string,
-  how?: Severity | { readonly severity?: Severity, readonly also: Path }
+  how?: Severity | { readonly severity?: Severity; readonly also: Path }
 ) => void
 
 export interface Checked {
@@ -61,7 +61,7 @@ const rules = [
 ]
 
 /** @param unfit whether a value is known not to fit its schema: then a rule that trips over it is passed over. */
-export function checkConfig (config: Checked, report: Report, unfit: boolean): void {
+export function checkConfig(config: Checked, report: Report, unfit: boolean): void {
   for (const rule of rules) {
     try {
       rule(config, report)
@@ -72,50 +72,164 @@ export function checkConfig (config: Checked, report: Report, unfit: boolean): v
 }
 
 /** Whether sessions and counters live in Redis. */
-export function usesRedis ({ redis }: GatewayConfig): boolean {
-  return redis !== undefined && (redis.url !== '' || redis.sentinels.length > 0 || redis.cluster.length > 0)
+export function usesRedis({ redis }: GatewayConfig): boolean {
+  return (
+    redis !== undefined &&
+    (redis.url !== '' || redis.sentinels.length > 0 || redis.cluster.length > 0)
+  )
 }
 
-function checkLogin ({ gateway: { redis, login } }: Checked, report: Report): void {
-  if (redis !== undefined && [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0].filter(Boolean).length > 1) report('gateway', ['redis'], 'url, sentinels and cluster exclude each other: name the one kind of Redis that there is')
+function checkLogin({ gateway: { redis, login } }: Checked, report: Report): void {
+  if (
+    redis !== undefined &&
+    [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0].filter(Boolean)
+      .length > 1
+  )
+    report(
+      'gateway',
+      ['redis'],
+      'url, sentinels and cluster exclude each other: name the one kind of Redis that there is'
+    )
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login' || source.refresh === undefined) return
-    if (source.expires === undefined) report('gateway', ['login', 'sources', index, 'refresh'], 'needs `expires`: nobody could know when to renew the token')
-    if (source.token === undefined) report('gateway', ['login', 'sources', index, 'refresh'], 'needs `token`: there is none to renew')
+    if (source.expires === undefined)
+      report(
+        'gateway',
+        ['login', 'sources', index, 'refresh'],
+        'needs `expires`: nobody could know when to renew the token'
+      )
+    if (source.token === undefined)
+      report(
+        'gateway',
+        ['login', 'sources', index, 'refresh'],
+        'needs `token`: there is none to renew'
+      )
   })
 }
 
-const reservedHeaders = new Set(['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'authorization', 'expect', 'te', 'trailer', 'upgrade', 'accept', 'accept-encoding', 'x-request-id', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
+const reservedHeaders = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'cookie',
+  'authorization',
+  'expect',
+  'te',
+  'trailer',
+  'upgrade',
+  'accept',
+  'accept-encoding',
+  'x-request-id',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host'
+])
 
-function checkInstall ({ gateway }: Checked, report: Report): void {
+function checkInstall({ gateway }: Checked, report: Report): void {
   const { server, ops, session, redis, envelope, identity } = gateway
   const shared = usesRedis(gateway)
-  session.secrets.forEach((secret, index) => { if (secret.length < 32) report('gateway', ['session', 'secrets', index], 'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`') })
+  session.secrets.forEach((secret, index) => {
+    if (secret.length < 32)
+      report(
+        'gateway',
+        ['session', 'secrets', index],
+        'the secret has fewer than 32 characters; make one with `console-gateway generate-secret`'
+      )
+  })
   session.secrets.forEach((secret, index) => {
     if (session.secrets.indexOf(secret) === index) return
     const message = 'stands in the list twice: was another one meant?'
     report('gateway', ['session', 'secrets', index], message, 'warning')
   })
-  if (shared && session.secrets.length === 0) report('gateway', ['session', 'secrets'], 'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`')
-  if (!shared && server.workers !== 1) report('gateway', ['server', 'workers'], 'without Redis there is one worker: sessions and limits live in its process', 'warning')
-  if (session.idle > session.absolute) report('gateway', ['session', 'idle'], 'is longer than session.absolute, so it can never act', 'warning')
-  if (session.cookie.sameSite === 'none' && !session.cookie.secure) report('gateway', ['session', 'cookie', 'sameSite'], 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true')
-  if (!session.cookie.secure) report('gateway', ['session', 'cookie', 'secure'], 'the session cookie travels without https; fine on loopback, nowhere else', 'warning')
-  if (server.hosts.length === 0 && session.cookie.secure) report('gateway', ['server', 'hosts'], 'empty: every well-formed Host is answered; name your own', 'warning')
-  for (const [section, { listen }] of Object.entries({ server, ops })) if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
-  if (server.listen === ops.listen && portOf(ops.listen) !== 0) report('gateway', ['ops', 'listen'], 'is server.listen too: operators need a port of their own', { also: ['server', 'listen'] })
-  server.hosts.forEach((host, index) => { if (!hostPattern.test(host)) report('gateway', ['server', 'hosts', index], 'expected a host name alone, without scheme, port or path') })
+  if (shared && session.secrets.length === 0)
+    report(
+      'gateway',
+      ['session', 'secrets'],
+      'with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
+    )
+  if (!shared && server.workers !== 1)
+    report(
+      'gateway',
+      ['server', 'workers'],
+      'without Redis there is one worker: sessions and limits live in its process',
+      'warning'
+    )
+  if (session.idle > session.absolute)
+    report(
+      'gateway',
+      ['session', 'idle'],
+      'is longer than session.absolute, so it can never act',
+      'warning'
+    )
+  if (session.cookie.sameSite === 'none' && !session.cookie.secure)
+    report(
+      'gateway',
+      ['session', 'cookie', 'sameSite'],
+      'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
+    )
+  if (!session.cookie.secure)
+    report(
+      'gateway',
+      ['session', 'cookie', 'secure'],
+      'the session cookie travels without https; fine on loopback, nowhere else',
+      'warning'
+    )
+  if (server.hosts.length === 0 && session.cookie.secure)
+    report(
+      'gateway',
+      ['server', 'hosts'],
+      'empty: every well-formed Host is answered; name your own',
+      'warning'
+    )
+  for (const [section, { listen }] of Object.entries({ server, ops }))
+    if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
+  if (server.listen === ops.listen && portOf(ops.listen) !== 0)
+    report(
+      'gateway',
+      ['ops', 'listen'],
+      'is server.listen too: operators need a port of their own',
+      { also: ['server', 'listen'] }
+    )
+  server.hosts.forEach((host, index) => {
+    if (!hostPattern.test(host))
+      report(
+        'gateway',
+        ['server', 'hosts', index],
+        'expected a host name alone, without scheme, port or path'
+      )
+  })
   server.origins.forEach((origin, index) => {
     const written = URL.canParse(origin) ? new URL(origin).origin : undefined
-    if (written !== origin) report('gateway', ['server', 'origins', index], written === undefined ? 'is no address' : `browsers write this origin ${written}`)
+    if (written !== origin)
+      report(
+        'gateway',
+        ['server', 'origins', index],
+        written === undefined ? 'is no address' : `browsers write this origin ${written}`
+      )
   })
-  if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url)) report('gateway', ['redis', 'url'], 'is no address')
+  if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url))
+    report('gateway', ['redis', 'url'], 'is no address')
   checkIdentity(identity, report)
-  server.trustedProxies.forEach((block, index) => { if (!isBlock(block)) report('gateway', ['server', 'trustedProxies', index], `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`) })
-  for (const code of Object.keys(envelope.messages)) if (!Object.hasOwn(errorKinds, code)) report('gateway', ['envelope', 'messages', code], `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`)
+  server.trustedProxies.forEach((block, index) => {
+    if (!isBlock(block))
+      report(
+        'gateway',
+        ['server', 'trustedProxies', index],
+        `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`
+      )
+  })
+  for (const code of Object.keys(envelope.messages))
+    if (!Object.hasOwn(errorKinds, code))
+      report(
+        'gateway',
+        ['envelope', 'messages', code],
+        `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`
+      )
 }
 
-function checkIdentity (identity: GatewayConfig['identity'], report: Report): void {
+function checkIdentity(identity: GatewayConfig['identity'], report: Report): void {
   const { prefix: _, ...headers } = identity
   const names = Object.values(headers).filter(name => name !== undefined)
   for (const [key, name] of Object.entries(headers)) {
@@ -130,33 +244,63 @@ function checkIdentity (identity: GatewayConfig['identity'], report: Report): vo
 
 const portOf = (listen: string) => Number(listen.slice(listen.lastIndexOf(':') + 1))
 
-function isBlock (block: string): boolean {
+function isBlock(block: string): boolean {
   const [address = '', bits, ...rest] = block.split('/')
   const version = isIP(address)
-  return version !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+  return (
+    version !== 0 &&
+    rest.length === 0 &&
+    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+  )
 }
 
-function checkUpstreams ({ gateway, routes }: Checked, report: Report): void {
+function checkUpstreams({ gateway, routes }: Checked, report: Report): void {
   const known = Object.keys(routes.upstreams)
   const used = new Set<string>()
   const must = (file: 'gateway' | 'routes', path: Path, given: string) => {
     used.add(given)
-    if (!known.includes(given)) report(file, path, `there is no upstream "${given}".${nearest(given, known)}`)
+    if (!known.includes(given))
+      report(file, path, `there is no upstream "${given}".${nearest(given, known)}`)
   }
-  gateway.login.sources.forEach((source, index) => { if (source.kind === 'upstream-login') must('gateway', ['login', 'sources', index, 'upstream'], source.upstream) })
-  for (const [name, { upstream }] of Object.entries(routes.routes)) if (upstream !== undefined) must('routes', ['routes', name, 'upstream'], upstream)
-  for (const { place, part } of partsOf(routes)) must('routes', [...place, 'upstream'], part.upstream)
-  for (const [name, { url }] of Object.entries(routes.upstreams)) if (!URL.canParse(url)) report('routes', ['upstreams', name, 'url'], 'is no address')
+  gateway.login.sources.forEach((source, index) => {
+    if (source.kind === 'upstream-login')
+      must('gateway', ['login', 'sources', index, 'upstream'], source.upstream)
+  })
+  for (const [name, { upstream }] of Object.entries(routes.routes))
+    if (upstream !== undefined) must('routes', ['routes', name, 'upstream'], upstream)
+  for (const { place, part } of partsOf(routes))
+    must('routes', [...place, 'upstream'], part.upstream)
+  for (const [name, { url }] of Object.entries(routes.upstreams))
+    if (!URL.canParse(url)) report('routes', ['upstreams', name, 'url'], 'is no address')
   const { profile } = routes.endpoints
-  if (profile.upstream !== undefined) must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)
-  else if (profile.from === 'upstream') report('routes', ['endpoints', 'profile', 'from'], 'the key "upstream" is missing: which upstream knows the current user?')
-  if (profile.from === 'session' && (profile.upstream ?? profile.rewrite ?? profile.shape ?? profile.timeout) !== undefined) report('routes', ['endpoints', 'profile', 'from'], 'the session answers, so upstream, rewrite, shape and timeout have no effect; set `from: upstream`')
-  for (const name of known) if (!used.has(name)) report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
+  if (profile.upstream !== undefined)
+    must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)
+  else if (profile.from === 'upstream')
+    report(
+      'routes',
+      ['endpoints', 'profile', 'from'],
+      'the key "upstream" is missing: which upstream knows the current user?'
+    )
+  if (
+    profile.from === 'session' &&
+    (profile.upstream ?? profile.rewrite ?? profile.shape ?? profile.timeout) !== undefined
+  )
+    report(
+      'routes',
+      ['endpoints', 'profile', 'from'],
+      'the session answers, so upstream, rewrite, shape and timeout have no effect; set `from: upstream`'
+    )
+  for (const name of known)
+    if (!used.has(name))
+      report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
 }
 
-function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked, report: Report): void {
+function checkPaths(
+  { gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked,
+  report: Report
+): void {
   const own = new Set([session.cookie.name, lockout.knownBrowser.cookie])
-  const taken = new Map<string, { owner: string, where: Path }>()
+  const taken = new Map<string, { owner: string; where: Path }>()
   const take = (method: string, path: string, owner: string, where: Path) => {
     const key = `${method} ${path}`
     const other = taken.get(key)
@@ -164,44 +308,102 @@ function checkPaths ({ gateway: { session }, routes: { endpoints, aliases, route
     report('routes', where, `${method} ${path} is taken by ${other.owner}`, { also: other.where })
   }
   take('POST', endpoints.login.path, 'endpoints.login', ['endpoints', 'login', 'path'])
-  for (const method of ['GET', 'POST']) take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
+  for (const method of ['GET', 'POST'])
+    take(method, endpoints.logout.path, 'endpoints.logout', ['endpoints', 'logout', 'path'])
   take('GET', endpoints.profile.path, 'endpoints.profile', ['endpoints', 'profile', 'path'])
-  for (const [method, below] of [['GET', ''], ['POST', '/extend'], ['GET', '/list'], ['POST', '/close']] as const) take(method, endpoints.session.path + below, 'endpoints.session', ['endpoints', 'session', 'path'])
+  for (const [method, below] of [
+    ['GET', ''],
+    ['POST', '/extend'],
+    ['GET', '/list'],
+    ['POST', '/close']
+  ] as const)
+    take(method, endpoints.session.path + below, 'endpoints.session', [
+      'endpoints',
+      'session',
+      'path'
+    ])
   for (const [name, { path }] of Object.entries(endpoints)) {
-    if (path.endsWith('*')) report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
-    if (hasDots(path)) report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
+    if (path.endsWith('*'))
+      report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
+    if (hasDots(path))
+      report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
   }
   for (const [name, route] of Object.entries(routes)) {
-    if (endpointNames.includes(name)) report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
-    if (hasDots(route.path)) report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
-    for (const method of route.methods) take(method, route.path, `routes.${name}`, ['routes', name, 'path'])
-    if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'ends in /*, but the public path has no * that it could keep')
-    if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*')) report('routes', ['routes', name, 'rewrite'], 'has to end in /* as the public path does, to keep what stands there')
-    if (route.rewrite !== undefined && hasDots(route.rewrite)) report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
-    for (const key of ['passCookies', 'setCookies'] as const) if (route[key].some(cookie => own.has(cookie.replace(/^__Host-/, '')))) report('routes', ['routes', name, key], 'the session cookie is the gateway’s alone, and so is that of known browsers')
-    if (route.access === 'public' && /\/admin(\/|$)/.test(route.path)) report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
+    if (endpointNames.includes(name))
+      report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
+    if (hasDots(route.path))
+      report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
+    for (const method of route.methods)
+      take(method, route.path, `routes.${name}`, ['routes', name, 'path'])
+    if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*'))
+      report(
+        'routes',
+        ['routes', name, 'rewrite'],
+        'ends in /*, but the public path has no * that it could keep'
+      )
+    if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*'))
+      report(
+        'routes',
+        ['routes', name, 'rewrite'],
+        'has to end in /* as the public path does, to keep what stands there'
+      )
+    if (route.rewrite !== undefined && hasDots(route.rewrite))
+      report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
+    for (const key of ['passCookies', 'setCookies'] as const)
+      if (route[key].some(cookie => own.has(cookie.replace(/^__Host-/, ''))))
+        report(
+          'routes',
+          ['routes', name, key],
+          'the session cookie is the gateway’s alone, and so is that of known browsers'
+        )
+    if (route.access === 'public' && /\/admin(\/|$)/.test(route.path))
+      report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
   }
   const methodsOf = aliasTargets({ endpoints, routes })
   for (const [alias, target] of Object.entries(aliases)) {
     const methods = methodsOf.get(target)
-    if (!publicPath.test(alias) || hasDots(alias)) report('routes', ['aliases', alias], 'expected a path as routes have it, with /* at its end at most, without empty and dot segments')
-    if (methods === undefined) report('routes', ['aliases', alias], `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`)
-    else if (alias.endsWith('*') !== target.endsWith('*')) report('routes', ['aliases', alias], 'alias and target both end in /*, or neither')
-    for (const method of methods ?? []) take(method, alias, `the alias ${alias}`, ['aliases', alias])
+    if (!publicPath.test(alias) || hasDots(alias))
+      report(
+        'routes',
+        ['aliases', alias],
+        'expected a path as routes have it, with /* at its end at most, without empty and dot segments'
+      )
+    if (methods === undefined)
+      report(
+        'routes',
+        ['aliases', alias],
+        `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`
+      )
+    else if (alias.endsWith('*') !== target.endsWith('*'))
+      report('routes', ['aliases', alias], 'alias and target both end in /*, or neither')
+    for (const method of methods ?? [])
+      take(method, alias, `the alias ${alias}`, ['aliases', alias])
   }
 }
 
 // As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
 const publicPath = new RegExp(pathPattern)
 
-const hasDots = (path: string) => path.split('/').slice(1).some(part => part === '' || part === '.' || part === '..') && path !== '/'
+const hasDots = (path: string) =>
+  path
+    .split('/')
+    .slice(1)
+    .some(part => part === '' || part === '.' || part === '..') && path !== '/'
 
 /** What an alias may stand for: the path of each route and endpoint, with the methods there. */
-function aliasTargets ({ endpoints, routes }: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
-  const targets = new Map([[endpoints.login.path, ['POST']], [endpoints.logout.path, ['GET', 'POST']], [endpoints.profile.path, ['GET']], [endpoints.session.path, ['GET']]])
+function aliasTargets({
+  endpoints,
+  routes
+}: Pick<RoutesConfig, 'endpoints' | 'routes'>): Map<string, string[]> {
+  const targets = new Map([
+    [endpoints.login.path, ['POST']],
+    [endpoints.logout.path, ['GET', 'POST']],
+    [endpoints.profile.path, ['GET']],
+    [endpoints.session.path, ['GET']]
+  ])
   for (const { path, methods } of Object.values(routes)) {
     // Two routes that clash have one method twice; the alias is no clash of its own.
-    targets.set(path, [...new Set([...targets.get(path) ?? [], ...methods])])
+    targets.set(path, [...new Set([...(targets.get(path) ?? []), ...methods])])
   }
   return targets
 }

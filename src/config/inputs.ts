@@ -11,7 +11,7 @@ export interface Inputs {
   readonly digests: () => Readonly<Record<string, string>>
 }
 
-export function createInputs (): Inputs {
+export function createInputs(): Inputs {
   const digests: Record<string, string> = {}
   return {
     read: file => {

@@ -22,16 +22,34 @@ export interface CompiledSchema {
 const require = createRequire(import.meta.url)
 
 /** Loaded when the first contract is: who has none starts sooner. */
-function library () {
+function library() {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
   return { Ajv2020, addFormats: addFormats as unknown as (ajv: Ajv2020) => void }
 }
 
 /** One for each schema, which it keeps for good. The schema of schemas costs more than most schemas, so one alone has it. */
-function createAjv ({ allErrors, meta }: { readonly allErrors: boolean, readonly meta: boolean }): Ajv2020 {
+function createAjv({
+  allErrors,
+  meta
+}: {
+  readonly allErrors: boolean
+  readonly meta: boolean
+}): Ajv2020 {
   const { Ajv2020: Ajv, addFormats } = library()
-  const ajv = new Ajv({ allErrors, ownProperties: true, meta, validateSchema: meta, verbose: true, strict: true, strictTypes: false, strictTuples: false, strictRequired: false, allowUnionTypes: true, logger: false })
+  const ajv = new Ajv({
+    allErrors,
+    ownProperties: true,
+    meta,
+    validateSchema: meta,
+    verbose: true,
+    strict: true,
+    strictTypes: false,
+    strictTuples: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+    logger: false
+  })
   addFormats(ajv)
   // Of OpenAPI; says nothing of what is valid.
   ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])
@@ -42,7 +60,7 @@ let schemas: Ajv2020 | undefined
 const compiled = new WeakMap<object, CompiledSchema>()
 
 /** Compiled once for each schema object. @throws where `schemaProblems` finds something */
-export function compileSchema (schema: JsonSchema): CompiledSchema {
+export function compileSchema(schema: JsonSchema): CompiledSchema {
   const known = compiled.get(schema)
   if (known !== undefined) return known
   const { $schema: _, $id: __, ...own } = schema
@@ -54,13 +72,18 @@ export function compileSchema (schema: JsonSchema): CompiledSchema {
     try {
       if (check(value)) return []
       const sent = plain(value)
-      return check(sent) ? [] : distinct(meant(check.errors ?? []).map(error => deviationOf(error, sent, names)))
+      return check(sent)
+        ? []
+        : distinct(meant(check.errors ?? []).map(error => deviationOf(error, sent, names)))
     } catch {
       // Nested deeper than the stack.
       return [{ kind: 'invalid', path: '(all)' }]
     }
   }
-  const made: CompiledSchema = { refusal: value => differences(value, false)[0], deviations: value => differences(value, true) }
+  const made: CompiledSchema = {
+    refusal: value => differences(value, false)[0],
+    deviations: value => differences(value, true)
+  }
   compiled.set(schema, made)
   return made
 }
@@ -72,53 +95,98 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? '
  * Where a union fails, each branch says why. What is told is the only branch that takes the value's type,
  * and else that the union as a whole does not fit.
  */
-function meant (errors: readonly ErrorObject[]): ErrorObject[] {
+function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
-  return errors.filter(error => error.keyword !== 'if' && unions.every(union => {
-    if (error === union) return branchesFor(union, errors) !== 1
-    if (error.instancePath === union.instancePath) return !isNews(error) && error.keyword !== 'type' && (branchesFor(union, errors) === 1 || !isWithin(error, union))
-    return !error.instancePath.startsWith(`${union.instancePath}/`) || branchesFor(union, errors) === 1
-  }))
+  return errors.filter(
+    error =>
+      error.keyword !== 'if' &&
+      unions.every(union => {
+        if (error === union) return branchesFor(union, errors) !== 1
+        if (error.instancePath === union.instancePath)
+          return (
+            !isNews(error) &&
+            error.keyword !== 'type' &&
+            (branchesFor(union, errors) === 1 || !isWithin(error, union))
+          )
+        return (
+          !error.instancePath.startsWith(`${union.instancePath}/`) ||
+          branchesFor(union, errors) === 1
+        )
+      })
+  )
 }
 
-const isNews = ({ keyword }: ErrorObject) => keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+const isNews = ({ keyword }: ErrorObject) =>
+  keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
 
 /** References start a schema path anew, so what begins elsewhere counts as within. */
-const isWithin = (error: ErrorObject, union: ErrorObject) => error.schemaPath.startsWith(union.schemaPath) || !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
+const isWithin = (error: ErrorObject, union: ErrorObject) =>
+  error.schemaPath.startsWith(union.schemaPath) ||
+  !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
 
-function branchesFor (union: ErrorObject, errors: readonly ErrorObject[]): number {
+function branchesFor(union: ErrorObject, errors: readonly ErrorObject[]): number {
   const branches = Array.isArray(union.schema) ? union.schema.length : 0
-  return branches - errors.filter(({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath).length
+  return (
+    branches -
+    errors.filter(
+      ({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath
+    ).length
+  )
 }
 
-function deviationOf ({ keyword, instancePath, params }: ErrorObject, value: unknown, names: ReadonlySet<string>): Deviation {
-  const at = (name?: unknown, isNew = false) => writePath(instancePath, value, names, typeof name === 'string' ? name : undefined, isNew)
+function deviationOf(
+  { keyword, instancePath, params }: ErrorObject,
+  value: unknown,
+  names: ReadonlySet<string>
+): Deviation {
+  const at = (name?: unknown, isNew = false) =>
+    writePath(instancePath, value, names, typeof name === 'string' ? name : undefined, isNew)
   switch (keyword) {
-    case 'required': case 'dependentRequired': return { kind: 'missing', path: at(params['missingProperty']) }
-    case 'additionalProperties': return { kind: 'new', path: at(params['additionalProperty'], true) }
-    case 'unevaluatedProperties': return { kind: 'new', path: at(params['unevaluatedProperty'], true) }
-    case 'type': return { kind: 'retyped', path: at() }
-    case 'anyOf': case 'oneOf': return { kind: 'retyped', path: at() }
-    default: return { kind: 'invalid', path: at() }
+    case 'required':
+    case 'dependentRequired':
+      return { kind: 'missing', path: at(params['missingProperty']) }
+    case 'additionalProperties':
+      return { kind: 'new', path: at(params['additionalProperty'], true) }
+    case 'unevaluatedProperties':
+      return { kind: 'new', path: at(params['unevaluatedProperty'], true) }
+    case 'type':
+      return { kind: 'retyped', path: at() }
+    case 'anyOf':
+    case 'oneOf':
+      return { kind: 'retyped', path: at() }
+    default:
+      return { kind: 'invalid', path: at() }
   }
 }
 
 const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
 
-function writePath (pointer: string, value: unknown, names: ReadonlySet<string>, member: string | undefined, isNew: boolean): string {
+function writePath(
+  pointer: string,
+  value: unknown,
+  names: ReadonlySet<string>,
+  member: string | undefined,
+  isNew: boolean
+): string {
   let written = ''
   let current = value
   for (const name of stepsOf(pointer)) {
     if (Array.isArray(current)) written += '[]'
     else written += `${written === '' ? '' : '.'}${names.has(name) ? name : '*'}`
-    current = isRecord(current) || Array.isArray(current) ? (current as Record<string, unknown>)[name] : undefined
+    current =
+      isRecord(current) || Array.isArray(current)
+        ? (current as Record<string, unknown>)[name]
+        : undefined
   }
-  if (member !== undefined) written += `${written === '' ? '' : '.'}${names.has(member) || (isNew && fieldName.test(member)) ? member : '*'}`
+  if (member !== undefined)
+    written += `${written === '' ? '' : '.'}${names.has(member) || (isNew && fieldName.test(member)) ? member : '*'}`
   return written === '' ? '(all)' : written
 }
 
-function distinct (found: readonly Deviation[]): Deviation[] {
-  return [...new Map(found.map(deviation => [`${deviation.kind} ${deviation.path}`, deviation])).values()]
+function distinct(found: readonly Deviation[]): Deviation[] {
+  return [
+    ...new Map(found.map(deviation => [`${deviation.kind} ${deviation.path}`, deviation])).values()
+  ]
 }
 
 interface Problem {
@@ -127,11 +195,20 @@ interface Problem {
 }
 
 /** What is wrong with a schema itself. */
-export function schemaProblems (schema: JsonSchema): Problem[] {
+export function schemaProblems(schema: JsonSchema): Problem[] {
   const { $schema: dialect, $id: _, ...own } = schema
-  if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) return [{ path: ['$schema'], message: 'expected JSON Schema 2020-12 (2019-09, draft-07 and draft-06 are read as such)' }]
+  if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect))
+    return [
+      {
+        path: ['$schema'],
+        message: 'expected JSON Schema 2020-12 (2019-09, draft-07 and draft-06 are read as such)'
+      }
+    ]
   schemas ??= createAjv({ allErrors: true, meta: true })
-  if (schemas.validateSchema(own) !== true) return innermost(schemas.errors ?? []).map(error => problem(error.instancePath, reasonOf(error)))
+  if (schemas.validateSchema(own) !== true)
+    return innermost(schemas.errors ?? []).map(error =>
+      problem(error.instancePath, reasonOf(error))
+    )
   try {
     compileSchema(schema)
     return []
@@ -141,27 +218,48 @@ export function schemaProblems (schema: JsonSchema): Problem[] {
     const [, word] = /unknown keyword: "([^"]+)"/.exec(message) ?? []
     const [, reference] = /resolve reference (\S+)/.exec(message) ?? []
     const [, pattern] = /Invalid regular expression: \/(.*)\/u/.exec(message) ?? []
-    const place = find(own, (key, value) => key === word || (key === '$ref' && value === reference) || (key === 'pattern' && value === pattern))
-    const told = reference === undefined ? message.replace(/^strict mode: /, '').replace(/ ignored in schema.*/, '') : `there is nothing at "${reference}": a contract holds all that it refers to`
+    const place = find(
+      own,
+      (key, value) =>
+        key === word ||
+        (key === '$ref' && value === reference) ||
+        (key === 'pattern' && value === pattern)
+    )
+    const told =
+      reference === undefined
+        ? message.replace(/^strict mode: /, '').replace(/ ignored in schema.*/, '')
+        : `there is nothing at "${reference}": a contract holds all that it refers to`
     return [{ path: place ?? stepsOf(pointer ?? ''), message: told }]
   }
 }
 
-const stepsOf = (pointer: string): string[] => pointer.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+const stepsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 const problem = (pointer: string, message: string): Problem => ({ path: stepsOf(pointer), message })
 
-function reasonOf ({ keyword, instancePath, message = 'is no JSON Schema' }: ErrorObject): string {
+function reasonOf({ keyword, instancePath, message = 'is no JSON Schema' }: ErrorObject): string {
   if (keyword === 'enum' || keyword === 'anyOf') return 'is no type that JSON Schema has'
-  return instancePath.endsWith('/items') ? `${message}; the items of a tuple are \`prefixItems\`` : message
+  return instancePath.endsWith('/items')
+    ? `${message}; the items of a tuple are \`prefixItems\``
+    : message
 }
 
 /** One error for each place, and none for what holds such a place. */
-function innermost (errors: readonly ErrorObject[]): ErrorObject[] {
+function innermost(errors: readonly ErrorObject[]): ErrorObject[] {
   const first = [...new Map(errors.toReversed().map(error => [error.instancePath, error])).values()]
-  return first.filter(({ instancePath }) => !first.some(other => other.instancePath.startsWith(`${instancePath}/`)))
+  return first.filter(
+    ({ instancePath }) => !first.some(other => other.instancePath.startsWith(`${instancePath}/`))
+  )
 }
 
-function find (value: unknown, fits: (key: string, value: unknown) => boolean, path: readonly string[] = []): string[] | undefined {
+function find(
+  value: unknown,
+  fits: (key: string, value: unknown) => boolean,
+  path: readonly string[] = []
+): string[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
     if (fits(key, member)) return [...path, key]

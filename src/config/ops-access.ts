@@ -13,7 +13,7 @@ type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>
  * sound: this is for mending it.
  * @throws ConfigError when `gateway.yaml` does not say it
  */
-export function opsAccess (folder: string, environment: Environment): OpsAccess {
+export function opsAccess(folder: string, environment: Environment): OpsAccess {
   const faults: Fault[] = []
   const reading = { environment, inputs: createInputs(), faults }
   const ops = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, reading)?.value.ops

@@ -18,7 +18,7 @@ export interface Plan {
 }
 
 /** @param balancerMs how long whatever stands before the gateway waits for an answer */
-export function comparePlan (before: Config, after: Config, balancerMs: number): Plan {
+export function comparePlan(before: Config, after: Config, balancerMs: number): Plan {
   const changes = differences(before, after).map(({ file, path, text }) => ({
     file,
     path: path.join('.'),

@@ -36,58 +36,116 @@ export const duration = (meta: Bounded) => measure('x-duration', { maximum: maxT
 export const lifetime = (meta: Bounded) => duration({ maximum: maxLifetimeMs, ...meta })
 export const size = (meta: Bounded) => measure('x-size', { maximum: maxBytes, ...meta })
 
-function measure (format: 'x-duration' | 'x-size', meta: Bounded & { maximum: number }) {
+function measure(format: 'x-duration' | 'x-size', meta: Bounded & { maximum: number }) {
   const isTime = format === 'x-duration'
-  return Type.Unsafe<number>(Type.String({
-    pattern: isTime ? durationPattern : sizePattern,
-    format,
-    expected: isTime ? 'a duration such as 500ms, 30s, 5m or 8h' : 'a size such as 4KiB, 1MiB or 1GiB',
-    ...meta
-  }))
+  return Type.Unsafe<number>(
+    Type.String({
+      pattern: isTime ? durationPattern : sizePattern,
+      format,
+      expected: isTime
+        ? 'a duration such as 500ms, 30s, 5m or 8h'
+        : 'a size such as 4KiB, 1MiB or 1GiB',
+      ...meta
+    })
+  )
 }
 
-export const secret = (meta: Meta) => Type.String({ format: 'x-secret', minLength: 1, expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)', ...meta })
+export const secret = (meta: Meta) =>
+  Type.String({
+    format: 'x-secret',
+    minLength: 1,
+    expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)',
+    ...meta
+  })
 export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
 export const flag = (meta: Meta) => Type.Boolean(meta)
 export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
-export const listen = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$', expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080', ...meta })
-export const hostPort = (meta: Meta) => Type.String({ pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$', expected: 'HOST:PORT', ...meta })
-export const url = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$', expected: 'an http:// or https:// address without user, query or fragment', ...meta })
-export const origin = (meta: Meta) => Type.String({ pattern: '^https?://[^\\s/?#@*]+$', expected: 'an origin such as https://console.example.com (no path, no wildcard)', ...meta })
+export const listen = (meta: Meta) =>
+  Type.String({
+    pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$',
+    expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080',
+    ...meta
+  })
+export const hostPort = (meta: Meta) =>
+  Type.String({
+    pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
+    expected: 'HOST:PORT',
+    ...meta
+  })
+export const url = (meta: Meta) =>
+  Type.String({
+    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+    expected: 'an http:// or https:// address without user, query or fragment',
+    ...meta
+  })
+export const origin = (meta: Meta) =>
+  Type.String({
+    pattern: '^https?://[^\\s/?#@*]+$',
+    expected: 'an origin such as https://console.example.com (no path, no wildcard)',
+    ...meta
+  })
 export const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
 /** A public or upstream path; `/*` at its end stands for everything below. */
-export const path = (meta: Meta) => Type.String({ pattern: pathPattern, expected: 'a path that begins with /, with /* at its end at most', ...meta })
-export const dotted = (meta: Meta) => Type.String({ pattern: '^[^.\\s]+(\\.[^.\\s]+)*$', expected: 'names joined by dots, such as result.items', ...meta })
-export const header = (meta: Meta) => Type.String({ pattern: headerPattern, expected: 'a header name in lower case, such as x-user-id', ...meta })
-export const name = (meta: Meta) => Type.String({ pattern: namePattern, expected: 'a name in lower case with dashes', ...meta })
+export const path = (meta: Meta) =>
+  Type.String({
+    pattern: pathPattern,
+    expected: 'a path that begins with /, with /* at its end at most',
+    ...meta
+  })
+export const dotted = (meta: Meta) =>
+  Type.String({
+    pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
+    expected: 'names joined by dots, such as result.items',
+    ...meta
+  })
+export const header = (meta: Meta) =>
+  Type.String({
+    pattern: headerPattern,
+    expected: 'a header name in lower case, such as x-user-id',
+    ...meta
+  })
+export const name = (meta: Meta) =>
+  Type.String({ pattern: namePattern, expected: 'a name in lower case with dashes', ...meta })
 export const list = <T extends TSchema>(items: T, meta: Meta) => Type.Array(items, meta)
-export const oneOf = <const T extends string[]>(values: T, meta: Meta) => Type.Unsafe<T[number]>(Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta }))
+export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
+  Type.Unsafe<T[number]>(
+    Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta })
+  )
 /** A map from names of the operator's choice to what `value` describes. */
-export const named = <T extends TSchema>(value: T, meta: Meta) => Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
-export const pairs = <T extends TSchema>(value: T, meta: Meta) => Type.Record(Type.String({ pattern: '^.+$' }), value, meta)
+export const named = <T extends TSchema>(value: T, meta: Meta) =>
+  Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
+export const pairs = <T extends TSchema>(value: T, meta: Meta) =>
+  Type.Record(Type.String({ pattern: '^.+$' }), value, meta)
 
-const durationUnits: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const durationUnits: Record<string, number> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000
+}
 const sizeUnits: Record<string, number> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
 
 /** @returns milliseconds; the text has passed the pattern. */
-export function toMilliseconds (written: string): Duration {
+export function toMilliseconds(written: string): Duration {
   return measured(written, durationPattern, durationUnits)
 }
 
 /** @returns bytes; the text has passed the pattern. */
-export function toBytes (written: string): Size {
+export function toBytes(written: string): Size {
   return measured(written, sizePattern, sizeUnits)
 }
 
-function measured (written: string, pattern: string, units: Record<string, number>): number {
+function measured(written: string, pattern: string, units: Record<string, number>): number {
   const [, amount, unit] = new RegExp(pattern).exec(written) ?? []
   return Number(amount) * (units[unit ?? ''] ?? NaN)
 }
 
 /** The largest unit in which the number is whole: `90s`, `5m`, `1MiB`. */
-export function inUnits (format: 'x-duration' | 'x-size', value: number): string {
+export function inUnits(format: 'x-duration' | 'x-size', value: number): string {
   const units = Object.entries(format === 'x-duration' ? durationUnits : sizeUnits)
-  const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ?? units[0] ?? ['', 1]
+  const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ??
+    units[0] ?? ['', 1]
   return `${value / factor}${unit}`
 }
 
@@ -97,13 +155,13 @@ interface Measure {
 }
 
 /** `at most 24d`; undefined for what is no duration or size. */
-export function maximumInWords ({ format, maximum }: Measure): string | undefined {
+export function maximumInWords({ format, maximum }: Measure): string | undefined {
   if (maximum === undefined || (format !== 'x-duration' && format !== 'x-size')) return undefined
   return `at most ${inUnits(format, maximum)}`
 }
 
 /** Whether a written duration or size is more than its schema allows. */
-export function isOverMaximum ({ format, maximum }: Measure, written: unknown): boolean {
+export function isOverMaximum({ format, maximum }: Measure, written: unknown): boolean {
   if (maximum === undefined || typeof written !== 'string') return false
   if (format === 'x-duration') return toMilliseconds(written) > maximum
   return format === 'x-size' && toBytes(written) > maximum

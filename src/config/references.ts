@@ -18,13 +18,20 @@ interface Context {
 }
 
 /** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
-export function resolveReferences (schema: Node, value: unknown, { environment, folder, read, report }: Context): unknown {
+export function resolveReferences(
+  schema: Node,
+  value: unknown,
+  { environment, folder, read, report }: Context
+): unknown {
   return visit(schema, value, (at, found, path, put, declared) => {
     if (typeof found !== 'string') return
     const isSecret = at.format === 'x-secret'
     if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(found)) {
       put(placeholder)
-      return report(path, 'a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH')
+      return report(
+        path,
+        'a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH'
+      )
     }
     let missing = false
     const filled = found.replace(reference, (_, name: string, fallback: string | undefined) => {
@@ -38,7 +45,8 @@ export function resolveReferences (schema: Node, value: unknown, { environment, 
     if (missing) return put(isSecret ? placeholder : undefined)
     // Told to be nothing, a secret is not there at all.
     if (isSecret && filled === '') return put(undefined)
-    if (isSecret && filled.startsWith('file:')) return put(readSecret(resolve(folder, filled.slice(5)), read, path, report))
+    if (isSecret && filled.startsWith('file:'))
+      return put(readSecret(resolve(folder, filled.slice(5)), read, path, report))
     if (filled !== found) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
   })
 }
@@ -47,20 +55,28 @@ const takesNumberOrFlag = ({ type, anyOf = [] }: Node): boolean =>
   type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
 
 /** A text that is neither stays one, and the schema then says what was expected. */
-function numberOrFlag (written: string): unknown {
+function numberOrFlag(written: string): unknown {
   const trimmed = written.trim()
   if (/^-?\d+$/.test(trimmed)) return Number(trimmed)
   return trimmed === 'true' ? true : trimmed === 'false' ? false : written
 }
 
-function readSecret (file: string, read: Context['read'], path: Path, report: Context['report']): string {
+function readSecret(
+  file: string,
+  read: Context['read'],
+  path: Path,
+  report: Context['report']
+): string {
   try {
     const secret = read(file).trimEnd()
     if (secret !== '') return secret
     report(path, `the secret's file is empty: ${file}`)
     return placeholder
   } catch (error) {
-    report(path, `the secret's file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}): ${file}`)
+    report(
+      path,
+      `the secret's file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}): ${file}`
+    )
     return placeholder
   }
 }

@@ -47,53 +47,86 @@ export type Visitor = (
   declared: Node
 ) => void
 
-export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The branch of a union that the value means: the one whose `kind` fits, else the one of the same type. */
-function branchOf (schema: Node, value: unknown): Node {
+function branchOf(schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
-  return schema.anyOf.find(branch => branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind) ??
-    schema.anyOf.find(branch => branch.properties?.['kind'] === undefined && (branch.type === 'integer' ? 'number' : branch.type) === typeOf(value)) ?? schema
+  return (
+    schema.anyOf.find(
+      branch =>
+        branch.properties?.['kind'] !== undefined && branch.properties['kind'].const === kind
+    ) ??
+    schema.anyOf.find(
+      branch =>
+        branch.properties?.['kind'] === undefined &&
+        (branch.type === 'integer' ? 'number' : branch.type) === typeOf(value)
+    ) ??
+    schema
+  )
 }
 
-const typeOf = (value: unknown): string => value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+const typeOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
 /** The schema of a member, of a map's value, or of nothing known. */
-function memberSchema (schema: Node, key: string): Node | undefined {
-  if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) return schema.properties[key]
-  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) if (new RegExp(pattern).test(key)) return member
+function memberSchema(schema: Node, key: string): Node | undefined {
+  if (schema.properties !== undefined && Object.hasOwn(schema.properties, key))
+    return schema.properties[key]
+  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {}))
+    if (new RegExp(pattern).test(key)) return member
   return isAnything(schema) ? schema : undefined
 }
 
 /** Where anything may stand, it is covered all the way down. */
-const isAnything = (schema: Node) => schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
+const isAnything = (schema: Node) =>
+  schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 
 /** Calls `visitor` for every value that a schema covers, outermost first; `put` replaces the value where it stands. */
-export function visit (root: Node, value: unknown, visitor: Visitor): unknown {
+export function visit(root: Node, value: unknown, visitor: Visitor): unknown {
   let result = value
   const step = (schema: Node, at: unknown, path: Path, put: (value: unknown) => void) => {
     let current = at
     const branch = branchOf(schema, at)
-    visitor(branch, at, path, replaced => { current = replaced; put(replaced) }, schema)
+    visitor(
+      branch,
+      at,
+      path,
+      replaced => {
+        current = replaced
+        put(replaced)
+      },
+      schema
+    )
     const items = branch.items ?? (isAnything(branch) ? branch : undefined)
     if (Array.isArray(current) && items !== undefined) {
       const array: unknown[] = current
-      array.forEach((item, index) => step(items, item, [...path, index], replaced => { array[index] = replaced }))
+      array.forEach((item, index) =>
+        step(items, item, [...path, index], replaced => {
+          array[index] = replaced
+        })
+      )
     } else if (isObject(current)) {
       const object = current
       for (const key of Object.keys(object)) {
         const member = memberSchema(branch, key)
-        if (member !== undefined) step(member, object[key], [...path, key], replaced => { object[key] = replaced })
+        if (member !== undefined)
+          step(member, object[key], [...path, key], replaced => {
+            object[key] = replaced
+          })
       }
     }
   }
-  step(root, value, [], replaced => { result = replaced })
+  step(root, value, [], replaced => {
+    result = replaced
+  })
   return result
 }
 
 /** The schema of what is at a path, found along the values there. */
-export function schemaAt (root: Node, path: Path, value: unknown): Node | undefined {
+export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
   let at: Node | undefined = root
   for (const step of path) {
     if (at === undefined) return undefined

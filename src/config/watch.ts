@@ -19,7 +19,7 @@ export interface Watch {
   readonly close: () => void
 }
 
-export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Watch {
+export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watch {
   let followed = files
   let known = fingerprint(followed)
   let pending = known
@@ -27,7 +27,7 @@ export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Wat
   const watchers = new Map<string, FSWatcher>()
 
   /** Notices are hints; what counts is whether a file is another one now. */
-  function look (): void {
+  function look(): void {
     const now = fingerprint(followed)
     if (now === pending) return
     pending = now
@@ -35,7 +35,7 @@ export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Wat
     settling = setTimeout(settle, settleMs).unref()
   }
 
-  function settle (): void {
+  function settle(): void {
     const now = fingerprint(followed)
     if (now !== pending) return look()
     settling = undefined
@@ -46,7 +46,7 @@ export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Wat
   }
 
   /** Folders, not files: a file that is replaced takes its own watch with it. */
-  function watchFolders (): void {
+  function watchFolders(): void {
     const wanted = new Set(followed.flatMap(foldersOf))
     for (const [folder, watcher] of watchers) {
       // Whether it is still the folder of that name is not to be seen: a new watch costs little.
@@ -80,36 +80,42 @@ export function watchFiles ({ files, settleMs, pollMs, onChange }: Options): Wat
 }
 
 /** Whether the files still hold what was read of them. */
-export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean => Object.entries(inputs).every(([file, digest]) => {
-  const now = createInputs()
-  try { now.read(file) } catch {}
-  return now.digests()[file] === digest
-})
+export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean =>
+  Object.entries(inputs).every(([file, digest]) => {
+    const now = createInputs()
+    try {
+      now.read(file)
+    } catch {}
+    return now.digests()[file] === digest
+  })
 
 /** Another text whenever one of the files is another one, or was written to. */
-function fingerprint (files: readonly string[]): string {
-  return files.map(file => {
-    try {
-      const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
-      return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
-    } catch {
-      return 'none'
-    }
-  }).join('\n')
+function fingerprint(files: readonly string[]): string {
+  return files
+    .map(file => {
+      try {
+        const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
+        return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
+      } catch {
+        return 'none'
+      }
+    })
+    .join('\n')
 }
 
 const mostLinks = 40
 
 /** The folder of a file, and those of all links on the way to it. */
-function foldersOf (file: string): string[] {
+function foldersOf(file: string): string[] {
   const folders = new Set<string>()
   let rest = [file]
-  for (let links = 0; links <= mostLinks && rest.length > 0; links++) rest = rest.flatMap(path => followLink(path, folders))
+  for (let links = 0; links <= mostLinks && rest.length > 0; links++)
+    rest = rest.flatMap(path => followLink(path, folders))
   return [...folders]
 }
 
 /** Notes the folder in which each link on a path lies, and that of the file; gives where the first link leads. */
-function followLink (path: string, folders: Set<string>): string[] {
+function followLink(path: string, folders: Set<string>): string[] {
   const { root } = parse(path)
   let at = root
   const steps = relative(root, path).split(sep)
@@ -126,7 +132,7 @@ function followLink (path: string, folders: Set<string>): string[] {
   return []
 }
 
-function linkTarget (path: string): string | undefined {
+function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path)
   } catch {

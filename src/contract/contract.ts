@@ -21,9 +21,17 @@ interface Options {
   readonly drift: Drift
 }
 
-export function createContract ({ route, schema, mode, sample, isWrapped, drift }: Options): Contract {
+export function createContract({
+  route,
+  schema,
+  mode,
+  sample,
+  isWrapped,
+  drift
+}: Options): Contract {
   const compiled = compileSchema(schema)
-  const subjectOf = (read: () => unknown) => isWrapped ? (read() as { data?: unknown }).data : read()
+  const subjectOf = (read: () => unknown) =>
+    isWrapped ? (read() as { data?: unknown }).data : read()
   const every = 1 / sample
   let seen = 0
   let due = 1
@@ -32,7 +40,9 @@ export function createContract ({ route, schema, mode, sample, isWrapped, drift 
       const refusal = compiled.refusal(subjectOf(read))
       if (refusal !== undefined) {
         drift.broken(route, compiled, refusal)
-        throw new GatewayError('contract.broken', { cause: new Error(`${refusal.kind}: ${refusal.path}`) })
+        throw new GatewayError('contract.broken', {
+          cause: new Error(`${refusal.kind}: ${refusal.path}`)
+        })
       }
     }
     // The first one, then evenly: every tenth for 0.1.

@@ -10,7 +10,10 @@ export interface Drift {
 }
 
 interface Options {
-  readonly log: { readonly warn: (fields: object, message: string) => void, readonly info: (fields: object, message: string) => void }
+  readonly log: {
+    readonly warn: (fields: object, message: string) => void
+    readonly info: (fields: object, message: string) => void
+  }
   readonly metrics: Metrics
 }
 
@@ -24,11 +27,22 @@ const calmAnswers = 10
 /** What differs at present, each with the number of answers since in which it did not. */
 type Present = Map<string, Deviation & { calm: number }>
 
-export function createDrift ({ log, metrics }: Options): Drift {
-  const answers = metrics.counter('console_gateway_contract_answers_total', 'Answers that were held against the contract of their route: "kept" it, "drifted" from it, were refused as "broken", or "dropped" unchecked, for want of time.', ['route', 'outcome'])
-  const deviations = metrics.counter('console_gateway_contract_deviations_total', 'Answers that differed from the contract of their route, by place and kind: "missing", "retyped", "invalid" or "new".', ['route', 'path', 'kind'])
+export function createDrift({ log, metrics }: Options): Drift {
+  const answers = metrics.counter(
+    'console_gateway_contract_answers_total',
+    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, were refused as "broken", or "dropped" unchecked, for want of time.',
+    ['route', 'outcome']
+  )
+  const deviations = metrics.counter(
+    'console_gateway_contract_deviations_total',
+    'Answers that differed from the contract of their route, by place and kind: "missing", "retyped", "invalid" or "new".',
+    ['route', 'path', 'kind']
+  )
   const queue: Array<() => void> = []
-  const routes = new Map<string, { readonly schema: CompiledSchema, readonly paths: Set<string>, readonly present: Present }>()
+  const routes = new Map<
+    string,
+    { readonly schema: CompiledSchema; readonly paths: Set<string>; readonly present: Present }
+  >()
 
   /** A new schema begins anew. */
   const stateOf = (route: string, schema: CompiledSchema) => {
@@ -45,13 +59,20 @@ export function createDrift ({ log, metrics }: Options): Drift {
     answers.with(route, found.size === 0 ? 'kept' : 'drifted').inc()
     for (const [key, deviation] of found) {
       deviations.with(route, deviation.path, deviation.kind).inc()
-      if (!present.has(key)) log.warn({ event: 'contract.drift', route, ...deviation }, 'answers differ from the contract')
+      if (!present.has(key))
+        log.warn(
+          { event: 'contract.drift', route, ...deviation },
+          'answers differ from the contract'
+        )
       present.set(key, { ...deviation, calm: 0 })
     }
     for (const [key, known] of present) {
       if (found.has(key) || ++known.calm < calmAnswers) continue
       present.delete(key)
-      log.info({ event: 'contract.kept', route, path: known.path, kind: known.kind }, 'answers are as the contract says again')
+      log.info(
+        { event: 'contract.kept', route, path: known.path, kind: known.kind },
+        'answers are as the contract says again'
+      )
     }
   }
 
@@ -76,7 +97,7 @@ export function createDrift ({ log, metrics }: Options): Drift {
 }
 
 /** What cannot even be read differs as a whole. */
-function deviationsOf (schema: CompiledSchema, read: () => unknown): Deviation[] {
+function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] {
   let answer: unknown
   try {
     answer = read()
@@ -87,10 +108,12 @@ function deviationsOf (schema: CompiledSchema, read: () => unknown): Deviation[]
 }
 
 /** @param paths those that are told apart; grows up to its bound */
-function bounded (found: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
-  return new Map(found.map(({ kind, path }) => {
-    if (paths.size < mostPaths) paths.add(path)
-    const told = paths.has(path) ? path : 'other'
-    return [`${kind} ${told}`, { kind, path: told }]
-  }))
+function bounded(found: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
+  return new Map(
+    found.map(({ kind, path }) => {
+      if (paths.size < mostPaths) paths.add(path)
+      const told = paths.has(path) ? path : 'other'
+      return [`${kind} ${told}`, { kind, path: told }]
+    })
+  )
 }

@@ -4,7 +4,9 @@ import type { JsonSchema } from '../config/closed-schema.ts'
 import { isRawNumber } from '../json/values.ts'
 
 /** Loaded when something is learnt. */
-const library = () => (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats')).default as unknown as { readonly get: (name: string) => unknown }
+const library = () =>
+  (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats'))
+    .default as unknown as { readonly get: (name: string) => unknown }
 
 /** What was seen at one place, in all answers and all items of a list. */
 interface Seen {
@@ -14,27 +16,40 @@ interface Seen {
   /** Formats that every text so far has; undefined before the first. */
   formats?: readonly string[]
   list?: Seen
-  record?: { count: number, readonly members: Map<string, { count: number, readonly seen: Seen }> }
+  record?: { count: number; readonly members: Map<string, { count: number; readonly seen: Seen }> }
 }
 
 const formats = ['date-time', 'date', 'uuid', 'email'] as const
-const fits = new Map(formats.map(name => {
-  const format = library().get(name) as { readonly validate?: (text: string) => boolean } | RegExp | ((text: string) => boolean)
-  return [name, format instanceof RegExp ? (text: string) => format.test(text) : typeof format === 'function' ? format : (text: string) => format.validate?.(text) === true] as const
-}))
+const fits = new Map(
+  formats.map(name => {
+    const format = library().get(name) as
+      | { readonly validate?: (text: string) => boolean }
+      | RegExp
+      | ((text: string) => boolean)
+    return [
+      name,
+      format instanceof RegExp
+        ? (text: string) => format.test(text)
+        : typeof format === 'function'
+          ? format
+          : (text: string) => format.validate?.(text) === true
+    ] as const
+  })
+)
 
 /** The description of numbers that a console would read as others. */
-export const longNumbers = 'Numbers of more digits than JavaScript holds: a console reads other numbers. ' +
+export const longNumbers =
+  'Numbers of more digits than JavaScript holds: a console reads other numbers. ' +
   'Make texts of them in the shape (convert: to string).'
 
 /** @param answers at least one */
-export function learnSchema (answers: readonly unknown[]): JsonSchema {
+export function learnSchema(answers: readonly unknown[]): JsonSchema {
   const seen: Seen = { kinds: new Set() }
   for (const answer of answers) add(seen, answer)
   return write(seen)
 }
 
-function add (seen: Seen, value: unknown): void {
+function add(seen: Seen, value: unknown): void {
   if (Array.isArray(value)) {
     seen.list ??= { kinds: new Set() }
     for (const item of value) add(seen.list, item)
@@ -42,41 +57,51 @@ function add (seen: Seen, value: unknown): void {
     seen.kinds.add('number')
     seen.isLong = true
   } else if (typeof value === 'object' && value !== null) {
-    const record = seen.record ??= { count: 0, members: new Map() }
+    const record = (seen.record ??= { count: 0, members: new Map() })
     record.count++
     for (const [name, member] of Object.entries(value)) {
-      const known = record.members.get(name) ?? { count: 0, seen: { kinds: new Set() } satisfies Seen }
+      const known = record.members.get(name) ?? {
+        count: 0,
+        seen: { kinds: new Set() } satisfies Seen
+      }
       record.members.set(name, known)
       known.count++
       add(known.seen, member)
     }
   } else {
-    if (typeof value === 'string') seen.formats = (seen.formats ?? formats).filter(name => fits.get(name as typeof formats[number])?.(value) === true)
-    seen.kinds.add(value === null ? 'null' : typeof value as 'boolean')
+    if (typeof value === 'string')
+      seen.formats = (seen.formats ?? formats).filter(
+        name => fits.get(name as (typeof formats)[number])?.(value) === true
+      )
+    seen.kinds.add(value === null ? 'null' : (typeof value as 'boolean'))
   }
 }
 
 /** Nothing where nothing was seen: anything may stand there. */
-function write ({ kinds, isLong = false, formats: common = [], list, record }: Seen): JsonSchema {
+function write({ kinds, isLong = false, formats: common = [], list, record }: Seen): JsonSchema {
   const [format] = common
   const plain = [...kinds].filter(kind => kind !== 'null')
   const branches: JsonSchema[] = [
     ...(record === undefined ? [] : [writeRecord(record)]),
     ...(list === undefined ? [] : [writeList(list)]),
-    ...(plain.length === 0 ? [] : [{
-      type: plain.length === 1 ? plain[0] : plain,
-      ...(format !== undefined && { format }),
-      ...(isLong && { description: longNumbers })
-    }])
+    ...(plain.length === 0
+      ? []
+      : [
+          {
+            type: plain.length === 1 ? plain[0] : plain,
+            ...(format !== undefined && { format }),
+            ...(isLong && { description: longNumbers })
+          }
+        ])
   ]
   const [only, ...more] = branches
-  if (!kinds.has('null')) return more.length === 0 ? only ?? {} : { anyOf: branches }
+  if (!kinds.has('null')) return more.length === 0 ? (only ?? {}) : { anyOf: branches }
   if (only === undefined) return { type: 'null' }
   if (more.length > 0) return { anyOf: [...branches, { type: 'null' }] }
   return { ...only, type: [only['type'], 'null'].flat() }
 }
 
-function writeList (items: Seen): JsonSchema {
+function writeList(items: Seen): JsonSchema {
   const written = write(items)
   return { type: 'array', ...(Object.keys(written).length > 0 && { items: written }) }
 }
@@ -84,7 +109,7 @@ function writeList (items: Seen): JsonSchema {
 /** Names such as numbers and uuids are data: what stands under each is the same kind of thing. */
 const isKey = (name: string) => /^(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24,})$/i.test(name)
 
-function writeRecord ({ count, members }: NonNullable<Seen['record']>): JsonSchema {
+function writeRecord({ count, members }: NonNullable<Seen['record']>): JsonSchema {
   const names = [...members.keys()]
   if (names.length > 0 && names.every(isKey)) {
     const all: Seen = { kinds: new Set() }
@@ -92,19 +117,27 @@ function writeRecord ({ count, members }: NonNullable<Seen['record']>): JsonSche
     return { type: 'object', additionalProperties: write(all) }
   }
   const required = names.filter(name => members.get(name)?.count === count)
-  return { type: 'object', ...(required.length > 0 && { required }), properties: Object.fromEntries([...members].map(([name, { seen }]) => [name, write(seen)])) }
+  return {
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    properties: Object.fromEntries([...members].map(([name, { seen }]) => [name, write(seen)]))
+  }
 }
 
-function merge (into: Seen, { kinds, isLong = false, formats: common, list, record }: Seen): void {
+function merge(into: Seen, { kinds, isLong = false, formats: common, list, record }: Seen): void {
   for (const kind of kinds) into.kinds.add(kind)
   if (isLong) into.isLong = true
-  if (common !== undefined) into.formats = (into.formats ?? common).filter(name => common.includes(name))
-  if (list !== undefined) merge(into.list ??= { kinds: new Set() }, list)
+  if (common !== undefined)
+    into.formats = (into.formats ?? common).filter(name => common.includes(name))
+  if (list !== undefined) merge((into.list ??= { kinds: new Set() }), list)
   if (record === undefined) return
-  const target = into.record ??= { count: 0, members: new Map() }
+  const target = (into.record ??= { count: 0, members: new Map() })
   target.count += record.count
   for (const [name, { count, seen }] of record.members) {
-    const known = target.members.get(name) ?? { count: 0, seen: { kinds: new Set() } satisfies Seen }
+    const known = target.members.get(name) ?? {
+      count: 0,
+      seen: { kinds: new Set() } satisfies Seen
+    }
     target.members.set(name, known)
     known.count += count
     merge(known.seen, seen)

@@ -3,7 +3,7 @@ import { pascal } from '../api-docs/contract-components.ts'
 import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
 
 /** @returns the type's text; the lines after the first are indented to stand within `indent` */
-export function typeText (schema: unknown, indent = ''): string {
+export function typeText(schema: unknown, indent = ''): string {
   if (!isRecord(schema)) return schema === false ? 'never' : 'unknown'
   const parts = [
     ...(typeof schema['$ref'] === 'string' ? [typeName(schema['$ref'])] : []),
@@ -17,49 +17,74 @@ export function typeText (schema: unknown, indent = ''): string {
 }
 
 /** `#/components/schemas/NoticesData/$defs/notice-item` → `NoticesDataNoticeItem`. */
-export function typeName (reference: string): string {
-  const steps = reference.replace(/^#\/(components\/schemas\/)?/, '').split('/').filter(step => step !== '$defs' && step !== 'definitions')
-  return steps.map(step => pascal(decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))).join('')
+export function typeName(reference: string): string {
+  const steps = reference
+    .replace(/^#\/(components\/schemas\/)?/, '')
+    .split('/')
+    .filter(step => step !== '$defs' && step !== 'definitions')
+  return steps
+    .map(step => pascal(decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')))
+    .join('')
 }
 
-const grouped = (text: string) => / [|&] /.test(text) ? `(${text})` : text
-const union = (texts: readonly string[]) => texts.includes('unknown') ? 'unknown' : [...new Set(texts)].join(' | ')
+const grouped = (text: string) => (/ [|&] /.test(text) ? `(${text})` : text)
+const union = (texts: readonly string[]) =>
+  texts.includes('unknown') ? 'unknown' : [...new Set(texts)].join(' | ')
 
-function unionOf (branches: unknown, indent: string): string[] {
+function unionOf(branches: unknown, indent: string): string[] {
   return Array.isArray(branches) ? [union(branches.map(branch => typeText(branch, indent)))] : []
 }
 
-function own (schema: JsonSchema, indent: string): string[] {
+function own(schema: JsonSchema, indent: string): string[] {
   if (Object.hasOwn(schema, 'const')) return [literal(schema['const'])]
   if (Array.isArray(schema['enum'])) return [union(schema['enum'].map(literal))]
   const types = Array.isArray(schema['type']) ? schema['type'] : [schema['type'] ?? guessed(schema)]
   return [union(types.map(type => ofType(type, schema, indent)))]
 }
 
-const guessed = (schema: JsonSchema) => isRecord(schema['properties']) ? 'object' : schema['items'] !== undefined ? 'array' : undefined
+const guessed = (schema: JsonSchema) =>
+  isRecord(schema['properties']) ? 'object' : schema['items'] !== undefined ? 'array' : undefined
 /** As the code of consoles writes texts. */
-export const literal = (value: unknown): string => typeof value === 'string' ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'` : typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value)
+export const literal = (value: unknown): string =>
+  typeof value === 'string'
+    ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+    : typeof value === 'object' && value !== null
+      ? 'unknown'
+      : JSON.stringify(value)
 
-function ofType (type: unknown, schema: JsonSchema, indent: string): string {
+function ofType(type: unknown, schema: JsonSchema, indent: string): string {
   switch (type) {
-    case 'string': case 'boolean': case 'null': return type
-    case 'number': case 'integer': return 'number'
-    case 'array': return arrayText(schema, indent)
-    case 'object': return objectText(schema, indent)
-    default: return 'unknown'
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return type
+    case 'number':
+    case 'integer':
+      return 'number'
+    case 'array':
+      return arrayText(schema, indent)
+    case 'object':
+      return objectText(schema, indent)
+    default:
+      return 'unknown'
   }
 }
 
-function arrayText ({ items, prefixItems, minItems = 0 }: JsonSchema, indent: string): string {
+function arrayText({ items, prefixItems, minItems = 0 }: JsonSchema, indent: string): string {
   if (!Array.isArray(prefixItems)) {
     const item = typeText(items, indent)
     return /^\w+$/.test(item) ? `${item}[]` : `Array<${item}>`
   }
-  const first = prefixItems.map((item, index) => `${grouped(typeText(item, indent))}${index < Number(minItems) ? '' : '?'}`)
+  const first = prefixItems.map(
+    (item, index) => `${grouped(typeText(item, indent))}${index < Number(minItems) ? '' : '?'}`
+  )
   return `[${[...first, ...(isRecord(items) ? [`...${grouped(typeText(items, indent))}[]`] : [])].join(', ')}]`
 }
 
-function objectText ({ properties, required, additionalProperties, patternProperties }: JsonSchema, indent: string): string {
+function objectText(
+  { properties, required, additionalProperties, patternProperties }: JsonSchema,
+  indent: string
+): string {
   const inner = `${indent}  `
   const needed = new Set(Array.isArray(required) ? required : [])
   const members = Object.entries(isRecord(properties) ? properties : {}).map(([name, member]) => {
@@ -67,14 +92,23 @@ function objectText ({ properties, required, additionalProperties, patternProper
     const said = typeof description === 'string' ? `${comment(description, inner)}\n${inner}` : ''
     return `${said}${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}${needed.has(name) ? '' : '?'}: ${typeText(member, inner)}`
   })
-  const others = isRecord(additionalProperties) ? [additionalProperties] : isRecord(patternProperties) ? Object.values(patternProperties) : []
+  const others = isRecord(additionalProperties)
+    ? [additionalProperties]
+    : isRecord(patternProperties)
+      ? Object.values(patternProperties)
+      : []
   // Beside named members an index would have to fit them all.
-  if (members.length === 0) return others.length > 0 ? `Record<string, ${union(others.map(other => typeText(other, indent)))}>` : 'Record<string, unknown>'
+  if (members.length === 0)
+    return others.length > 0
+      ? `Record<string, ${union(others.map(other => typeText(other, indent)))}>`
+      : 'Record<string, unknown>'
   return `{\n${members.map(member => `${inner}${member}`).join('\n')}\n${indent}}`
 }
 
 /** @returns without the first line's indent */
-export function comment (text: string, indent: string): string {
+export function comment(text: string, indent: string): string {
   const lines = text.replaceAll('*/', '* /').split('\n')
-  return lines.length === 1 ? `/** ${lines[0] ?? ''} */` : `/**\n${lines.map(line => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */`
+  return lines.length === 1
+    ? `/** ${lines[0] ?? ''} */`
+    : `/**\n${lines.map(line => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */`
 }

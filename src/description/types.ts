@@ -6,13 +6,23 @@ import { successSchema } from './answers.ts'
 import { describe, envelopeName, type Operation, reference } from './operations.ts'
 import { comment, literal, typeName, typeText } from './type-text.ts'
 
-export function typeDeclarations (config: Config): string {
-  const { gateway: { envelope: { dialect: usual, successCode } } } = config
+export function typeDeclarations(config: Config): string {
+  const {
+    gateway: {
+      envelope: { dialect: usual, successCode }
+    }
+  } = config
   const { operations, schemas } = describe(config)
   const dialects = new Set([usual, ...operations.map(({ dialect }) => dialect)])
   const body = [
-    ...Array.from(dialects, dialect => `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema(dialect, successCode, reference('T')))}`),
-    ...Object.entries(schemas).map(([name, schema]) => declaration(typeName(`#/components/schemas/${name}`), schema)),
+    ...Array.from(
+      dialects,
+      dialect =>
+        `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema(dialect, successCode, reference('T')))}`
+    ),
+    ...Object.entries(schemas).map(([name, schema]) =>
+      declaration(typeName(`#/components/schemas/${name}`), schema)
+    ),
     callsText(operations, usual)
   ].join('\n\n')
   return `/**
@@ -33,17 +43,36 @@ type Known<T> = unknown extends T ? Json : T
 `
 }
 
-function declaration (name: string, schema: JsonSchema): string {
+function declaration(name: string, schema: JsonSchema): string {
   const { description } = schema
   const said = typeof description === 'string' ? `${comment(description, '')}\n` : ''
   const text = typeText(schema)
-  if (/^\{\n[^]*\}$/.test(text) && !/^\}.*[&|]/m.test(text)) return `${said}export interface ${name} ${text}`
+  if (/^\{\n[^]*\}$/.test(text) && !/^\}.*[&|]/m.test(text))
+    return `${said}export interface ${name} ${text}`
   const isLong = text.length > 120 && !text.includes('\n')
-  return `${said}export type ${name} =${isLong ? text.split(' | ').map(each => `\n  | ${each}`).join('') : ` ${text}`}`
+  return `${said}export type ${name} =${
+    isLong
+      ? text
+          .split(' | ')
+          .map(each => `\n  | ${each}`)
+          .join('')
+      : ` ${text}`
+  }`
 }
 
-function callsText (operations: readonly Operation[], usual: Operation['dialect']): string {
-  const line = ({ method, path, isAlias, name, summary, access, request, answer, wrapped, dialect }: Operation) => {
+function callsText(operations: readonly Operation[], usual: Operation['dialect']): string {
+  const line = ({
+    method,
+    path,
+    isAlias,
+    name,
+    summary,
+    access,
+    request,
+    answer,
+    wrapped,
+    dialect
+  }: Operation) => {
     const said = `${summary}${isAlias ? ` (an alias of ${name})` : ''}. ${access === 'public' ? 'For anyone.' : access === 'session' ? 'Signed in.' : `Signed in, as ${access.roles.join(' or ')}.`}`
     const members = [
       ...(request === undefined ? [] : [`request: ${typeText(request, '    ')}`]),

@@ -22,15 +22,29 @@ export interface ComposedRoute {
 }
 
 /** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addComposed (scope: FastifyInstance, { name, paths, access, touch, own, shaping, envelope, errorStatus }: ComposedRoute, options: GatheringOptions): void {
+export function addComposed(
+  scope: FastifyInstance,
+  { name, paths, access, touch, own, shaping, envelope, errorStatus }: ComposedRoute,
+  options: GatheringOptions
+): void {
   for (const url of paths) {
     scope.route({
       method: ['GET', 'HEAD'],
       url,
-      config: { route: name, access, touch, ...(envelope && { envelope }), ...(errorStatus && { errorStatus }) },
+      config: {
+        route: name,
+        access,
+        touch,
+        ...(envelope && { envelope }),
+        ...(errorStatus && { errorStatus })
+      },
       handler: (request, reply) => {
         const gathering = startGathering(request, reply, name, shaping.parts, options)
-        gathering.then(gathered => sendShaped(request, reply, own(liveSession(request)), shaping, gathered)).catch((error: unknown) => reply.send(toGatewayError(error)))
+        gathering
+          .then(gathered =>
+            sendShaped(request, reply, own(liveSession(request)), shaping, gathered)
+          )
+          .catch((error: unknown) => reply.send(toGatewayError(error)))
         return reply
       }
     })

@@ -9,10 +9,17 @@ interface Options {
 }
 
 /** Build tools put a hash of the content into a file's name. */
-const hashed = /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
+const hashed =
+  /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
 
-export function addConsole (app: FastifyInstance, { root, prefix, contentSecurityPolicy }: Options): void {
-  app.addHook('onRoute', route => { if (route.url === `${prefix}/*` && route.config?.route === undefined) route.config = { ...route.config, route: 'console' } })
+export function addConsole(
+  app: FastifyInstance,
+  { root, prefix, contentSecurityPolicy }: Options
+): void {
+  app.addHook('onRoute', route => {
+    if (route.url === `${prefix}/*` && route.config?.route === undefined)
+      route.config = { ...route.config, route: 'console' }
+  })
   // Loaded where there is a console.
   app.register(import('@fastify/static'), {
     root,
@@ -22,7 +29,10 @@ export function addConsole (app: FastifyInstance, { root, prefix, contentSecurit
     dotfiles: 'deny',
     cacheControl: false,
     setHeaders: (response, path) => {
-      response.header('cache-control', hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache')
+      response.header(
+        'cache-control',
+        hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache'
+      )
       response.header('content-security-policy', contentSecurityPolicy)
     }
   })
@@ -32,11 +42,16 @@ export function addConsole (app: FastifyInstance, { root, prefix, contentSecurit
 const isApi = (path: string) => path === '/api' || path.startsWith('/api/')
 
 /** Whether a request that nothing answers is a person opening one of the console's own addresses. */
-export function opensPage (request: FastifyRequest, prefix: string): boolean {
+export function opensPage(request: FastifyRequest, prefix: string): boolean {
   const path = request.raw.url ?? ''
-  return (request.method === 'GET' || request.method === 'HEAD') && path.startsWith(`${prefix}/`) && !isApi(path.slice(prefix.length)) && (request.headers.accept?.includes('text/html') ?? false)
+  return (
+    (request.method === 'GET' || request.method === 'HEAD') &&
+    path.startsWith(`${prefix}/`) &&
+    !isApi(path.slice(prefix.length)) &&
+    (request.headers.accept?.includes('text/html') ?? false)
+  )
 }
 
-export function sendPage (reply: FastifyReply): FastifyReply {
+export function sendPage(reply: FastifyReply): FastifyReply {
   return reply.sendFile('index.html')
 }

@@ -11,13 +11,33 @@ export interface GatheringOptions {
 }
 
 /** Asks all parts at once. Whatever ends the request ends them. */
-export function startGathering (request: FastifyRequest, reply: FastifyReply, route: string, parts: Parts, { forwardedHost, countMissing }: GatheringOptions): Promise<Gathered> {
+export function startGathering(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: string,
+  parts: Parts,
+  { forwardedHost, countMissing }: GatheringOptions
+): Promise<Gathered> {
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
   if (reply.raw.closed) end.abort()
   const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
     countMissing(route, name)
-    request.log.warn({ route, part: name, code: error.code, ...(error.cause !== undefined && { reason: reasonOf(error.cause) }) }, 'a part of the answer is missing')
+    request.log.warn(
+      {
+        route,
+        part: name,
+        code: error.code,
+        ...(error.cause !== undefined && { reason: reasonOf(error.cause) })
+      },
+      'a part of the answer is missing'
+    )
   }
-  return gather(parts, { target: request.raw.url ?? '', headers: request.raw.headers, caller: callerOf(request, forwardedHost), signal: end.signal, onMissing })
+  return gather(parts, {
+    target: request.raw.url ?? '',
+    headers: request.raw.headers,
+    caller: callerOf(request, forwardedHost),
+    signal: end.signal,
+    onMissing
+  })
 }

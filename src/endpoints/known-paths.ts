@@ -12,7 +12,7 @@ export interface KnownPaths {
  * Found again without the router, which has a tree for each method: to have every path in all of
  * them would double what a generation costs to build.
  */
-export function noteMethods (app: FastifyInstance): KnownPaths {
+export function noteMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
   const withParameters: Array<readonly [RegExp, ReadonlySet<string>]> = []
   let deepest = 0
@@ -21,14 +21,14 @@ export function noteMethods (app: FastifyInstance): KnownPaths {
     if (url.endsWith('/*')) deepest = Math.max(deepest, url.split('/').length)
     let methods = byPath.get(url)
     if (methods === undefined) {
-      byPath.set(url, methods = new Set())
+      byPath.set(url, (methods = new Set()))
       if (url.includes('/:')) withParameters.push([patternOf(url), methods])
     }
     for (const each of [method].flat()) methods.add(each)
   })
 
   /** From the nearest on. */
-  function * around (path: string): Generator<ReadonlySet<string>> {
+  function* around(path: string): Generator<ReadonlySet<string>> {
     const exact = byPath.get(path)
     if (exact !== undefined) yield exact
     for (const [pattern, methods] of withParameters) if (pattern.test(path)) yield methods
@@ -41,15 +41,16 @@ export function noteMethods (app: FastifyInstance): KnownPaths {
 
   return {
     at: target => around(target.split('?', 1)[0] ?? '').next().value ?? undefined,
-    fallingThrough: () => [...byPath].flatMap(([url, own]) => {
-      const others = new Set([...around(url)].flatMap(methods => [...methods]))
-      const lost = [...others].filter(method => !own.has(method))
-      return lost.length === 0 ? [] : [[url, lost] as [string, string[]]]
-    })
+    fallingThrough: () =>
+      [...byPath].flatMap(([url, own]) => {
+        const others = new Set([...around(url)].flatMap(methods => [...methods]))
+        const lost = [...others].filter(method => !own.has(method))
+        return lost.length === 0 ? [] : [[url, lost] as [string, string[]]]
+      })
   }
 }
 
-function patternOf (url: string): RegExp {
+function patternOf(url: string): RegExp {
   const escaped = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/\/:\w+/g, '/[^/]+')}$`)
 }
@@ -58,7 +59,7 @@ function patternOf (url: string): RegExp {
  * The places of the first slashes. No more than any known path has: clients choose how many there
  * are, and each costs the length of the path.
  */
-function slashesIn (path: string, end: number, most: number): number[] {
+function slashesIn(path: string, end: number, most: number): number[] {
   const slashes: number[] = []
   for (let at = path.indexOf('/'); at !== -1 && at < end; at = path.indexOf('/', at + 1)) {
     if (slashes.length === most) break

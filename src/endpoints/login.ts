@@ -26,11 +26,29 @@ interface Options {
 
 type SignInOutcome = 'accepted' | 'refused' | 'limited' | 'malformed' | 'failed'
 
-export function addLogin (scope: FastifyInstance, options: Options): void {
-  const { paths, maxBody, config, sources, limits, sessions, cookie, expireTokenCookies, envelope, onOutcome } = options
-  for (const url of paths) scope.route({ method: 'POST', url, bodyLimit: maxBody, config: { route: 'login', access: 'public', maxBody }, handler: answer })
+export function addLogin(scope: FastifyInstance, options: Options): void {
+  const {
+    paths,
+    maxBody,
+    config,
+    sources,
+    limits,
+    sessions,
+    cookie,
+    expireTokenCookies,
+    envelope,
+    onOutcome
+  } = options
+  for (const url of paths)
+    scope.route({
+      method: 'POST',
+      url,
+      bodyLimit: maxBody,
+      config: { route: 'login', access: 'public', maxBody },
+      handler: answer
+    })
 
-  async function answer (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     try {
       return await signIn(request, reply)
     } catch (error) {
@@ -39,9 +57,10 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     }
   }
 
-  async function signIn (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async function signIn(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     // Nothing here would undo a coding, so none is taken for what it is not.
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw new GatewayError('request.type')
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new GatewayError('request.type')
     const { username, password, remember, type, extra } = readBody(request.body, config.fields)
     request.actor = username
     const address = clientAddress(request)
@@ -51,16 +70,29 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
       await attempt.giveBack()
       throw error
     }
-    const vouched = await firstVouching(sources, { username, password, extra, address, requestId: request.id }).catch(undecided)
+    const vouched = await firstVouching(sources, {
+      username,
+      password,
+      extra,
+      address,
+      requestId: request.id
+    }).catch(undecided)
     if (vouched === undefined) {
       await attempt.refused()
       request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
       const refused = new GatewayError('login.refused')
       if (config.refusedStatus === 401) throw refused
       onOutcome('refused')
-      return replyWith(reply, new GatewayError('login.refused', { status: 200 }), envelope.loginRefused(refused, type, request.id))
+      return replyWith(
+        reply,
+        new GatewayError('login.refused', { status: 200 }),
+        envelope.loginRefused(refused, type, request.id)
+      )
     }
-    const { source, verdict: { identity, credential, file } } = vouched
+    const {
+      source,
+      verdict: { identity, credential, file }
+    } = vouched
     if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
     const former = liveSession(request)
     const session = await openSession(request, cookie, sessions, {
@@ -77,15 +109,18 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)
     onOutcome('accepted')
-    request.log.info({
-      event: 'login',
-      user: identity.username,
-      userId: identity.id,
-      roles: identity.roles,
-      source,
-      session: session.id,
-      address
-    }, 'signed in')
+    request.log.info(
+      {
+        event: 'login',
+        user: identity.username,
+        userId: identity.id,
+        roles: identity.roles,
+        source,
+        session: session.id,
+        address
+      },
+      'signed in'
+    )
     return envelope.login({ type, authority: authorityOf(identity) })
   }
 }
@@ -93,7 +128,7 @@ export function addLogin (scope: FastifyInstance, options: Options): void {
 /** By the sessions of this process, which outlive each reload: one line is enough. */
 const warned = new WeakSet<Sessions>()
 
-function warnOnce (sessions: Sessions, { log }: FastifyRequest): void {
+function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
   if (warned.has(sessions)) return
   warned.add(sessions)
   log.warn(
@@ -104,13 +139,16 @@ function warnOnce (sessions: Sessions, { log }: FastifyRequest): void {
   )
 }
 
-function outcomeOf ({ code, status }: GatewayError): SignInOutcome {
+function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   if (code === 'login.refused') return 'refused'
   return status === 429 ? 'limited' : status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
 /** @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused */
-async function firstVouching (sources: readonly CredentialSource[], attempt: Parameters<CredentialSource['verify']>[0]) {
+async function firstVouching(
+  sources: readonly CredentialSource[],
+  attempt: Parameters<CredentialSource['verify']>[0]
+) {
   let undecided: unknown
   for (const source of sources) {
     try {
@@ -134,13 +172,28 @@ interface Body {
 }
 
 /** Only strings count: a list of one string is no user name, whatever a lenient parser would make of it. */
-function readBody (body: unknown, fields: GatewayConfig['login']['fields']): Body {
+function readBody(body: unknown, fields: GatewayConfig['login']['fields']): Body {
   const malformed = (message: string) => new GatewayError('request.malformed', { message })
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformed('Sign-in needs a JSON object.')
-  const { [fields.username]: username, [fields.password]: password, [fields.remember]: remember, ...extra } = body as Record<string, unknown>
-  if (typeof username !== 'string' || username === '' || username.length > 255) throw malformed(`Sign-in needs "${fields.username}", a text of 1 to 255 characters.`)
-  if (typeof password !== 'string' || password === '' || password.length > 1024) throw malformed(`Sign-in needs "${fields.password}", a text of 1 to 1024 characters.`)
-  if (remember !== undefined && remember !== null && typeof remember !== 'boolean') throw malformed(`"${fields.remember}" is true or false.`)
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw malformed('Sign-in needs a JSON object.')
+  const {
+    [fields.username]: username,
+    [fields.password]: password,
+    [fields.remember]: remember,
+    ...extra
+  } = body as Record<string, unknown>
+  if (typeof username !== 'string' || username === '' || username.length > 255)
+    throw malformed(`Sign-in needs "${fields.username}", a text of 1 to 255 characters.`)
+  if (typeof password !== 'string' || password === '' || password.length > 1024)
+    throw malformed(`Sign-in needs "${fields.password}", a text of 1 to 1024 characters.`)
+  if (remember !== undefined && remember !== null && typeof remember !== 'boolean')
+    throw malformed(`"${fields.remember}" is true or false.`)
   const { type } = extra
-  return { username, password, remember: remember === true, type: typeof type === 'string' ? type.slice(0, 64) : 'account', extra }
+  return {
+    username,
+    password,
+    remember: remember === true,
+    type: typeof type === 'string' ? type.slice(0, 64) : 'account',
+    extra
+  }
 }

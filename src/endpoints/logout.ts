@@ -12,10 +12,17 @@ interface Options {
   readonly expireTokenCookies: (reply: FastifyReply) => void
   readonly envelope: Envelope
   /** Who may sign a browser out: held against GET as well. */
-  readonly checkOrigin: (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void
+  readonly checkOrigin: (
+    request: FastifyRequest,
+    reply: unknown,
+    done: (error?: Error) => void
+  ) => void
 }
 
-export function addLogout (scope: FastifyInstance, { paths, sources, cookie, expireTokenCookies, envelope, checkOrigin }: Options): void {
+export function addLogout(
+  scope: FastifyInstance,
+  { paths, sources, cookie, expireTokenCookies, envelope, checkOrigin }: Options
+): void {
   scope.register(async inner => {
     // Consoles send all sorts of bodies, or an empty one that claims to be JSON; none is read.
     inner.removeAllContentTypeParsers()
@@ -23,17 +30,27 @@ export function addLogout (scope: FastifyInstance, { paths, sources, cookie, exp
       payload.resume()
       done(null)
     })
-    for (const url of paths) inner.route({ method: ['GET', 'POST'], url, config: { route: 'logout', access: 'public' }, onRequest: checkOrigin, handler: signOut })
+    for (const url of paths)
+      inner.route({
+        method: ['GET', 'POST'],
+        url,
+        config: { route: 'logout', access: 'public' },
+        onRequest: checkOrigin,
+        handler: signOut
+      })
   })
 
-  async function signOut (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const session = await closeSession(request, reply, cookie)
     expireTokenCookies(reply)
     if (session !== undefined) {
       request.actor = session.identity.username
       const { id: userId, username: user } = session.identity
       const address = clientAddress(request)
-      request.log.info({ event: 'logout', user, userId, session: session.id, address }, 'signed out')
+      request.log.info(
+        { event: 'logout', user, userId, session: session.id, address },
+        'signed out'
+      )
       signOutAtSource(sources, session, request.log)
     }
     return envelope.success({})

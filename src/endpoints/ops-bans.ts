@@ -30,13 +30,28 @@ interface Whose {
 /** An attack may leave many. */
 const mostShown = 1000
 
-export function addOpsBans (ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
-  const asked = async <T>(answer: Promise<T>): Promise<T> => answer.catch((cause: unknown) => { throw new GatewayError('session.unavailable', { cause, message: 'Redis, which holds the bans, does not answer. Please try again in a moment.' }) })
+export function addOpsBans(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
+  const asked = async <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((cause: unknown) => {
+      throw new GatewayError('session.unavailable', {
+        cause,
+        message: 'Redis, which holds the bans, does not answer. Please try again in a moment.'
+      })
+    })
 
-  function whoseOf (given: unknown): Whose {
-    const { account, address } = (given ?? {}) as { account?: unknown, address?: unknown }
-    if ((account !== undefined && (typeof account !== 'string' || account === '')) || (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))) throw new GatewayError('request.malformed', { message: 'Say whose: an account by its user name, an address as an IP address.' })
-    return { ...(account !== undefined && { account: accountKey(account) }), ...(address !== undefined && { address: createCountedAddress(ipv6Prefix())({ ip: address }) }) }
+  function whoseOf(given: unknown): Whose {
+    const { account, address } = (given ?? {}) as { account?: unknown; address?: unknown }
+    if (
+      (account !== undefined && (typeof account !== 'string' || account === '')) ||
+      (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))
+    )
+      throw new GatewayError('request.malformed', {
+        message: 'Say whose: an account by its user name, an address as an IP address.'
+      })
+    return {
+      ...(account !== undefined && { account: accountKey(account) }),
+      ...(address !== undefined && { address: createCountedAddress(ipv6Prefix())({ ip: address }) })
+    }
   }
 
   ops.register(async scope => {
@@ -52,30 +67,51 @@ export function addOpsBans (ops: FastifyInstance, { lockouts, ipv6Prefix, log }:
     scope.post('/bans/lift', async request => {
       const whose = whoseOf(request.body)
       const { account, address } = whose
-      if (account === undefined && address === undefined) throw new GatewayError('request.malformed', { message: 'Say whose: {"account": "NAME"}, {"address": "IP"}, or both.' })
-      const locked = (await asked(lockouts.list())).filter(ban => isOf(ban, whose)).map(({ key }) => key)
+      if (account === undefined && address === undefined)
+        throw new GatewayError('request.malformed', {
+          message: 'Say whose: {"account": "NAME"}, {"address": "IP"}, or both.'
+        })
+      const locked = (await asked(lockouts.list()))
+        .filter(ban => isOf(ban, whose))
+        .map(({ key }) => key)
       // Failures that have not locked yet are forgotten too.
-      const own = [...(account === undefined ? [] : [`account:${account}`]), ...(address === undefined ? [] : [`address:${address}`])]
+      const own = [
+        ...(account === undefined ? [] : [`account:${account}`]),
+        ...(address === undefined ? [] : [`address:${address}`])
+      ]
       await asked(lockouts.lift([...new Set([...locked, ...own])]))
-      log.info({ event: 'bans.lifted', by: 'operator', lifted: locked.length, ...(account !== undefined && { user: account }), ...(address !== undefined && { address }) }, 'may try to sign in again')
+      log.info(
+        {
+          event: 'bans.lifted',
+          by: 'operator',
+          lifted: locked.length,
+          ...(account !== undefined && { user: account }),
+          ...(address !== undefined && { address })
+        },
+        'may try to sign in again'
+      )
       return { lifted: locked.length }
     })
   })
 }
 
 /** `account:NAME`, `address:IP`, `browser:NAME:ID`. */
-function partsOf ({ key }: Ban): { kind: string, of: string } {
+function partsOf({ key }: Ban): { kind: string; of: string } {
   const colon = key.indexOf(':')
   const kind = key.slice(0, colon)
   return { kind, of: key.slice(colon + 1, kind === 'browser' ? key.lastIndexOf(':') : undefined) }
 }
 
-function isOf (ban: Ban, { account, address }: Whose): boolean {
+function isOf(ban: Ban, { account, address }: Whose): boolean {
   const { kind, of } = partsOf(ban)
   return of === (kind === 'address' ? address : account)
 }
 
-function show (ban: Ban): ShownBan {
+function show(ban: Ban): ShownBan {
   const { kind, of } = partsOf(ban)
-  return { kind: kind === 'browser' ? 'known browser' : kind, of, until: new Date(ban.until).toISOString() }
+  return {
+    kind: kind === 'browser' ? 'known browser' : kind,
+    of,
+    until: new Date(ban.until).toISOString()
+  }
 }

@@ -16,7 +16,7 @@ interface Options {
   readonly plan: (balancerMs: number) => Promise<object>
 }
 
-export function addOpsConfig (ops: FastifyInstance, options: Options): void {
+export function addOpsConfig(ops: FastifyInstance, options: Options): void {
   const { status, reload, rollback, plan } = options
   ops.register(async scope => {
     addDeskRules(scope)
@@ -34,8 +34,11 @@ export function addOpsConfig (ops: FastifyInstance, options: Options): void {
       return await reload({ yes: yes === true })
     })
     scope.post('/rollback', async request => {
-      const { to, yes } = (request.body ?? {}) as { to?: unknown, yes?: unknown }
-      if (to !== undefined && !Number.isInteger(to)) throw new GatewayError('request.malformed', { message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.' })
+      const { to, yes } = (request.body ?? {}) as { to?: unknown; yes?: unknown }
+      if (to !== undefined && !Number.isInteger(to))
+        throw new GatewayError('request.malformed', {
+          message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
+        })
       return await rollback(to as number | undefined, { yes: yes === true })
     })
   })

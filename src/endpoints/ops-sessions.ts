@@ -25,12 +25,14 @@ export type ShownSession = ReturnType<typeof describeSession> & {
 const maxShown = 1000
 const usersAtOnce = 50
 
-const ofClose = 'Say which: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or {"everyone": true}; ' +
+const ofClose =
+  'Say which: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or {"everyone": true}; ' +
   'and {"by": "id"} or "name", {"source": "NAME"} where that is not clear.'
-const ofList = 'Say whose: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME; ' +
+const ofList =
+  'Say whose: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME; ' +
   'or nothing for all.'
 
-export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }: Options): void {
+export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
   const { find } = createUserFinder({ sessions, sources })
 
   ops.register(async scope => {
@@ -44,18 +46,25 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
       const found = { user: wanted.user, sessions: [], unreadable: 0 }
       if (user === undefined) return { ...found, near }
       if (users.length > 1) return { ...found, candidates: users }
-      return { user: wanted.user, ...await shownOf(user) }
+      return { user: wanted.user, ...(await shownOf(user)) }
     })
 
     scope.post('/sessions/close', async request => {
-      const { id, everyone } = (request.body ?? {}) as { id?: unknown, everyone?: unknown }
+      const { id, everyone } = (request.body ?? {}) as { id?: unknown; everyone?: unknown }
       const wanted = wantedOf(request.body, ofClose)
       if (everyone === true && wanted === undefined) {
         await sessions.closeAll()
-        log.info({ event: 'sessions.closed', by: 'operator', everyone: true }, 'all sessions closed')
+        log.info(
+          { event: 'sessions.closed', by: 'operator', everyone: true },
+          'all sessions closed'
+        )
         return { closed: 'everyone' }
       }
-      if (wanted === undefined || everyone === true || (id !== undefined && typeof id !== 'string')) {
+      if (
+        wanted === undefined ||
+        everyone === true ||
+        (id !== undefined && typeof id !== 'string')
+      ) {
         throw new GatewayError('request.malformed', { message: ofClose })
       }
       const { users, near } = await find(wanted)
@@ -66,24 +75,29 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
     })
   })
 
-  async function closeOf (user: SignedIn, id: string | undefined): Promise<object> {
+  async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
     const key = keyOf(user)
     const { unreadable } = await sessions.inspect(key)
     const closed = await sessions.closeOf(key, id === undefined ? {} : { only: id })
-    log.info({
-      event: 'sessions.closed',
-      by: 'operator',
-      user: user.username,
-      userId: user.id,
-      source: user.source,
-      closed,
-      unreadable,
-      ...(id !== undefined && { session: id.slice(0, 64) })
-    }, 'sessions closed')
+    log.info(
+      {
+        event: 'sessions.closed',
+        by: 'operator',
+        user: user.username,
+        userId: user.id,
+        source: user.source,
+        closed,
+        unreadable,
+        ...(id !== undefined && { session: id.slice(0, 64) })
+      },
+      'sessions closed'
+    )
     return { closed, unreadable, of: user }
   }
 
-  async function shownOf (user: SignedIn): Promise<{ sessions: ShownSession[], unreadable: number }> {
+  async function shownOf(
+    user: SignedIn
+  ): Promise<{ sessions: ShownSession[]; unreadable: number }> {
     const { listed, unreadable } = await sessions.inspect(keyOf(user))
     const now = sessions.now()
     const shown = listed.map(each => {
@@ -94,7 +108,7 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
   }
 
   /** Of everybody, until there are too many to read. */
-  async function listAll (): Promise<object> {
+  async function listAll(): Promise<object> {
     const users = await sessions.signedIn(maxSignedIn)
     const shown: ShownSession[] = []
     let unreadable = 0
@@ -119,10 +133,12 @@ export function addOpsSessions (ops: FastifyInstance, { sessions, sources, log }
 const keyOf = ({ source, id }: SignedIn) => identityKey({ source, identity: { id } })
 
 /** Undefined where nobody is named. @throws GatewayError `request.malformed` */
-function wantedOf (given: unknown, help: string): Wanted | undefined {
+function wantedOf(given: unknown, help: string): Wanted | undefined {
   const { user, by, source } = (given ?? {}) as Record<string, unknown>
   if (user === undefined && by === undefined && source === undefined) return undefined
-  const isSound = typeof user === 'string' && user !== '' &&
+  const isSound =
+    typeof user === 'string' &&
+    user !== '' &&
     (by === undefined || by === 'id' || by === 'name') &&
     (source === undefined || typeof source === 'string')
   if (!isSound) throw new GatewayError('request.malformed', { message: help })

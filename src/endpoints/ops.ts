@@ -27,7 +27,13 @@ interface Options {
  * `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503, and to
  * operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers.
  */
-export function createOps ({ readiness, metrics, openApi, guard, checkHost }: Options): FastifyInstance {
+export function createOps({
+  readiness,
+  metrics,
+  openApi,
+  guard,
+  checkHost
+}: Options): FastifyInstance {
   const ops = Fastify({
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
@@ -35,7 +41,9 @@ export function createOps ({ readiness, metrics, openApi, guard, checkHost }: Op
   })
   adopt(ops.server)
   readJsonBodies(ops)
-  ops.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
+  ops.addHook('onSend', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
   if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
   if (guard !== 'checked elsewhere') ops.addHook('onRequest', guard.check)
   ops.setErrorHandler(answerOpsError)
@@ -51,8 +59,10 @@ export function createOps ({ readiness, metrics, openApi, guard, checkHost }: Op
     return reply.type(type).send(body)
   })
   ops.get('/openapi.json', () => openApi())
-  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({
-    error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.'
-  }))
+  ops.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({
+      error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.'
+    })
+  )
   return ops
 }

@@ -11,7 +11,7 @@ interface Options {
   readonly contract?: (read: () => unknown) => void
 }
 
-export function addProfile (scope: FastifyInstance, { paths, envelope, contract }: Options): void {
+export function addProfile(scope: FastifyInstance, { paths, envelope, contract }: Options): void {
   for (const url of paths) {
     scope.get(url, { config: { route: 'profile', access: 'session' } }, async request => {
       const session = liveSession(request)

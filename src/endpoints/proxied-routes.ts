@@ -11,7 +11,12 @@ const groupSize = 16
  * Adds routes to a scope whose hooks have let the request pass by then.
  * @param othersTurn is waited for between some of them and the next
  */
-export async function addProxied (scope: FastifyInstance, routes: readonly ProxiedRoute[], options: ProxiedOptions, othersTurn: () => Promise<void>): Promise<void> {
+export async function addProxied(
+  scope: FastifyInstance,
+  routes: readonly ProxiedRoute[],
+  options: ProxiedOptions,
+  othersTurn: () => Promise<void>
+): Promise<void> {
   for (const [upstream, ofUpstream] of Map.groupBy(routes, route => route.upstream)) {
     let compiled = new Map<string, Compiled>()
     const register = async () => {
@@ -21,7 +26,8 @@ export async function addProxied (scope: FastifyInstance, routes: readonly Proxi
     }
     for (const route of ofUpstream) {
       // A path may have several routes, of other methods each.
-      if (compiled.size >= groupSize || route.paths.some(path => compiled.has(path))) await register()
+      if (compiled.size >= groupSize || route.paths.some(path => compiled.has(path)))
+        await register()
       const own = compileProxied(route, options)
       for (const path of route.paths) compiled.set(path, own)
     }
@@ -30,9 +36,17 @@ export async function addProxied (scope: FastifyInstance, routes: readonly Proxi
 }
 
 /** The plugin has one set of options for all its paths: what each route does by itself is put in on the way. */
-async function addGroup (scope: FastifyInstance, { upstream, compiled }: { readonly upstream: Upstream, readonly compiled: ReadonlyMap<string, Compiled> }): Promise<void> {
+async function addGroup(
+  scope: FastifyInstance,
+  {
+    upstream,
+    compiled
+  }: { readonly upstream: Upstream; readonly compiled: ReadonlyMap<string, Compiled> }
+): Promise<void> {
   // By whichever scope below it is called.
-  const { route: add } = scope as { readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance }
+  const { route: add } = scope as {
+    readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance
+  }
   scope.route = function (this: FastifyInstance, given: RouteOptions) {
     return add.call(this, { ...given, ...compiled.get(given.url) })
   } as typeof scope.route

@@ -12,10 +12,19 @@ const oneWriteBytes = 16 * 1024
  * @param body bytes, or text that is sent as UTF-8; not for HEAD, 204 or 304
  * @param more fields of this answer, in lower case; they stand before those of the reply
  */
-export function sendBody (reply: FastifyReply, body: Buffer | string, more?: Readonly<Record<string, string | string[]>>): void {
+export function sendBody(
+  reply: FastifyReply,
+  body: Buffer | string,
+  more?: Readonly<Record<string, string | string[]>>
+): void {
   const { raw } = reply
   const length = Buffer.byteLength(body)
-  const fields = { ...reply.standardFields, 'x-request-id': reply.request.id, ...reply.getHeaders(), ...more } as OutgoingHttpHeaders
+  const fields = {
+    ...reply.standardFields,
+    'x-request-id': reply.request.id,
+    ...reply.getHeaders(),
+    ...more
+  } as OutgoingHttpHeaders
   fields['content-length'] = length
   fields['content-type'] ??= 'application/octet-stream'
   // May throw, as a field of the upstream's may hold what no field can: until then an error can be told.

@@ -31,16 +31,25 @@ const closeBody = {
 
 interface Options {
   /** Each with its aliases. */
-  readonly paths: { readonly session: readonly string[], readonly extend: readonly string[], readonly list: readonly string[], readonly close: readonly string[] }
+  readonly paths: {
+    readonly session: readonly string[]
+    readonly extend: readonly string[]
+    readonly list: readonly string[]
+    readonly close: readonly string[]
+  }
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly envelope: Envelope
 }
 
-export function addSession (scope: FastifyInstance, { paths, sessions, cookie, envelope }: Options): void {
+export function addSession(
+  scope: FastifyInstance,
+  { paths, sessions, cookie, envelope }: Options
+): void {
   const config = { route: 'session', access: 'session' as const, touch: false }
   for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
-  for (const url of paths.list) scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
+  for (const url of paths.list)
+    scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
   scope.register(async inner => {
     const bounded = { method: 'POST', bodyLimit: maxBody, config: { ...config, maxBody } } as const
     for (const url of paths.extend) inner.route({ ...bounded, url, handler: extend })
@@ -50,18 +59,18 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
     }
   })
 
-  async function show (request: FastifyRequest): Promise<unknown> {
+  async function show(request: FastifyRequest): Promise<unknown> {
     return envelope.success(timeLeft(mustLive(request), sessions.now()))
   }
 
-  async function extend (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const live = mustLive(request)
     const idleEnd = await sessions.extend(live)
     tellTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
     return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
   }
 
-  async function list ({ session }: Live): Promise<unknown> {
+  async function list({ session }: Live): Promise<unknown> {
     const listed = await sessions.list(identityKey(session))
     const now = sessions.now()
     const described = listed.map(each => ({
@@ -71,7 +80,7 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
     return envelope.success(described, { total: listed.length })
   }
 
-  async function close (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async function close(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { session } = mustLive(request)
     if (request.validationError !== undefined) {
       throw new GatewayError('request.malformed', {
@@ -82,26 +91,30 @@ export function addSession (scope: FastifyInstance, { paths, sessions, cookie, e
     const { id, others } = request.body as CloseBody
     const which = whichOf(id, others, session.id)
     const closed = await sessions.closeOf(identityKey(session), which)
-    request.log.info({
-      event: 'sessions.closed',
-      user: session.identity.username,
-      userId: session.identity.id,
-      by: 'user',
-      closed,
-      ...toldOf(which, closed)
-    }, 'sessions closed')
-    if (which.except === undefined && (which.only === undefined || which.only === session.id)) clearSessionCookie(reply, cookie)
+    request.log.info(
+      {
+        event: 'sessions.closed',
+        user: session.identity.username,
+        userId: session.identity.id,
+        by: 'user',
+        closed,
+        ...toldOf(which, closed)
+      },
+      'sessions closed'
+    )
+    if (which.except === undefined && (which.only === undefined || which.only === session.id))
+      clearSessionCookie(reply, cookie)
     return envelope.success({ closed })
   }
 }
 
-function mustLive (request: FastifyRequest): Live {
+function mustLive(request: FastifyRequest): Live {
   const live = liveOf(request)
   if (live === undefined) throw sessionError(request)
   return live
 }
 
-function timeLeft ({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
   return {
     id,
     user: { id: identity.id, username: identity.username, name: identity.name },
@@ -116,7 +129,7 @@ interface Which {
   readonly except?: string
 }
 
-function whichOf (id: unknown, others: unknown, own: string): Which {
+function whichOf(id: unknown, others: unknown, own: string): Which {
   if (typeof id === 'string' && id !== '') return { only: id }
   return others === true ? { except: own } : {}
 }

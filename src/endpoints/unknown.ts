@@ -13,25 +13,45 @@ interface Options {
 }
 
 /** After all routes. */
-export function addUnknown (app: FastifyInstance, { checkLimits, mount, hasConsole }: Options): void {
+export function addUnknown(
+  app: FastifyInstance,
+  { checkLimits, mount, hasConsole }: Options
+): void {
   const known = noteMethods(app)
   // The nearer path decides alone: what it does not take must not fall to a `/*` around it.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)
-    for (const [url, methods] of known.fallingThrough()) scope.route({ url, method: methods, handler: request => { throw refused(known.at(request.raw.url ?? '')) } })
+    for (const [url, methods] of known.fallingThrough())
+      scope.route({
+        url,
+        method: methods,
+        handler: request => {
+          throw refused(known.at(request.raw.url ?? ''))
+        }
+      })
   })
   const isPage = (request: FastifyRequest) => hasConsole && opensPage(request, mount)
-  app.setNotFoundHandler({
-    preHandler: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => isPage(request) ? done() : checkLimits(request, reply, done)
-  }, (request, reply) => {
-    const target = request.raw.url ?? ''
-    const allowed = known.at(target)
-    if (allowed !== undefined) throw refused(allowed)
-    if (isPage(request)) return sendPage(reply)
-    const message = target.startsWith(`${mount}/api/api/`) ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.' : undefined
-    throw new GatewayError('route.unknown', message === undefined ? {} : { message })
-  })
+  app.setNotFoundHandler(
+    {
+      preHandler: (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        done: (error?: Error) => void
+      ): void => (isPage(request) ? done() : checkLimits(request, reply, done))
+    },
+    (request, reply) => {
+      const target = request.raw.url ?? ''
+      const allowed = known.at(target)
+      if (allowed !== undefined) throw refused(allowed)
+      if (isPage(request)) return sendPage(reply)
+      const message = target.startsWith(`${mount}/api/api/`)
+        ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.'
+        : undefined
+      throw new GatewayError('route.unknown', message === undefined ? {} : { message })
+    }
+  )
 }
 
 /** RFC 9110 §15.5.6 */
-const refused = (allowed: ReadonlySet<string> = new Set()) => new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
+const refused = (allowed: ReadonlySet<string> = new Set()) =>
+  new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })

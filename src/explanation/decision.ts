@@ -11,12 +11,34 @@ export interface Place {
 }
 
 export interface Decision {
-  readonly step: 'request' | 'route' | 'alias' | 'session' | 'origin' | 'limits' | 'access' | 'maintenance' | 'answer' | 'upstream' | 'timeouts' | 'sizes' | 'fields' | 'touch' | 'parts' | 'shape' | 'contract' | 'errors'
+  readonly step:
+    | 'request'
+    | 'route'
+    | 'alias'
+    | 'session'
+    | 'origin'
+    | 'limits'
+    | 'access'
+    | 'maintenance'
+    | 'answer'
+    | 'upstream'
+    | 'timeouts'
+    | 'sizes'
+    | 'fields'
+    | 'touch'
+    | 'parts'
+    | 'shape'
+    | 'contract'
+    | 'errors'
   /** `unasked`: something before it refused. */
   readonly outcome: 'passes' | 'refuses' | 'says' | 'unasked'
   readonly text: string
   readonly at?: Place
-  readonly lines?: ReadonlyArray<{ readonly text: string, readonly at?: Place, readonly facts?: object }>
+  readonly lines?: ReadonlyArray<{
+    readonly text: string
+    readonly at?: Place
+    readonly facts?: object
+  }>
 }
 
 /** Finds where config says something; the nearest thing above it, where it says nothing. */
@@ -41,4 +63,5 @@ export interface Explained {
 /** The gateway's own. */
 export const endpoints: ReadonlySet<string> = new Set(['login', 'logout', 'profile', 'session'])
 
-export const pathOfRoute = (route: string): Path => endpoints.has(route) ? ['endpoints', route] : ['routes', route]
+export const pathOfRoute = (route: string): Path =>
+  endpoints.has(route) ? ['endpoints', route] : ['routes', route]

@@ -15,7 +15,12 @@ export interface Running {
   readonly begin: (answer: ServerResponse) => () => void
 }
 
-export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, meter }: RequestMetrics, running: Running): void {
+export function addAccessLog(
+  app: FastifyInstance,
+  log: Logger,
+  { inFlight, meter }: RequestMetrics,
+  running: Running
+): void {
   const writeLine = lineWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
@@ -26,7 +31,7 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
   app.decorateRequest('whenOver', null as never)
-  app.addHook('onRequest', function logWhenOver (request, reply, done) {
+  app.addHook('onRequest', function logWhenOver(request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
@@ -41,7 +46,7 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
     done()
   })
 
-  function keep (request: FastifyRequest, reply: FastifyReply, address: string): void {
+  function keep(request: FastifyRequest, reply: FastifyReply, address: string): void {
     const { config } = request.routeOptions
     const isAnswered = reply.raw.writableFinished
     const ms = reply.elapsedTime
@@ -66,10 +71,13 @@ export function addAccessLog (app: FastifyInstance, log: Logger, { inFlight, met
 /** Written once for each session that this process remembers. */
 const known = new WeakMap<Session, string>()
 
-function whoIn (session: Session): string {
+function whoIn(session: Session): string {
   let text = known.get(session)
   if (text === undefined) {
-    const { identity: { id, username }, id: name } = session
+    const {
+      identity: { id, username },
+      id: name
+    } = session
     text = `,"user":${JSON.stringify(username)},"userId":${JSON.stringify(id)},"session":"${name}"`
     known.set(session, text)
   }
@@ -77,14 +85,14 @@ function whoIn (session: Session): string {
 }
 
 /** As whole numbers are written, which costs a tenth of a broken one. */
-function hundredths (ms: number): string {
+function hundredths(ms: number): string {
   const all = Math.round(ms * 100)
   const rest = all % 100
   return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`
 }
 
 /** Without the query, where tokens travel. */
-function pathOf (target: string): string {
+function pathOf(target: string): string {
   const mark = target.indexOf('?')
   return (mark < 0 ? target : target.slice(0, mark)).slice(0, 512)
 }

@@ -13,7 +13,7 @@ type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefin
  * one: nobody may choose a text to be counted by. Empty where the socket is gone. Found out once
  * for each request: a socket loses its address when it closes.
  */
-export function clientAddress (request: Request): string {
+export function clientAddress(request: Request): string {
   request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
   return request.address
 }
@@ -22,7 +22,7 @@ export function clientAddress (request: Request): string {
 const nearestProxy = (ips: readonly string[] | null | undefined) =>
   (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
 
-function addressIn (given: string | undefined): string | undefined {
+function addressIn(given: string | undefined): string | undefined {
   if (given === undefined) return undefined
   if (isIP(given) !== 0) return given
   const [, six, four] = withPort.exec(given) ?? []
@@ -35,7 +35,7 @@ const maxKnown = 10_000
 const maxLength = 45
 
 /** Whether an address is a load balancer's that config names; Fastify asks for each on the way. Known ones are not looked at again. */
-export function createTrust (blocks: readonly string[]): (address: string) => boolean {
+export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const block of blocks) {
     const [address = '', bits] = block.split('/')
@@ -60,7 +60,7 @@ export function createTrust (blocks: readonly string[]): (address: string) => bo
 }
 
 /** What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading bits, since a customer has a whole network of them. */
-export function createCountedAddress (ipv6Prefix: number): (request: Request) => string {
+export function createCountedAddress(ipv6Prefix: number): (request: Request) => string {
   const known = new Map<string, string>()
   return request => {
     const address = clientAddress(request)

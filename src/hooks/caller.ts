@@ -12,10 +12,18 @@ export type ForwardedHost = (request: FastifyRequest) => string | undefined
  * @param ports `server.ports`: a port that is neither one of them nor the listener's own is dropped,
  *   since the client chose it and back-ends put it into links
  */
-export function createForwardedHost (hosts: readonly string[], ports: readonly number[]): ForwardedHost {
+export function createForwardedHost(
+  hosts: readonly string[],
+  ports: readonly number[]
+): ForwardedHost {
   if (hosts.length === 0) return () => undefined
   const known = new Set(ports)
-  return ({ raw: { headers: { host = '' }, socket } }) => {
+  return ({
+    raw: {
+      headers: { host = '' },
+      socket
+    }
+  }) => {
     const [whole = '', port] = /:(\d+)$/.exec(host) ?? []
     if (port === undefined) return host
     const isKnown = known.has(Number(port)) || Number(port) === socket.localPort
@@ -23,7 +31,7 @@ export function createForwardedHost (hosts: readonly string[], ports: readonly n
   }
 }
 
-export function callerOf (request: FastifyRequest, forwardedHost: ForwardedHost): Caller {
+export function callerOf(request: FastifyRequest, forwardedHost: ForwardedHost): Caller {
   return {
     address: clientAddress(request),
     // Behind a trusted proxy it is a field's text, and may be anything.

@@ -4,18 +4,26 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../errors.ts'
 
 /** For a scope of the ops listener whose answers tell or change something. */
-export function addDeskRules (scope: FastifyInstance): void {
+export function addDeskRules(scope: FastifyInstance): void {
   scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
     const name = hostName(headers.host)
-    if (isIP(name) === 0 && name !== 'localhost') throw new GatewayError('request.malformed', { message: 'Call the operators’ desk by its address, not by a name.' })
-    if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) throw new GatewayError('origin.refused')
+    if (isIP(name) === 0 && name !== 'localhost')
+      throw new GatewayError('request.malformed', {
+        message: 'Call the operators’ desk by its address, not by a name.'
+      })
+    if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
+      throw new GatewayError('origin.refused')
   })
   scope.removeContentTypeParser('text/plain')
   scope.setErrorHandler(answerOpsError)
 }
 
 /** Errors of the operators' listener: for people with curl, not for consoles. */
-export function answerOpsError (thrown: unknown, _request: unknown, reply: FastifyReply): FastifyReply {
+export function answerOpsError(
+  thrown: unknown,
+  _request: unknown,
+  reply: FastifyReply
+): FastifyReply {
   const error = toGatewayError(thrown)
   return reply.code(error.status).send({ error: error.message, code: error.code })
 }

@@ -12,13 +12,21 @@ interface Options {
 }
 
 /** A hook that lets pass whom the route's `access` names, and notes that their session is used, unless the route says otherwise. */
-export function createGuard ({ sessions, tell }: Options) {
-  return function guard (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+export function createGuard({ sessions, tell }: Options) {
+  return function guard(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void
+  ): void {
     const { access = 'session', touch = true, credentialFrom } = request.routeOptions.config
     if (access === 'public') return done()
     const live = liveOf(request)
     if (live === undefined) return done(sessionError(request))
-    if (access !== 'session' && !live.session.identity.roles.some(role => access.roles.includes(role))) return done(new GatewayError('route.forbidden'))
+    if (
+      access !== 'session' &&
+      !live.session.identity.roles.some(role => access.roles.includes(role))
+    )
+      return done(new GatewayError('route.forbidden'))
     if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
       return done(new GatewayError('route.credential'))
     }
@@ -38,7 +46,7 @@ interface TimeLeft {
   readonly now: number
 }
 
-export function tellTimeLeft (reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
+export function tellTimeLeft(reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
   reply
     .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
     .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))

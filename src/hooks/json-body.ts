@@ -5,7 +5,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import { isPoisoned } from '../json/poisoned.ts'
 
 /** In the place of Fastify's own parser, which rounds numbers beyond 2^53. */
-export function readJsonBodies (app: FastifyInstance): void {
+export function readJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     try {
       done(null, parseBody(String(body)))
@@ -17,7 +17,7 @@ export function readJsonBodies (app: FastifyInstance): void {
   })
 }
 
-function parseBody (body: string): unknown {
+function parseBody(body: string): unknown {
   const text = body.charCodeAt(0) === 0xfeff ? body.slice(1) : body
   const value = parseKeepingDigits(text)
   if (isPoisoned(text, value)) throw new Error('a member of the body would replace a prototype')

@@ -33,40 +33,64 @@ interface Entry {
 /** People share browsers; beyond so many the account that was not used for longest is a stranger's again. */
 const mostAccounts = 5
 
-export function createKnownBrowser ({ config, cookie: { options }, secrets, now = Date.now }: Options): KnownBrowser {
+export function createKnownBrowser({
+  config,
+  cookie: { options },
+  secrets,
+  now = Date.now
+}: Options): KnownBrowser {
   // Of another key than session cookies: neither is ever taken for the other.
-  const signer = new Signer(secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url')))
+  const signer = new Signer(
+    secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
+  )
   const name = options.secure ? `__Host-${config.cookie}` : config.cookie
-  const digestOf = (id: string, username: string) => hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
+  const digestOf = (id: string, username: string) =>
+    hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
   const seconds = () => Math.floor(now() / 1000)
 
-  function read (request: FastifyRequest): { id: string, entries: Entry[] } | undefined {
+  function read(request: FastifyRequest): { id: string; entries: Entry[] } | undefined {
     const signed = request.cookies[name]
     if (signed === undefined || signed.length > 1000) return undefined
     const { valid, value } = signer.unsign(signed)
     if (!valid || value === null) return undefined
     const [id = '', ...rest] = value.split('.')
-    const entries = rest.map(text => ({ digest: text.slice(0, 22), at: Number.parseInt(text.slice(22), 36) }))
+    const entries = rest.map(text => ({
+      digest: text.slice(0, 22),
+      at: Number.parseInt(text.slice(22), 36)
+    }))
     const oldest = seconds() - config.lifetime / 1000
     return { id, entries: entries.filter(({ at }) => at > oldest) }
   }
 
   return {
-    of (request, username) {
+    of(request, username) {
       if (config.mode === 'off') return undefined
       const found = read(request)
       if (found === undefined) return undefined
       const digest = digestOf(found.id, username)
       return found.entries.some(entry => entry.digest === digest) ? found.id : undefined
     },
-    remember (request, reply, username) {
+    remember(request, reply, username) {
       if (config.mode === 'off') return
-      const { id, entries } = read(request) ?? { id: randomBytes(16).toString('base64url'), entries: [] }
+      const { id, entries } = read(request) ?? {
+        id: randomBytes(16).toString('base64url'),
+        entries: []
+      }
       const digest = digestOf(id, username)
-      const kept = [{ digest, at: seconds() }, ...entries.filter(entry => entry.digest !== digest)].slice(0, mostAccounts)
+      const kept = [
+        { digest, at: seconds() },
+        ...entries.filter(entry => entry.digest !== digest)
+      ].slice(0, mostAccounts)
       const value = [id, ...kept.map(entry => entry.digest + entry.at.toString(36))].join('.')
       // For every path: what stands before the gateway may have another prefix for ours.
-      const attributes: CookieSerializeOptions = { path: '/', secure: options.secure, httpOnly: true, sameSite: options.sameSite, partitioned: options.partitioned, maxAge: Math.floor(config.lifetime / 1000) }
+      const attributes: CookieSerializeOptions = {
+        path: '/',
+        secure: options.secure,
+        httpOnly: true,
+        sameSite: options.sameSite,
+        partitioned: options.partitioned,
+        maxAge: Math.floor(config.lifetime / 1000)
+      }
       reply.setCookie(name, signer.sign(value), attributes)
     }
   }

@@ -11,7 +11,11 @@ import { unknownRoute } from './context.ts'
 import { liveSession } from './session.ts'
 
 /** A hook, after the session's. */
-export type LimitsHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+export type LimitsHook = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: (error?: Error) => void
+) => void
 
 interface Options {
   readonly config: LimitsConfig
@@ -22,15 +26,18 @@ interface Options {
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
-export function createLimits ({ config, leases, inFlight, onRefused }: Options): LimitsHook {
+export function createLimits({ config, leases, inFlight, onRefused }: Options): LimitsHook {
   const plan = compilePlan(config)
   const ofEnded = compileEnded(config)
   const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const tells = (refused: boolean) => config.headers === 'always' || (refused && config.headers === 'refused')
+  const tells = (refused: boolean) =>
+    config.headers === 'always' || (refused && config.headers === 'refused')
 
-  return function checkLimits (request, reply, done) {
+  return function checkLimits(request, reply, done) {
     const session = liveSession(request)
-    const { config: { route = unknownRoute, access } } = request.routeOptions
+    const {
+      config: { route = unknownRoute, access }
+    } = request.routeOptions
     const address = countedAddress(request)
     const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
     const who = ended === undefined ? whoIn(route, address, session) : `ended:${ended}`
@@ -47,18 +54,39 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
         if (!verdict.exceeded) continue
         const { enforced, name } = rules[index] as Rule
         onRefused(name, !enforced)
-        if (verdict.isNews === true) request.log.info({ event: 'limit.over', limit: name, mode: enforced ? 'enforce' : 'shadow', ...(session === undefined ? { address } : { user: session.identity.username }), seconds: Math.ceil(verdict.retryMs / 1000) }, enforced ? 'over a limit' : 'over a limit that is in shadow')
-        if (enforced && (refused === undefined || verdict.retryMs > refused.retryMs)) refused = verdict
+        if (verdict.isNews === true)
+          request.log.info(
+            {
+              event: 'limit.over',
+              limit: name,
+              mode: enforced ? 'enforce' : 'shadow',
+              ...(session === undefined ? { address } : { user: session.identity.username }),
+              seconds: Math.ceil(verdict.retryMs / 1000)
+            },
+            enforced ? 'over a limit' : 'over a limit that is in shadow'
+          )
+        if (enforced && (refused === undefined || verdict.retryMs > refused.retryMs))
+          refused = verdict
       }
-      if (tells(refused !== undefined) && policy !== '') reply.header('ratelimit-policy', policy).header('ratelimit', told(rules, verdicts))
-      done(refused === undefined ? undefined : new GatewayError('limit.exceeded', { retryAfter: refused.retryMs / 1000 }))
+      if (tells(refused !== undefined) && policy !== '')
+        reply.header('ratelimit-policy', policy).header('ratelimit', told(rules, verdicts))
+      done(
+        refused === undefined
+          ? undefined
+          : new GatewayError('limit.exceeded', { retryAfter: refused.retryMs / 1000 })
+      )
     }
     const known = leases.peek(rules, keys)
     if (known !== undefined) judge(known)
     else leases.ask(rules, keys).then(judge).catch(done)
   }
 
-  function enter (who: string, route: string, request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
+  function enter(
+    who: string,
+    route: string,
+    request: FastifyRequest,
+    reply: FastifyReply
+  ): GatewayError | undefined {
     // Who left while the session was looked up closes no more, and would be counted for ever.
     if (reply.raw.closed) return undefined
     const bound = inFlightBound(route)
@@ -66,7 +94,10 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
     const ofRoute = routeIn(route)
     if ((inFlight.get(who) ?? 0) >= config[bound]) {
       onRefused(bound, false)
-      return new GatewayError('limit.exceeded', { retryAfter: 1, message: 'Too many requests at the same time. Please wait for some to finish.' })
+      return new GatewayError('limit.exceeded', {
+        retryAfter: 1,
+        message: 'Too many requests at the same time. Please wait for some to finish.'
+      })
     }
     if (most !== undefined && (inFlight.get(ofRoute) ?? 0) >= most) {
       onRefused('inFlightPerRoute', false)
@@ -88,29 +119,26 @@ export function createLimits ({ config, leases, inFlight, onRefused }: Options):
 }
 
 /** Under which names requests in flight are counted. */
-export function whoIn (
-  route: string,
-  address: string,
-  user: VouchedUser | undefined
-): string {
+export function whoIn(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
 
 /** The key of `limits.yaml` that says how many requests of one caller may be in flight. */
-function inFlightBound (route: string): 'inFlightSignIns' | 'inFlightPerUser' {
+function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
   return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
 }
 export const routeIn = (route: string) => `route:${route}`
 
 /** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
-function told (rules: readonly Rule[], verdicts: readonly Verdict[]): string {
+function told(rules: readonly Rule[], verdicts: readonly Verdict[]): string {
   let text = ''
   for (let index = 0; index < rules.length; index++) {
     const { name, enforced } = rules[index] as Rule
     const { remaining, resetMs } = verdicts[index] as Verdict
     // Where one that is known to be over refuses, nobody asked for the others.
-    if (enforced && remaining + resetMs > 0) text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
+    if (enforced && remaining + resetMs > 0)
+      text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
   }
   return text
 }

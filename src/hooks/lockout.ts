@@ -60,16 +60,30 @@ interface Entered {
 
 const anyone: Entered = { settle: async () => {} }
 
-export function createLockout ({ config: { lockout }, lockouts, known, onRefused, onLocked }: Options): Lockout {
+export function createLockout({
+  config: { lockout },
+  lockouts,
+  known,
+  onRefused,
+  onLocked
+}: Options): Lockout {
   const queue = createAdmissionQueue(lockouts)
   const guards = {
     account: guardOf('account', lockout.account, true),
     address: guardOf('address', lockout.address, false),
     // It stands in for both, and so for either: a stolen cookie must not open what they close.
-    browser: guardOf('browser', { ...lockout.account, mode: stricter(lockout.account.mode, lockout.address.mode), after: lockout.knownBrowser.after }, true)
+    browser: guardOf(
+      'browser',
+      {
+        ...lockout.account,
+        mode: stricter(lockout.account.mode, lockout.address.mode),
+        after: lockout.knownBrowser.after
+      },
+      true
+    )
   }
 
-  function hold ({ kind, enforced }: Guard, waitMs: number): void {
+  function hold({ kind, enforced }: Guard, waitMs: number): void {
     if (waitMs === 0) return
     onRefused(`lockout.${kind}`, !enforced)
     if (!enforced) return
@@ -77,7 +91,7 @@ export function createLockout ({ config: { lockout }, lockouts, known, onRefused
     throw new GatewayError(code, { retryAfter: waitMs / 1000 })
   }
 
-  function tell (request: FastifyRequest, guard: Guard, lockMs: number, whom: object): void {
+  function tell(request: FastifyRequest, guard: Guard, lockMs: number, whom: object): void {
     if (lockMs === 0) return
     if (guard.enforced) onLocked(guard.kind)
     const mode = guard.enforced ? 'enforce' : 'shadow'
@@ -86,14 +100,14 @@ export function createLockout ({ config: { lockout }, lockouts, known, onRefused
   }
 
   /** Waits until a password of the address may be evaluated. */
-  async function enter (request: FastifyRequest, guard: Guard, address: string): Promise<Entered> {
+  async function enter(request: FastifyRequest, guard: Guard, address: string): Promise<Entered> {
     const key = `address:${address}`
     const { rule } = guard
     const tellLock = (lockMs: number) => tell(request, guard, lockMs, { address })
     if (!guard.enforced) {
       hold(guard, await lockouts.look(key, rule))
       const count = async () => tellLock((await lockouts.attempt(key, rule)).lockMs)
-      return { settle: async failed => failed ? await count() : undefined }
+      return { settle: async failed => (failed ? await count() : undefined) }
     }
     const { place, waitMs } = await queue.admit(key, rule)
     hold(guard, waitMs)
@@ -105,7 +119,10 @@ export function createLockout ({ config: { lockout }, lockouts, known, onRefused
     return { settle: async failed => tellLock(await queue.settle(key, rule, place, failed)) }
   }
 
-  async function attempt (request: FastifyRequest, { username, account, address }: Who): Promise<Guarded> {
+  async function attempt(
+    request: FastifyRequest,
+    { username, account, address }: Who
+  ): Promise<Guarded> {
     const browser = guards.browser === undefined ? undefined : known.of(request, username)
     const own = browser === undefined ? guards.account : guards.browser
     const ofAddress = browser === undefined ? guards.address : undefined
@@ -143,9 +160,18 @@ export function createLockout ({ config: { lockout }, lockouts, known, onRefused
 
 type Mode = LockoutConfig['account']['mode']
 
-const stricter = (one: Mode, other: Mode): Mode => (['enforce', 'shadow', 'off'] as const).find(mode => mode === one || mode === other) ?? 'off'
+const stricter = (one: Mode, other: Mode): Mode =>
+  (['enforce', 'shadow', 'off'] as const).find(mode => mode === one || mode === other) ?? 'off'
 
-function guardOf (kind: Guard['kind'], { mode, after, within, delay, longest, forget }: LockoutConfig['account'], strict: boolean): Guard | undefined {
+function guardOf(
+  kind: Guard['kind'],
+  { mode, after, within, delay, longest, forget }: LockoutConfig['account'],
+  strict: boolean
+): Guard | undefined {
   if (mode === 'off') return undefined
-  return { kind, enforced: mode === 'enforce', rule: { after, withinMs: within, delayMs: delay, longestMs: longest, forgetMs: forget, strict } }
+  return {
+    kind,
+    enforced: mode === 'enforce',
+    rule: { after, withinMs: within, delayMs: delay, longestMs: longest, forgetMs: forget, strict }
+  }
 }

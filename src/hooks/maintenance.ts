@@ -12,22 +12,39 @@ interface Options {
 }
 
 /** A hook behind the guard: who may not pass anyway is told that, and not to come back later. */
-export function createMaintenance ({ config, routes, now = Date.now }: Options) {
+export function createMaintenance({ config, routes, now = Date.now }: Options) {
   const closed = new Set(config.routes.length > 0 ? config.routes : routes)
-  const methods = new Set<string>(config.methods.flatMap(method => method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  const methods = new Set<string>(
+    config.methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  )
   const end = config.until === undefined ? Infinity : Date.parse(config.until)
   const { message, until } = config
 
-  return function refuseClosed (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  return function refuseClosed(
+    request: FastifyRequest,
+    _reply: FastifyReply,
+    done: (error?: Error) => void
+  ): void {
     const { route } = request.routeOptions.config
-    if (route === undefined || !closed.has(route) || (methods.size > 0 && !methods.has(request.method))) return done()
+    if (
+      route === undefined ||
+      !closed.has(route) ||
+      (methods.size > 0 && !methods.has(request.method))
+    )
+      return done()
     const left = end - now()
     if (left <= 0) return done()
-    if (config.allowRoles.length > 0 && liveSession(request)?.identity.roles.some(role => config.allowRoles.includes(role)) === true) return done()
-    done(new GatewayError('maintenance', {
-      retryAfter: (left === Infinity ? config.retryAfter : left) / 1000,
-      ...(message !== undefined && { message }),
-      ...(until !== undefined && { extra: { until } })
-    }))
+    if (
+      config.allowRoles.length > 0 &&
+      liveSession(request)?.identity.roles.some(role => config.allowRoles.includes(role)) === true
+    )
+      return done()
+    done(
+      new GatewayError('maintenance', {
+        retryAfter: (left === Infinity ? config.retryAfter : left) / 1000,
+        ...(message !== undefined && { message }),
+        ...(until !== undefined && { extra: { until } })
+      })
+    )
   }
 }

@@ -10,28 +10,48 @@ type Fields = Record<string, unknown>
 class RequestLog {
   readonly #base: FastifyBaseLogger
   readonly #requestId: string
-  constructor (base: FastifyBaseLogger, requestId: string) {
+  constructor(base: FastifyBaseLogger, requestId: string) {
     this.#base = base
     this.#requestId = requestId
   }
 
-  get level (): string { return this.#base.level }
+  get level(): string {
+    return this.#base.level
+  }
 
-  fatal (fields: unknown, message?: string): void { this.#base.fatal(this.#with(fields), message ?? textOf(fields)) }
-  error (fields: unknown, message?: string): void { this.#base.error(this.#with(fields), message ?? textOf(fields)) }
-  warn (fields: unknown, message?: string): void { this.#base.warn(this.#with(fields), message ?? textOf(fields)) }
-  info (fields: unknown, message?: string): void { this.#base.info(this.#with(fields), message ?? textOf(fields)) }
-  debug (fields: unknown, message?: string): void { this.#base.debug(this.#with(fields), message ?? textOf(fields)) }
-  trace (fields: unknown, message?: string): void { this.#base.trace(this.#with(fields), message ?? textOf(fields)) }
-  silent (): void {}
-  child (bindings: Fields): FastifyBaseLogger { return this.#base.child({ requestId: this.#requestId, ...bindings }) }
+  fatal(fields: unknown, message?: string): void {
+    this.#base.fatal(this.#with(fields), message ?? textOf(fields))
+  }
+  error(fields: unknown, message?: string): void {
+    this.#base.error(this.#with(fields), message ?? textOf(fields))
+  }
+  warn(fields: unknown, message?: string): void {
+    this.#base.warn(this.#with(fields), message ?? textOf(fields))
+  }
+  info(fields: unknown, message?: string): void {
+    this.#base.info(this.#with(fields), message ?? textOf(fields))
+  }
+  debug(fields: unknown, message?: string): void {
+    this.#base.debug(this.#with(fields), message ?? textOf(fields))
+  }
+  trace(fields: unknown, message?: string): void {
+    this.#base.trace(this.#with(fields), message ?? textOf(fields))
+  }
+  silent(): void {}
+  child(bindings: Fields): FastifyBaseLogger {
+    return this.#base.child({ requestId: this.#requestId, ...bindings })
+  }
 
-  #with (fields: unknown): Fields {
+  #with(fields: unknown): Fields {
     if (fields instanceof Error) return { requestId: this.#requestId, err: fields }
-    return typeof fields === 'object' ? { requestId: this.#requestId, ...fields } : { requestId: this.#requestId }
+    return typeof fields === 'object'
+      ? { requestId: this.#requestId, ...fields }
+      : { requestId: this.#requestId }
   }
 }
 
-const textOf = (fields: unknown): string | undefined => typeof fields === 'string' ? fields : fields instanceof Error ? fields.message : undefined
+const textOf = (fields: unknown): string | undefined =>
+  typeof fields === 'string' ? fields : fields instanceof Error ? fields.message : undefined
 
-export const requestLog = (base: FastifyBaseLogger, requestId: string): FastifyBaseLogger => new RequestLog(base, requestId) as FastifyBaseLogger
+export const requestLog = (base: FastifyBaseLogger, requestId: string): FastifyBaseLogger =>
+  new RequestLog(base, requestId) as FastifyBaseLogger

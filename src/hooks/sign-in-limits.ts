@@ -1,6 +1,9 @@
 /** How often a password may be tried: of an address, and of an account from anywhere. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import rateLimit, { type CreateRateLimitOptions, type FastifyRateLimitStore } from '@fastify/rate-limit'
+import rateLimit, {
+  type CreateRateLimitOptions,
+  type FastifyRateLimitStore
+} from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/limits.ts'
 import { GatewayError } from '../errors.ts'
@@ -53,16 +56,28 @@ type WithAccount = FastifyRequest & { [accountTried]?: string }
 
 const whomOf = ({ by }: LimitConfig) => [by].flat()
 
-export async function createSignInLimits (app: FastifyInstance, { config, counters, lockout, onRefused }: Options): Promise<SignInLimits> {
+export async function createSignInLimits(
+  app: FastifyInstance,
+  { config, counters, lockout, onRefused }: Options
+): Promise<SignInLimits> {
   await app.register(rateLimit, { global: false, store: storeOn(counters) })
   const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const limiters = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))).map(([name, limit]) => createLimiter(app, name, limit, countedAddress))
+  const limiters = Object.entries(config.limits)
+    .filter(
+      ([, limit]) =>
+        limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))
+    )
+    .map(([name, limit]) => createLimiter(app, name, limit, countedAddress))
 
-  async function attempt (request: WithAccount, account: string): Promise<SignInAttempt> {
+  async function attempt(request: WithAccount, account: string): Promise<SignInAttempt> {
     const key = accountKey(account)
     request[accountTried] = key
-    const guarded = await lockout.attempt(request, { username: account, account: key, address: countedAddress(request) })
-    const hits: Array<{ readonly key: string, readonly count: Count | undefined }> = []
+    const guarded = await lockout.attempt(request, {
+      username: account,
+      account: key,
+      address: countedAddress(request)
+    })
+    const hits: Array<{ readonly key: string; readonly count: Count | undefined }> = []
     try {
       for (const { name, limit, count } of limiters) {
         if (guarded.isKnown && limit.refusedOnly) continue
@@ -91,11 +106,24 @@ export async function createSignInLimits (app: FastifyInstance, { config, counte
   return { attempt }
 }
 
-function createLimiter (app: FastifyInstance, name: string, limit: LimitConfig, countedAddress: (request: FastifyRequest) => string): Limiter {
+function createLimiter(
+  app: FastifyInstance,
+  name: string,
+  limit: LimitConfig,
+  countedAddress: (request: FastifyRequest) => string
+): Limiter {
   const whom = whomOf(limit)
-  const keyOf = (request: WithAccount) => [...(whom.includes('account') ? [request[accountTried] ?? ''] : []), ...(whom.includes('address') ? [countedAddress(request)] : [])].join(' ')
+  const keyOf = (request: WithAccount) =>
+    [
+      ...(whom.includes('account') ? [request[accountTried] ?? ''] : []),
+      ...(whom.includes('address') ? [countedAddress(request)] : [])
+    ].join(' ')
   // Limiters share one key space, so each key begins with the limit's name.
-  const options: CreateRateLimitOptions = { keyGenerator: request => `${name}:${keyOf(request)}`, max: limit.max, timeWindow: limit.window }
+  const options: CreateRateLimitOptions = {
+    keyGenerator: request => `${name}:${keyOf(request)}`,
+    max: limit.max,
+    timeWindow: limit.window
+  }
   const run = app.createRateLimit(options)
   return {
     name,
@@ -119,16 +147,25 @@ interface Hit {
 const currentHit = new AsyncLocalStorage<Hit>()
 
 /** Our counters as the plugin's store. */
-function storeOn (counters: Counters): new () => FastifyRateLimitStore {
+function storeOn(counters: Counters): new () => FastifyRateLimitStore {
   return class CounterStore {
-    incr (key: string, done: (error: Error | null, count?: { current: number, ttl: number }) => void, windowMs?: number): void {
+    incr(
+      key: string,
+      done: (error: Error | null, count?: { current: number; ttl: number }) => void,
+      windowMs?: number
+    ): void {
       const hit = currentHit.getStore() ?? {}
-      counters.hit(key, windowMs ?? 60_000).then(count => {
-        hit.count = count
-        done(null, count)
-      }, (error: Error) => done(error))
+      counters.hit(key, windowMs ?? 60_000).then(
+        count => {
+          hit.count = count
+          done(null, count)
+        },
+        (error: Error) => done(error)
+      )
     }
 
-    child (): CounterStore { return this }
+    child(): CounterStore {
+      return this
+    }
   }
 }

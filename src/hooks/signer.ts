@@ -8,7 +8,7 @@ const remembered = 10_000
  * Computed once for each cookie instead of twice for each request. A signature of an older secret is given back
  * as it came: the plugin clears cookies whose signature it would make differently.
  */
-export function rememberingSigner (secrets: readonly string[]) {
+export function rememberingSigner(secrets: readonly string[]) {
   const signer = new Signer([...secrets])
   type Unsigned = ReturnType<Signer['unsign']>
   const verified = recentlyUsed<Unsigned>(remembered)

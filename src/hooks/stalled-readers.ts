@@ -2,16 +2,16 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** @param stallMs how long an answer may make no progress, where its route says nothing else */
-export function addStalledReaders (app: FastifyInstance, stallMs: number): void {
+export function addStalledReaders(app: FastifyInstance, stallMs: number): void {
   app.decorateReply('stallMs', { getter: () => stallMs })
-  app.addHook('onSend', function limitStreams (_request, reply, payload, done) {
+  app.addHook('onSend', function limitStreams(_request, reply, payload, done) {
     if (typeof (payload as { pipe?: unknown } | null)?.pipe === 'function') limitStall(reply)
     done()
   })
 }
 
 /** For answers that do not fit into one write. Each byte that the client takes is progress. */
-export function limitStall (reply: FastifyReply): void {
+export function limitStall(reply: FastifyReply): void {
   const { raw, request } = reply
   raw.setTimeout(request.routeOptions.config.stallMs ?? reply.stallMs, () => {
     // Nothing to be taken: the answer is what is slow.

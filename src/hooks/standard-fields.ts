@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 export type Fields = Readonly<Record<string, string>>
 
-export function standardFields (secure: boolean): Fields {
+export function standardFields(secure: boolean): Fields {
   return {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
@@ -14,7 +14,7 @@ export function standardFields (secure: boolean): Fields {
 }
 
 /** For answers that Fastify sends. One that goes past it (`sendBody`) takes `reply.standardFields` by itself: to set them one by one costs more than all hooks. */
-export function addStandardFields (app: FastifyInstance, fields: Fields): void {
+export function addStandardFields(app: FastifyInstance, fields: Fields): void {
   app.decorateReply('standardFields', { getter: () => fields })
   app.addHook('onSend', (request, reply, _payload, done) => {
     setStandardFields(request, reply, fields)
@@ -22,7 +22,11 @@ export function addStandardFields (app: FastifyInstance, fields: Fields): void {
   })
 }
 
-export function setStandardFields (request: Pick<FastifyRequest, 'id'>, reply: Pick<FastifyReply, 'header' | 'hasHeader'>, fields: Fields): void {
+export function setStandardFields(
+  request: Pick<FastifyRequest, 'id'>,
+  reply: Pick<FastifyReply, 'header' | 'hasHeader'>,
+  fields: Fields
+): void {
   for (const name in fields) if (!reply.hasHeader(name)) reply.header(name, fields[name])
   reply.header('x-request-id', request.id)
 }

@@ -3,13 +3,16 @@ import type { FastifyInstance } from 'fastify'
 import type { Upkeep } from '../login/upkeep.ts'
 import { carry, liveOf } from './session.ts'
 
-export function addUpkeep (scope: FastifyInstance, { ensure }: Upkeep): void {
-  scope.addHook('onRequest', function ensureCredential (request, _reply, done) {
+export function addUpkeep(scope: FastifyInstance, { ensure }: Upkeep): void {
+  scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
     const live = liveOf(request)
     if (live?.session.credential?.expiresAt === undefined) return done()
-    ensure(live).then(kept => {
-      if (kept !== live) carry(request, kept)
-      done()
-    }, (error: Error) => done(error))
+    ensure(live).then(
+      kept => {
+        if (kept !== live) carry(request, kept)
+        done()
+      },
+      (error: Error) => done(error)
+    )
   })
 }

@@ -12,19 +12,21 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
  * @param maxBytes of the decoded text
  * @throws GatewayError `shape.not-json`, whose cause says where and how but holds nothing of the body; `shape.too-large`
  */
-export function readJson (bytes: Buffer, headers: Headers, maxBytes: number): Json {
+export function readJson(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   const plain = decoded(bytes, headers['content-encoding'], maxBytes)
   if (plain.length > maxBytes) throw new GatewayError('shape.too-large')
   const text = textOfBody(plain, headers['content-type'])
   try {
     return parseKeepingDigits(text)
   } catch {
-    throw notJson(`${jsonFault(text) ?? 'it is nested too deeply'}${typeNote(headers['content-type'])}`)
+    throw notJson(
+      `${jsonFault(text) ?? 'it is nested too deeply'}${typeNote(headers['content-type'])}`
+    )
   }
 }
 
 /** @throws GatewayError `shape.not-json` for what is nested deeper than it can be written */
-export function writeJson (value: Json): string {
+export function writeJson(value: Json): string {
   try {
     return JSON.stringify(value)
   } catch {
@@ -35,23 +37,38 @@ export function writeJson (value: Json): string {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A byte order mark is surer than what the header says. */
-function textOfBody (bytes: Buffer, contentType: string | string[] | undefined): string {
-  const named = contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(String(contentType))?.[1]?.toLowerCase()
-  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 'utf-8' : bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
+function textOfBody(bytes: Buffer, contentType: string | string[] | undefined): string {
+  const named =
+    contentType === undefined
+      ? undefined
+      : /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(String(contentType))?.[1]?.toLowerCase()
+  const marked =
+    bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+      ? 'utf-8'
+      : bytes[0] === 0xff && bytes[1] === 0xfe
+        ? 'utf-16le'
+        : bytes[0] === 0xfe && bytes[1] === 0xff
+          ? 'utf-16be'
+          : undefined
   const charset = marked ?? named ?? 'utf-8'
   const isPlain = charset === 'utf-8' || charset === 'utf8'
   if (isPlain && isAscii(bytes)) return bytes.toString('latin1')
   try {
     return (isPlain ? utf8 : new TextDecoder(charset, { fatal: true })).decode(bytes)
   } catch (error) {
-    throw notJson(error instanceof RangeError ? `its charset ${JSON.stringify(charset.slice(0, 40))} is not known` : `its text is no ${charset.slice(0, 40)}`)
+    throw notJson(
+      error instanceof RangeError
+        ? `its charset ${JSON.stringify(charset.slice(0, 40))} is not known`
+        : `its text is no ${charset.slice(0, 40)}`
+    )
   }
 }
 
 /** The log should say that an upstream sent its sign-in page. */
-function typeNote (contentType: string | string[] | undefined): string {
+function typeNote(contentType: string | string[] | undefined): string {
   const type = /^[\w.+-]+\/[\w.+-]+/.exec(String(contentType ?? ''))?.[0]
   return type === undefined || /json$/i.test(type) ? '' : `, and its type is ${type.slice(0, 60)}`
 }
 
-const notJson = (reason: string) => new GatewayError('shape.not-json', { cause: new Error(`the answer is no JSON: ${reason}`) })
+const notJson = (reason: string) =>
+  new GatewayError('shape.not-json', { cause: new Error(`the answer is no JSON: ${reason}`) })

@@ -1,5 +1,13 @@
 /** Undoes the content codings of an upstream's answer, within a bound: an answer that unpacks without end costs no more than the bound. */
-import { brotliDecompressSync, constants, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync, type ZstdOptions } from 'node:zlib'
+import {
+  brotliDecompressSync,
+  constants,
+  gunzipSync,
+  inflateRawSync,
+  inflateSync,
+  zstdDecompressSync,
+  type ZstdOptions
+} from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 
 type Decode = (bytes: Buffer, maxOutputLength: number) => Buffer
@@ -13,7 +21,11 @@ const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['gzip', (bytes, maxOutputLength) => gunzipSync(bytes, { maxOutputLength })],
-  ['deflate', (bytes, maxOutputLength) => (isZlib(bytes) ? inflateSync : inflateRawSync)(bytes, { maxOutputLength })],
+  [
+    'deflate',
+    (bytes, maxOutputLength) =>
+      (isZlib(bytes) ? inflateSync : inflateRawSync)(bytes, { maxOutputLength })
+  ],
   ['br', (bytes, maxOutputLength) => brotliDecompressSync(bytes, { maxOutputLength })],
   ['zstd', unpackFrames]
 ])
@@ -23,19 +35,32 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
  * result does, and a fifth of what a trip to another thread does for a small one.
  * @throws GatewayError `shape.too-large` where any stage is larger than `maxBytes`, `shape.not-json` where one cannot be undone
  */
-export function decoded (bytes: Buffer, contentEncoding: string | string[] | undefined, maxBytes: number): Buffer {
+export function decoded(
+  bytes: Buffer,
+  contentEncoding: string | string[] | undefined,
+  maxBytes: number
+): Buffer {
   if (contentEncoding === undefined) return bytes
-  const codings = String(contentEncoding).toLowerCase().split(',').map(coding => coding.trim().replace(/^x-(?=gzip$)/, '')).filter(coding => coding !== '' && coding !== 'identity')
+  const codings = String(contentEncoding)
+    .toLowerCase()
+    .split(',')
+    .map(coding => coding.trim().replace(/^x-(?=gzip$)/, ''))
+    .filter(coding => coding !== '' && coding !== 'identity')
   if (codings.length > maxCodings) throw unreadable(`it has ${codings.length} content codings`)
   return codings.reduceRight((current, coding) => {
     const decode = decoders.get(coding)
-    if (decode === undefined) throw unreadable(`its content coding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+    if (decode === undefined)
+      throw unreadable(`its content coding ${JSON.stringify(coding.slice(0, 40))} is not known`)
     try {
       return decode(current, maxBytes)
     } catch (error) {
       if (error instanceof GatewayError) throw error
       const { code } = error as NodeJS.ErrnoException
-      throw code === 'ERR_BUFFER_TOO_LARGE' ? new GatewayError('shape.too-large') : unreadable(`its content coding ${coding} ${code === 'Z_BUF_ERROR' ? 'breaks off' : 'is broken'}`)
+      throw code === 'ERR_BUFFER_TOO_LARGE'
+        ? new GatewayError('shape.too-large')
+        : unreadable(
+            `its content coding ${coding} ${code === 'Z_BUF_ERROR' ? 'breaks off' : 'is broken'}`
+          )
     }
   }, bytes)
 }
@@ -44,13 +69,20 @@ export function decoded (bytes: Buffer, contentEncoding: string | string[] | und
 const isZlib = (bytes: Buffer) => ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
 
 /** Node stops after the first frame, without a word of those that follow. */
-function unpackFrames (bytes: Buffer, maxOutputLength: number): Buffer {
+function unpackFrames(bytes: Buffer, maxOutputLength: number): Buffer {
   const frames: Buffer[] = []
   let length = 0
   for (let at = 0; at === 0 || at < bytes.length;) {
     if (frames.length === maxFrames) throw unreadable(`it has more than ${maxFrames} frames`)
-    const options: ZstdOptions = { maxOutputLength: maxOutputLength - length + 1, params: zstdParams, info: true }
-    const { buffer, engine } = zstdDecompressSync(bytes.subarray(at), options) as unknown as { buffer: Buffer, engine: { bytesWritten: number } }
+    const options: ZstdOptions = {
+      maxOutputLength: maxOutputLength - length + 1,
+      params: zstdParams,
+      info: true
+    }
+    const { buffer, engine } = zstdDecompressSync(bytes.subarray(at), options) as unknown as {
+      buffer: Buffer
+      engine: { bytesWritten: number }
+    }
     frames.push(buffer)
     length += buffer.length
     if (length > maxOutputLength) throw new GatewayError('shape.too-large')
@@ -59,4 +91,5 @@ function unpackFrames (bytes: Buffer, maxOutputLength: number): Buffer {
   return frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames, length)
 }
 
-const unreadable = (reason: string) => new GatewayError('shape.not-json', { cause: new Error(reason) })
+const unreadable = (reason: string) =>
+  new GatewayError('shape.not-json', { cause: new Error(reason) })

@@ -9,7 +9,7 @@ const exponentDigits = 16
  * A text for a JSON number that sorts, letter by letter, as the number does among numbers.
  * @param written as JSON writes numbers
  */
-export function orderKey (written: string): string {
+export function orderKey(written: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberParts.exec(written) ?? []
   const all = whole + fraction
   let first = 0

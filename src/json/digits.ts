@@ -5,7 +5,8 @@ type Reviver = (name: string, value: Json, context: { readonly source?: string }
 const parse = JSON.parse as (text: string, reviver?: Reviver) => Json
 
 /** Costs five times as much as without the reviver, so only texts with such numbers pay. */
-export const parseKeepingDigits = (text: string): Json => hasLongNumber(text) ? parse(text, keepDigits) : parse(text)
+export const parseKeepingDigits = (text: string): Json =>
+  hasLongNumber(text) ? parse(text, keepDigits) : parse(text)
 
 const keepDigits: Reviver = (_name, value, { source }) =>
   typeof value === 'number' && source !== undefined && losesDigits(source)
@@ -19,7 +20,7 @@ const mayOverflow = /\d[eE][+-]?\d{3}/g
 const wholeNumber = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /** May take a text within a string for a number: then parsing is slower, and nothing else. */
-export function hasLongNumber (text: string): boolean {
+export function hasLongNumber(text: string): boolean {
   // One of 16 digits in a row stands at a place that 16 divides, and the other 15 of 16 places need no look.
   for (let at = safeDigits; at < text.length; at += safeDigits + 1) {
     if (!isDigit(text, at)) continue
@@ -35,7 +36,7 @@ export function hasLongNumber (text: string): boolean {
   return false
 }
 
-function runAround (text: string, at: number): [start: number, end: number] {
+function runAround(text: string, at: number): [start: number, end: number] {
   let start = at
   let end = at + 1
   while (start > 0 && isDigit(text, start - 1)) start--
@@ -44,13 +45,13 @@ function runAround (text: string, at: number): [start: number, end: number] {
 }
 
 /** A digit or the point between digits. */
-function isDigit (text: string, at: number): boolean {
+function isDigit(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
   return (code >= 48 && code <= 57) || code === 46
 }
 
 /** Whether a number begins there that would lose digits. Behind a quotation mark or a letter none begins. */
-function isLossyAt (text: string, start: number): boolean {
+function isLossyAt(text: string, start: number): boolean {
   const before = text[start - 1] === '-' ? start - 2 : start - 1
   if (before >= 0 && !':,[ \n\r\t'.includes(text[before] as string)) return false
   wholeNumber.lastIndex = start
@@ -58,17 +59,20 @@ function isLossyAt (text: string, start: number): boolean {
   return source !== undefined && losesDigits(source)
 }
 
-export function losesDigits (source: string): boolean {
+export function losesDigits(source: string): boolean {
   const value = Number(source)
   if (String(value) === source) return false
   if (!Number.isFinite(value)) return true
   const digits = significant(source)
   if (value === 0) return digits !== ''
-  return digits.length > safeDigits && (digits.length > 100 || significant(value.toPrecision(digits.length)) !== digits)
+  return (
+    digits.length > safeDigits &&
+    (digits.length > 100 || significant(value.toPrecision(digits.length)) !== digits)
+  )
 }
 
 /** The digits without what stands for the size only: sign, point, exponent, zeros at both ends. */
-function significant (source: string): string {
+function significant(source: string): string {
   const exponent = source.search(/[eE]/)
   const digits = (exponent === -1 ? source : source.slice(0, exponent)).replaceAll(/[-.]/g, '')
   let start = 0

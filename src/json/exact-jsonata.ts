@@ -13,7 +13,7 @@ type Node = Record<string, unknown>
 const comparisons: Readonly<Record<string, string>> = {
   '=': '__equal',
   '!=': '__unequal',
-  in: '__in',
+  'in': '__in',
   '<': '__less',
   '<=': '__lessOrEqual',
   '>': '__greater',
@@ -21,7 +21,7 @@ const comparisons: Readonly<Record<string, string>> = {
 }
 
 /** Makes a compiled expression exact; it costs more than before. */
-export function makeExact (expression: Expression): Expression {
+export function makeExact(expression: Expression): Expression {
   rewrite(expression.ast(), new Set())
   for (const [name, run] of Object.entries(functions)) expression.registerFunction(name, run)
   return expression
@@ -31,7 +31,7 @@ export function makeExact (expression: Expression): Expression {
  * Whether JSONata refused a number because no double holds it.
  * @param error what JSONata threw
  */
-export function isAboutLongNumber (error: unknown): boolean {
+export function isAboutLongNumber(error: unknown): boolean {
   const { code, value, value2 } = (error ?? {}) as Node
   // A key of an object has to be a text, and short numbers are none either.
   if (typeof code !== 'string' || code === 'T1003') return false
@@ -39,14 +39,14 @@ export function isAboutLongNumber (error: unknown): boolean {
 }
 
 /** In place: JSONata evaluates this very tree. */
-function rewrite (node: unknown, seen: Set<unknown>): void {
+function rewrite(node: unknown, seen: Set<unknown>): void {
   if (typeof node !== 'object' || node === null || seen.has(node)) return
   seen.add(node)
   for (const member of Object.values(node)) rewrite(member, seen)
   if (!Array.isArray(node)) replaceOperator(node as Node)
 }
 
-function replaceOperator (node: Node): void {
+function replaceOperator(node: Node): void {
   const { type, value, terms } = node
   const comparison = type === 'binary' ? comparisons[String(value)] : undefined
   if (comparison !== undefined) {
@@ -82,17 +82,19 @@ const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
 const isGiven = (left: Json, right: Json): boolean => left !== undefined && right !== undefined
 
 /** A number that no double holds is its text. */
-const textOrSelf = (value: Json): Json => isRawNumber(value) ? value.rawJSON : value
+const textOrSelf = (value: Json): Json => (isRawNumber(value) ? value.rawJSON : value)
 
 const isSame = (left: Json, right: Json): boolean => textOrSelf(left) === textOrSelf(right)
 
-function isEqual (left: Json, right: Json): boolean {
+function isEqual(left: Json, right: Json): boolean {
   if (isSame(left, right)) return true
   if (!isHolder(left) || !isHolder(right)) return false
   if (Array.isArray(left) !== Array.isArray(right)) return false
   const names = Object.keys(left)
-  return names.length === Object.keys(right).length &&
+  return (
+    names.length === Object.keys(right).length &&
     names.every(name => Object.hasOwn(right, name) && isEqual(left[name], right[name]))
+  )
 }
 
 const isHolder = (value: Json): value is Record<string, Json> =>
@@ -101,7 +103,7 @@ const isHolder = (value: Json): value is Record<string, Json> =>
 type Fits = (left: string, right: string) => boolean
 
 /** As JSONata compares: undefined where one side is, an error where they are of different kinds. */
-function ordered (left: Json, right: Json, fits: Fits): boolean | undefined {
+function ordered(left: Json, right: Json, fits: Fits): boolean | undefined {
   for (const value of [left, right]) {
     if (value !== undefined && kindOf(value) === 'other') throw refusal('T2010', value)
   }
@@ -110,13 +112,13 @@ function ordered (left: Json, right: Json, fits: Fits): boolean | undefined {
   return fits(comparable(left) as string, comparable(right) as string)
 }
 
-function kindOf (value: Json): 'number' | 'string' | 'other' {
+function kindOf(value: Json): 'number' | 'string' | 'other' {
   if (isRawNumber(value) || (typeof value === 'number' && Number.isFinite(value))) return 'number'
   return typeof value === 'string' ? 'string' : 'other'
 }
 
 /** A text that sorts as the number does; anything else as it is. */
-function comparable (value: Json): Json {
+function comparable(value: Json): Json {
   return kindOf(value) === 'number' ? orderKey(String(textOrSelf(value))) : value
 }
 
@@ -124,7 +126,7 @@ function comparable (value: Json): Json {
 type IsBehind = (a: Json, b: Json) => Json
 
 /** `$sort`, by the order of numbers or of texts where it is given no function. */
-async function sorted (given: Json, isBehind?: IsBehind): Promise<Json> {
+async function sorted(given: Json, isBehind?: IsBehind): Promise<Json> {
   if (given === undefined) return undefined
   const list = [given].flat()
   if (isBehind !== undefined) return await mergeSort(list, isBehind)
@@ -134,7 +136,7 @@ async function sorted (given: Json, isBehind?: IsBehind): Promise<Json> {
 }
 
 /** Array's own sort cannot wait for a function of the expression. */
-async function mergeSort (list: readonly Json[], isBehind: IsBehind): Promise<Json[]> {
+async function mergeSort(list: readonly Json[], isBehind: IsBehind): Promise<Json[]> {
   if (list.length < 2) return [...list]
   const middle = list.length >> 1
   const left = await mergeSort(list.slice(0, middle), isBehind)
@@ -142,13 +144,13 @@ async function mergeSort (list: readonly Json[], isBehind: IsBehind): Promise<Js
   const merged: Json[] = []
   let at = 0
   for (const item of left) {
-    while (at < right.length && await isBehind(item, right[at]) === true) merged.push(right[at++])
+    while (at < right.length && (await isBehind(item, right[at])) === true) merged.push(right[at++])
     merged.push(item)
   }
   return [...merged, ...right.slice(at)]
 }
 
-function typeName (value: Json): Json {
+function typeName(value: Json): Json {
   if (value === undefined) return undefined
   if (value === null) return 'null'
   if (isRawNumber(value)) return 'number'
@@ -156,7 +158,7 @@ function typeName (value: Json): Json {
   return isFunction(value) ? 'function' : typeof value
 }
 
-function isFunction (value: Json): boolean {
+function isFunction(value: Json): boolean {
   const { _jsonata_function: isBuiltIn, _jsonata_lambda: isLambda } = value as Node
   return typeof value === 'function' || isBuiltIn === true || isLambda === true
 }

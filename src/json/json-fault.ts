@@ -9,18 +9,20 @@ const stringStop = /["\\\x00-\x1f]/g // eslint-disable-line no-control-regex
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
 /** `it breaks off at position 812 (line 1, column 813)`; undefined for a text that is JSON. */
-export function jsonFault (text: string): string | undefined {
+export function jsonFault(text: string): string | undefined {
   const open: Array<'{' | '['> = []
   let expected = 'value' as Expected
   let at = skip(blanks, text, 0)
   if (at === text.length) return 'it is empty'
   if (text[at] === '<') return 'it begins as HTML or XML does'
-  const told = (kind: string, position: number) => `${position >= text.length ? 'it breaks off' : kind} at ${placeOf(text, Math.min(position, text.length))}`
-  const afterValue = (): Expected => open.length === 0 ? 'end' : ', or end'
+  const told = (kind: string, position: number) =>
+    `${position >= text.length ? 'it breaks off' : kind} at ${placeOf(text, Math.min(position, text.length))}`
+  const afterValue = (): Expected => (open.length === 0 ? 'end' : ', or end')
 
   for (; ; at = skip(blanks, text, at)) {
     const mark = text[at]
-    if (expected === 'end') return mark === undefined ? undefined : told('there is more behind its end', at)
+    if (expected === 'end')
+      return mark === undefined ? undefined : told('there is more behind its end', at)
     if (expected === ':') {
       if (mark !== ':') return told('an unexpected character', at)
       expected = 'value'
@@ -31,7 +33,10 @@ export function jsonFault (text: string): string | undefined {
       if (closes) open.pop()
       expected = closes ? afterValue() : open.at(-1) === '{' ? 'name' : 'value'
       at++
-    } else if ((expected === 'value or ]' && mark === ']') || (expected === 'name or }' && mark === '}')) {
+    } else if (
+      (expected === 'value or ]' && mark === ']') ||
+      (expected === 'name or }' && mark === '}')
+    ) {
       open.pop()
       expected = afterValue()
       at++
@@ -48,7 +53,11 @@ export function jsonFault (text: string): string | undefined {
       at++
     } else {
       const end = skip(scalar, text, at)
-      if (end === at) return told('an unexpected character', 'truefalsenull-'.includes(text.slice(at)) ? text.length : at)
+      if (end === at)
+        return told(
+          'an unexpected character',
+          'truefalsenull-'.includes(text.slice(at)) ? text.length : at
+        )
       expected = afterValue()
       at = end
     }
@@ -56,7 +65,10 @@ export function jsonFault (text: string): string | undefined {
 }
 
 /** The place behind the closing quotation mark, or what is wrong. */
-function stringEnd (text: string, start: number): number | { readonly kind: string, readonly at: number } {
+function stringEnd(
+  text: string,
+  start: number
+): number | { readonly kind: string; readonly at: number } {
   let at = start
   for (;;) {
     stringStop.lastIndex = at
@@ -65,16 +77,23 @@ function stringEnd (text: string, start: number): number | { readonly kind: stri
     if (found[0] === '"') return found.index + 1
     if (found[0] !== '\\') return { kind: 'a control character in a text', at: found.index }
     at = skip(escape, text, found.index)
-    if (at === found.index) return { kind: 'an escape that JSON has not', at: /^\\(?:u[0-9a-fA-F]{0,3})?$/.test(text.slice(at, at + 6)) && at + 6 > text.length ? text.length : at }
+    if (at === found.index)
+      return {
+        kind: 'an escape that JSON has not',
+        at:
+          /^\\(?:u[0-9a-fA-F]{0,3})?$/.test(text.slice(at, at + 6)) && at + 6 > text.length
+            ? text.length
+            : at
+      }
   }
 }
 
-function skip (pattern: RegExp, text: string, at: number): number {
+function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
 }
 
-function placeOf (text: string, position: number): string {
+function placeOf(text: string, position: number): string {
   const before = text.slice(0, position)
   const lineStart = before.lastIndexOf('\n') + 1
   return `position ${position} (line ${before.split('\n').length}, column ${position - lineStart + 1})`

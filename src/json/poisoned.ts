@@ -5,7 +5,7 @@ import type { Json } from './values.ts'
 const suspect = /__proto__|constructor|\\u/
 
 /** @param value what `text` says */
-export function isPoisoned (text: string, value: Json): boolean {
+export function isPoisoned(text: string, value: Json): boolean {
   if (!suspect.test(text)) return false
   const waiting = [value]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -16,7 +16,7 @@ export function isPoisoned (text: string, value: Json): boolean {
   return false
 }
 
-function replacesPrototype (value: object): boolean {
+function replacesPrototype(value: object): boolean {
   if (Object.hasOwn(value, '__proto__')) return true
   const own = Object.getOwnPropertyDescriptor(value, 'constructor')?.value as Json
   return typeof own === 'object' && own !== null && Object.hasOwn(own, 'prototype')

@@ -4,17 +4,21 @@ export type Json = unknown
 export type JsonRecord = Record<string, Json>
 
 /** An object with members. A number kept in its own digits (`JSON.rawJSON`) is an object to JavaScript, not to us. */
-export const isRecord = (value: Json): value is JsonRecord => typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
+export const isRecord = (value: Json): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
 /** A number of more digits than JavaScript holds. */
-export const isRawNumber = (value: Json): value is { readonly rawJSON: string } => typeof value === 'object' && value !== null && (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
+export const isRawNumber = (value: Json): value is { readonly rawJSON: string } =>
+  typeof value === 'object' &&
+  value !== null &&
+  (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
 
 /** A number in its own digits. @param digits as JSON writes it */
 export const rawNumber = (digits: string): Json =>
   (JSON as unknown as { rawJSON: (text: string) => Json }).rawJSON(digits)
 
 /** The value at a path of own members; null where there is none. */
-export function valueAt (value: Json, path: readonly string[]): Json {
+export function valueAt(value: Json, path: readonly string[]): Json {
   let current = value
   for (const key of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return null
@@ -24,20 +28,27 @@ export function valueAt (value: Json, path: readonly string[]): Json {
 }
 
 /** Assignment that also holds for `__proto__`, which JSON.parse makes an own member. */
-export function put (target: JsonRecord, name: string, value: Json): void {
-  if (name === '__proto__') Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+export function put(target: JsonRecord, name: string, value: Json): void {
+  if (name === '__proto__')
+    Object.defineProperty(target, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true
+    })
   else target[name] = value
 }
 
 /** A copy of one level. */
-export function copyOf (record: JsonRecord): JsonRecord {
+export function copyOf(record: JsonRecord): JsonRecord {
   const result: JsonRecord = {}
   for (const name of Object.keys(record)) put(result, name, record[name])
   return result
 }
 
 /** Numbers, true, false, null and texts as the text that config writes for them; undefined for anything else. */
-export function textOf (value: Json): string | undefined {
-  if (typeof value === 'object' && value !== null) return isRawNumber(value) ? value.rawJSON : undefined
+export function textOf(value: Json): string | undefined {
+  if (typeof value === 'object' && value !== null)
+    return isRawNumber(value) ? value.rawJSON : undefined
   return String(value)
 }

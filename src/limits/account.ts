@@ -1,6 +1,10 @@
 /** The name under which sign-ins of an account are counted. */
 
 /** Spellings of one account share one count: width, case, blanks and invisible characters do not count. */
-export function accountKey (typed: string): string {
-  return typed.normalize('NFKD').replace(/[\p{C}\p{Z}\p{M}]/gu, '').toLowerCase().slice(0, 255)
+export function accountKey(typed: string): string {
+  return typed
+    .normalize('NFKD')
+    .replace(/[\p{C}\p{Z}\p{M}]/gu, '')
+    .toLowerCase()
+    .slice(0, 255)
 }

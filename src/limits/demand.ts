@@ -15,7 +15,7 @@ export interface Demand {
 }
 
 /** @param processes how many count together */
-export function createDemand (rule: Rule, processes = 1): Demand {
+export function createDemand(rule: Rule, processes = 1): Demand {
   if (rule.kind === 'fixed') return new FixedDemand(rule)
   return rule.kind === 'sliding' ? new SlidingDemand(rule) : new BucketDemand(rule, processes)
 }
@@ -27,9 +27,11 @@ class FixedDemand implements Demand {
   #before = 0
   #beforeEnd = 0
   #now = 0
-  constructor ({ windowMs }: Rule) { this.#windowMs = windowMs }
+  constructor({ windowMs }: Rule) {
+    this.#windowMs = windowMs
+  }
 
-  hit (now: number): number {
+  hit(now: number): number {
     if (this.#end <= now) {
       this.#before = this.#count
       this.#beforeEnd = this.#end
@@ -40,8 +42,12 @@ class FixedDemand implements Demand {
     return ++this.#count
   }
 
-  most (): number { return this.#count + (this.#beforeEnd > this.#now - this.#windowMs ? this.#before : 0) }
-  isOver (now: number): boolean { return this.#end + this.#windowMs <= now }
+  most(): number {
+    return this.#count + (this.#beforeEnd > this.#now - this.#windowMs ? this.#before : 0)
+  }
+  isOver(now: number): boolean {
+    return this.#end + this.#windowMs <= now
+  }
 }
 
 class SlidingDemand implements Demand {
@@ -49,9 +55,11 @@ class SlidingDemand implements Demand {
   readonly #counts: number[] = []
   #newest = 0
   #used = 0
-  constructor ({ windowMs }: Rule) { this.#slice = Math.ceil(windowMs / slices) }
+  constructor({ windowMs }: Rule) {
+    this.#slice = Math.ceil(windowMs / slices)
+  }
 
-  hit (now: number): number {
+  hit(now: number): number {
     const newest = Math.max(this.#newest, Math.floor(now / this.#slice))
     if (newest - this.#newest > slices) {
       this.#counts.length = this.#used = 0
@@ -67,8 +75,12 @@ class SlidingDemand implements Demand {
     return ++this.#used
   }
 
-  most (): number { return this.#used }
-  isOver (now: number): boolean { return now >= (this.#newest + slices + 1) * this.#slice }
+  most(): number {
+    return this.#used
+  }
+  isOver(now: number): boolean {
+    return now >= (this.#newest + slices + 1) * this.#slice
+  }
 }
 
 class BucketDemand implements Demand {
@@ -78,12 +90,12 @@ class BucketDemand implements Demand {
   /** The same with its part of the refill. */
   #fullOfPart = 0
   #now = 0
-  constructor ({ windowMs, max }: Rule, processes: number) {
+  constructor({ windowMs, max }: Rule, processes: number) {
     this.#each = windowMs / max
     this.#processes = processes
   }
 
-  hit (now: number): number {
+  hit(now: number): number {
     const each = this.#each
     const full = Math.max(this.#full, now)
     const passes = (burst: number) => burst * each - (full - now) + rounding >= each
@@ -92,12 +104,17 @@ class BucketDemand implements Demand {
     while (needed > 1 && passes(needed - 1)) needed--
     while (!passes(needed)) needed++
     this.#full = full + each
-    if (this.#processes > 1) this.#fullOfPart = Math.max(this.#fullOfPart, now) + each * this.#processes
+    if (this.#processes > 1)
+      this.#fullOfPart = Math.max(this.#fullOfPart, now) + each * this.#processes
     else this.#fullOfPart = this.#full
     this.#now = now
     return needed
   }
 
-  most (): number { return Math.ceil((this.#fullOfPart - this.#now - rounding) / (this.#each * this.#processes)) }
-  isOver (now: number): boolean { return this.#fullOfPart <= now }
+  most(): number {
+    return Math.ceil((this.#fullOfPart - this.#now - rounding) / (this.#each * this.#processes))
+  }
+  isOver(now: number): boolean {
+    return this.#fullOfPart <= now
+  }
 }

@@ -20,41 +20,50 @@ const localMark = 'local '
  * have counted an attempt whose answer was lost, so that is given back too; it knows by the id
  * whether it did.
  */
-export function withLocalLockouts ({ shared, local, replicas, onAway, now }: Options): Lockouts {
+export function withLocalLockouts({ shared, local, replicas, onAway, now }: Options): Lockouts {
   const choose = createSwitch(onAway, now)
-  const part = (rule: LockoutRule): LockoutRule => ({ ...rule, after: Math.max(1, Math.ceil(rule.after / replicas())) })
+  const part = (rule: LockoutRule): LockoutRule => ({
+    ...rule,
+    after: Math.max(1, Math.ceil(rule.after / replicas()))
+  })
   const owed = createSettlements(choose)
 
   return {
     attempt: (key, rule, id = randomUUID()) => {
       let wasAsked = false
       return choose(
-        () => owed.first(() => {
-          wasAsked = true
-          return shared.attempt(key, rule, id)
-        }),
+        () =>
+          owed.first(() => {
+            wasAsked = true
+            return shared.attempt(key, rule, id)
+          }),
         async () => {
           if (wasAsked) owed.add(() => shared.giveBack(key, rule, { id, locks: undefined }))
-          return { ...await local.attempt(key, part(rule), id), isLocal: true }
+          return { ...(await local.attempt(key, part(rule), id)), isLocal: true }
         }
       )
     },
-    look: (key, rule) => choose(
-      () => owed.first(() => shared.look(key, rule)),
-      () => local.look(key, part(rule))
-    ),
+    look: (key, rule) =>
+      choose(
+        () => owed.first(() => shared.look(key, rule)),
+        () => local.look(key, part(rule))
+      ),
     giveBack: (key, rule, attempt) => {
       if (attempt.isLocal === true) return local.giveBack(key, part(rule), attempt)
       const giveBack = () => shared.giveBack(key, rule, attempt)
-      return choose(() => owed.first(giveBack), async () => owed.add(giveBack))
+      return choose(
+        () => owed.first(giveBack),
+        async () => owed.add(giveBack)
+      )
     },
     admit: (key, rule, place = randomUUID()) => {
       let wasAsked = false
       return choose(
-        () => owed.first(() => {
-          wasAsked = true
-          return shared.admit(key, rule, place)
-        }),
+        () =>
+          owed.first(() => {
+            wasAsked = true
+            return shared.admit(key, rule, place)
+          }),
         async () => {
           if (wasAsked) owed.add(() => shared.settle(key, rule, place, false))
           const admission = await local.admit(key, part(rule), place)
@@ -67,11 +76,14 @@ export function withLocalLockouts ({ shared, local, replicas, onAway, now }: Opt
       if (place.startsWith(localMark)) {
         return local.settle(key, part(rule), place.slice(localMark.length), failed)
       }
-      return choose(() => owed.first(() => shared.settle(key, rule, place, failed)), async () => {
-        owed.add(() => shared.settle(key, rule, place, failed))
-        // Until Redis is back, this process is all that knows of the failure.
-        return await local.settle(key, part(rule), place, failed)
-      })
+      return choose(
+        () => owed.first(() => shared.settle(key, rule, place, failed)),
+        async () => {
+          owed.add(() => shared.settle(key, rule, place, failed))
+          // Until Redis is back, this process is all that knows of the failure.
+          return await local.settle(key, part(rule), place, failed)
+        }
+      )
     },
     // Operators are told when Redis is away.
     list: () => shared.list(),

@@ -13,9 +13,9 @@ interface Options {
 }
 
 /** What Redis had counted is not known then: in a window passes what it allowed, what the processes allow without it, and from a Redis that came back empty what it allows anew; never more. */
-export function withLocal ({ shared, local, replicas = () => 1, onAway, now }: Options): Tally {
+export function withLocal({ shared, local, replicas = () => 1, onAway, now }: Options): Tally {
   const choose = createSwitch(onAway, now)
-  const parts = new WeakMap<Rule, { readonly count: number, readonly part: Rule }>()
+  const parts = new WeakMap<Rule, { readonly count: number; readonly part: Rule }>()
   // Each process lets pass its part then.
   const part = (rule: Rule): Rule => {
     const count = rule.replicas ?? replicas()
@@ -27,6 +27,16 @@ export function withLocal ({ shared, local, replicas = () => 1, onAway, now }: O
     parts.set(rule, { count, part: made })
     return made
   }
-  const here = async (entries: readonly Entry[], wants: boolean) => await local.take(entries.map(({ rule, key, owed }) => ({ rule: part(rule), key, owed })), wants)
-  return { take: (entries, wants) => choose(() => shared.take(entries, wants), () => here(entries, wants)) }
+  const here = async (entries: readonly Entry[], wants: boolean) =>
+    await local.take(
+      entries.map(({ rule, key, owed }) => ({ rule: part(rule), key, owed })),
+      wants
+    )
+  return {
+    take: (entries, wants) =>
+      choose(
+        () => shared.take(entries, wants),
+        () => here(entries, wants)
+      )
+  }
 }

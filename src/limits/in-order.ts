@@ -12,7 +12,7 @@ export interface InOrder {
   readonly late: () => number
 }
 
-export function createInOrder (): InOrder {
+export function createInOrder(): InOrder {
   let waiting: PastRequest[] = []
   let newest = -Infinity
   let oldest = Infinity

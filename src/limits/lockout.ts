@@ -14,7 +14,12 @@ export interface LockoutRule {
 }
 
 /** Failures, when they are forgotten, locks so far, the end of the last one. Times in milliseconds. */
-export type LockoutState = readonly [failures: number, forgottenAt: number, locks: number, lockedUntil: number]
+export type LockoutState = readonly [
+  failures: number,
+  forgottenAt: number,
+  locks: number,
+  lockedUntil: number
+]
 
 export interface Attempt {
   /** Identifies the attempt when it is given back, so that only what was counted is taken back. */
@@ -47,62 +52,80 @@ export interface Ban {
 
 export interface Lockouts {
   /** Counts an attempt as a failure, so that attempts at the same time do not slip past; none while it is locked, so that nobody can make a lock longer. */
-  attempt (key: string, rule: LockoutRule, id?: string): Promise<Attempt>
+  attempt(key: string, rule: LockoutRule, id?: string): Promise<Attempt>
   /** Milliseconds until one may try; nothing is counted. */
-  look (key: string, rule: LockoutRule): Promise<number>
+  look(key: string, rule: LockoutRule): Promise<number>
   /**
    * Takes an attempt back that was no failure, and with it a lock that would not have come without
    * it. One that was never counted, or was given back before, changes nothing.
    */
-  giveBack (key: string, rule: LockoutRule, attempt: GivenBack): Promise<void>
+  giveBack(key: string, rule: LockoutRule, attempt: GivenBack): Promise<void>
   /**
    * Takes a place in which a password is evaluated. There are as many as failures are left before
    * the key is locked, so that guesses at the same time cannot be more than that.
    */
-  admit (key: string, rule: LockoutRule, place?: string): Promise<Admission>
+  admit(key: string, rule: LockoutRule, place?: string): Promise<Admission>
   /**
    * Gives the place back; a failure is counted then.
    * @returns how long it locks, in milliseconds; 0 where it does not
    */
-  settle (key: string, rule: LockoutRule, place: string, failed: boolean): Promise<number>
+  settle(key: string, rule: LockoutRule, place: string, failed: boolean): Promise<number>
   /** Who is locked now; who is free again first comes first. */
-  list (): Promise<Ban[]>
+  list(): Promise<Ban[]>
   /** Forgets all about them. */
-  lift (keys: readonly string[]): Promise<void>
-  close (): void
+  lift(keys: readonly string[]): Promise<void>
+  close(): void
 }
 
 /** @returns what the attempt meets, and the state once it was counted */
-export function countAttempt (
+export function countAttempt(
   { after, withinMs, delayMs, longestMs, forgetMs, strict }: LockoutRule,
   state: LockoutState | undefined,
   now: number
 ): Omit<Attempt, 'id'> & { readonly next: LockoutState | undefined } {
   const [failed = 0, forgottenAt = 0, locked = 0, lockedUntil = 0] = state ?? []
-  if (now < lockedUntil) return { waitMs: lockedUntil - now, locks: locked, lockMs: 0, next: undefined }
+  if (now < lockedUntil)
+    return { waitMs: lockedUntil - now, locks: locked, lockMs: 0, next: undefined }
   const isFresh = now >= forgottenAt
   const failures = (isFresh ? 0 : failed) + 1
   const locks = now >= lockedUntil + forgetMs ? 0 : locked
-  if (failures < after) return { waitMs: 0, locks, lockMs: 0, next: [failures, isFresh ? now + withinMs : forgottenAt, locks, lockedUntil] }
+  if (failures < after)
+    return {
+      waitMs: 0,
+      locks,
+      lockMs: 0,
+      next: [failures, isFresh ? now + withinMs : forgottenAt, locks, lockedUntil]
+    }
   const lockMs = Math.min(longestMs, delayMs * 2 ** Math.min(locks, 40))
-  return { waitMs: 0, locks, lockMs, next: [strict ? after - 1 : 0, strict ? now + lockMs + withinMs : 0, locks + 1, now + lockMs] }
+  return {
+    waitMs: 0,
+    locks,
+    lockMs,
+    next: [strict ? after - 1 : 0, strict ? now + lockMs + withinMs : 0, locks + 1, now + lockMs]
+  }
 }
 
 /** @returns the state without the attempt */
-export function takeBackAttempt ({ after, withinMs }: LockoutRule, [failures, forgottenAt, locks, lockedUntil]: LockoutState, attempt: Pick<Attempt, 'locks'>, now: number): LockoutState {
+export function takeBackAttempt(
+  { after, withinMs }: LockoutRule,
+  [failures, forgottenAt, locks, lockedUntil]: LockoutState,
+  attempt: Pick<Attempt, 'locks'>,
+  now: number
+): LockoutState {
   if (locks === attempt.locks) return [Math.max(0, failures - 1), forgottenAt, locks, lockedUntil]
   // It locked, or another did that was tried at the same time; without it there was one failure less than it takes.
-  if (locks === attempt.locks + 1 && now < lockedUntil) return [after - 1, now + withinMs, attempt.locks, 0]
+  if (locks === attempt.locks + 1 && now < lockedUntil)
+    return [after - 1, now + withinMs, attempt.locks, 0]
   return [failures, forgottenAt, locks, lockedUntil]
 }
 
 /** Who was counted while nobody was locked, and meets a lock now, was counted one lock ago. */
-function locksBefore ([, , locks, lockedUntil]: LockoutState, now: number): number {
+function locksBefore([, , locks, lockedUntil]: LockoutState, now: number): number {
   return now < lockedUntil ? locks - 1 : locks
 }
 
 /** How many passwords may be evaluated at the same time: as many as failures are left. */
-function placesLeft ({ after }: LockoutRule, state: LockoutState, now: number): number {
+function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): number {
   const [failures, forgottenAt] = state
   return after - (now >= forgottenAt ? 0 : failures)
 }
@@ -111,7 +134,8 @@ function placesLeft ({ after }: LockoutRule, state: LockoutState, now: number): 
 export const placeMs = 120_000
 
 /** When nothing of a state counts any more. */
-const lockoutEnd = ([, forgottenAt, locks, lockedUntil]: LockoutState, forgetMs: number): number => Math.max(forgottenAt, locks > 0 ? lockedUntil + forgetMs : 0)
+const lockoutEnd = ([, forgottenAt, locks, lockedUntil]: LockoutState, forgetMs: number): number =>
+  Math.max(forgottenAt, locks > 0 ? lockedUntil + forgetMs : 0)
 
 const maxKeys = 100_000
 
@@ -125,21 +149,28 @@ interface Kept {
 const nothing: LockoutState = [0, 0, 0, 0]
 
 /** Bounded: who is not locked gives way first, since clients choose the keys. */
-export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
+export function createMemoryLockouts(now: () => number = Date.now): Lockouts {
   const states = new Map<string, Kept>()
   /** When each place is free again at the latest. As many keys as sign-ins are running. */
   const places = new Map<string, Map<string, number>>()
   let lastId = 0
 
-  function keep (key: string, state: LockoutState, rule: LockoutRule, attempts: Set<string>): void {
+  function keep(key: string, state: LockoutState, rule: LockoutRule, attempts: Set<string>): void {
     states.delete(key)
     if (states.size >= maxKeys) makeRoom()
     states.set(key, { state, endsAt: lockoutEnd(state, rule.forgetMs), attempts })
   }
 
-  function makeRoom (): void {
+  function makeRoom(): void {
     const time = now()
-    for (const [key, { state: [, , , lockedUntil], endsAt }] of states) if (endsAt <= time || lockedUntil <= time) states.delete(key)
+    for (const [
+      key,
+      {
+        state: [, , , lockedUntil],
+        endsAt
+      }
+    ] of states)
+      if (endsAt <= time || lockedUntil <= time) states.delete(key)
     if (states.size >= maxKeys) states.delete(states.keys().next().value ?? '')
   }
 
@@ -148,7 +179,7 @@ export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
     return found !== undefined && found.endsAt > time ? found : undefined
   }
 
-  function count (key: string, rule: LockoutRule, id: string): Omit<Attempt, 'id'> {
+  function count(key: string, rule: LockoutRule, id: string): Omit<Attempt, 'id'> {
     const time = now()
     const kept = keptOf(key, time)
     const { next, ...counted } = countAttempt(rule, kept?.state, time)
@@ -161,28 +192,28 @@ export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
     return counted
   }
 
-  function placesOf (key: string, time: number): Map<string, number> {
+  function placesOf(key: string, time: number): Map<string, number> {
     const taken = places.get(key) ?? new Map<string, number>()
     for (const [place, until] of taken) if (until <= time) taken.delete(place)
     return taken
   }
 
   return {
-    async attempt (key, rule, id = String(++lastId)) {
+    async attempt(key, rule, id = String(++lastId)) {
       return { id, ...count(key, rule, id) }
     },
-    async look (key, rule) {
+    async look(key, rule) {
       const time = now()
       return countAttempt(rule, keptOf(key, time)?.state, time).waitMs
     },
-    async giveBack (key, rule, { id, locks }) {
+    async giveBack(key, rule, { id, locks }) {
       const time = now()
       const kept = keptOf(key, time)
       if (kept?.attempts.delete(id) !== true) return
       const attempt = { locks: locks ?? locksBefore(kept.state, time) }
       keep(key, takeBackAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
     },
-    async admit (key, rule, place = String(++lastId)) {
+    async admit(key, rule, place = String(++lastId)) {
       const time = now()
       const state = keptOf(key, time)?.state ?? nothing
       const [, , , lockedUntil] = state
@@ -193,19 +224,27 @@ export function createMemoryLockouts (now: () => number = Date.now): Lockouts {
       places.set(key, taken)
       return { place, waitMs: 0 }
     },
-    async settle (key, rule, place, failed) {
+    async settle(key, rule, place, failed) {
       const taken = placesOf(key, now())
       taken.delete(place)
       if (taken.size === 0) places.delete(key)
       return failed ? count(key, rule, place).lockMs : 0
     },
-    async list () {
+    async list() {
       const time = now()
       const bans: Ban[] = []
-      for (const [key, { state: [, , , until] }] of states) if (until > time) bans.push({ key, until })
+      for (const [
+        key,
+        {
+          state: [, , , until]
+        }
+      ] of states)
+        if (until > time) bans.push({ key, until })
       return bans.toSorted((a, b) => a.until - b.until)
     },
-    async lift (keys) { for (const key of keys) states.delete(key) },
+    async lift(keys) {
+      for (const key of keys) states.delete(key)
+    },
     close: () => {}
   }
 }

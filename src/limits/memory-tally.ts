@@ -5,8 +5,8 @@ import { decide, type State, type States, type Tally } from './rules.ts'
 const maxKeys = 100_000
 
 /** Bounded: the oldest key gives way, since clients choose the keys. */
-export function createMemoryTally (now: () => number = Date.now): Tally & CallerCounts {
-  const kept = new Map<string, { state: State, endsAt: number }>()
+export function createMemoryTally(now: () => number = Date.now): Tally & CallerCounts {
+  const kept = new Map<string, { state: State; endsAt: number }>()
   const states: States = {
     get: key => kept.get(key)?.state,
     set: (key, state, ttlMs) => {

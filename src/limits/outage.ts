@@ -6,7 +6,10 @@ const pauseAfterFailureMs = 1000
 export type Switch = <T>(shared: () => Promise<T>, local: () => Promise<T>) => Promise<T>
 
 /** @param onAway told when it turns local, and when it is shared again */
-export function createSwitch (onAway: (away: boolean) => void, now: () => number = () => performance.now()): Switch {
+export function createSwitch(
+  onAway: (away: boolean) => void,
+  now: () => number = () => performance.now()
+): Switch {
   let pausedUntil = -Infinity
   let isAway = false
   const turn = (away: boolean) => {
@@ -39,11 +42,11 @@ export interface Settlements {
 const maxSettlements = 10_000
 const settleEveryMs = 1000
 
-export function createSettlements (choose: Switch): Settlements {
+export function createSettlements(choose: Switch): Settlements {
   let due: Array<() => Promise<unknown>> = []
   let settling: Promise<void> | undefined
 
-  async function settleAll (): Promise<void> {
+  async function settleAll(): Promise<void> {
     const settlements = due
     due = []
     const results = await Promise.allSettled(settlements.map(async settle => await settle()))
@@ -52,14 +55,21 @@ export function createSettlements (choose: Switch): Settlements {
     if (failed.length > 0) throw new Error('Redis is unavailable again')
   }
 
-  async function first<T> (ask: () => Promise<T>): Promise<T> {
-    if (due.length > 0) settling ??= settleAll().finally(() => { settling = undefined })
+  async function first<T>(ask: () => Promise<T>): Promise<T> {
+    if (due.length > 0)
+      settling ??= settleAll().finally(() => {
+        settling = undefined
+      })
     if (settling !== undefined) await settling
     return await ask()
   }
 
   const tell = () => {
-    if (due.length > 0) void choose(() => first(async () => {}), async () => {})
+    if (due.length > 0)
+      void choose(
+        () => first(async () => {}),
+        async () => {}
+      )
   }
   const timer = setInterval(tell, settleEveryMs)
   timer.unref()

@@ -9,7 +9,7 @@ export interface Caller {
   readonly id: string
   /** The credential source that vouched for the user. */
   readonly source: string
-  readonly identity: { readonly id: string, readonly roles: readonly string[] }
+  readonly identity: { readonly id: string; readonly roles: readonly string[] }
 }
 
 /** The limits of one kind of request, as they are counted and told. */
@@ -36,24 +36,25 @@ interface OfRoute {
 }
 
 /** Whether it counts attempts to sign in, before the password is looked at. */
-export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) => refusedOnly || [by].flat().includes('account')
+export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) =>
+  refusedOnly || [by].flat().includes('account')
 
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
 export const signInRoute = 'login'
 
 /** Whether a limit holds for a route. Sign-in has to be named. */
-function isForRoute ({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
+function isForRoute({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
   return routes.length === 0 ? route !== signInRoute : routes.includes(route)
 }
 
-function isForMethod ({ methods }: Pick<LimitConfig, 'methods'>, method: string): boolean {
+function isForMethod({ methods }: Pick<LimitConfig, 'methods'>, method: string): boolean {
   return methods.length === 0 || (methods as readonly string[]).includes(method)
 }
 
 const isCounted = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
 
 /** Of all limits but those of sign-in attempts, which are counted by themselves. */
-export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
+export function compilePlan({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
   const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
   const processes = replicas === 'counted' ? undefined : replicas
   const compiled = others.map(([name, limit]) => compile(name, limit, processes))
@@ -62,24 +63,27 @@ export function compilePlan ({ limits, replicas }: Pick<LimitsConfig, 'limits' |
   })
   const ofRoutes = new Map<string, Map<string, OfRoute>>()
 
-  function ofRoute (route: string, method: string): OfRoute {
+  function ofRoute(route: string, method: string): OfRoute {
     const possible = route === signInRoute ? ofSignIn : compiled
     const holds = ({ config }: Compiled) => isForRoute(config, route) && isForMethod(config, method)
     const here = possible.filter(holds)
-    return { anonymous: hold(here.filter(isOfAddress)), signedIn: byRoles(here.filter(each => !isOfAddress(each))) }
+    return {
+      anonymous: hold(here.filter(isOfAddress)),
+      signedIn: byRoles(here.filter(each => !isOfAddress(each)))
+    }
   }
 
   return (route, method, caller) => {
     let methods = ofRoutes.get(route)
-    if (methods === undefined) ofRoutes.set(route, methods = new Map())
+    if (methods === undefined) ofRoutes.set(route, (methods = new Map()))
     let found = methods.get(method)
-    if (found === undefined) methods.set(method, found = ofRoute(route, method))
+    if (found === undefined) methods.set(method, (found = ofRoute(route, method)))
     return caller === undefined ? found.anonymous : found.signedIn(caller)
   }
 }
 
 /** @param apart what tells a budget of its own from the limit's others */
-function compile (
+function compile(
   name: string,
   config: LimitConfig,
   replicas: number | undefined,
@@ -87,12 +91,21 @@ function compile (
 ): Compiled {
   const { max, window, kind, burst, mode } = config
   const whom = [config.by].flat()
-  const rule: Rule = { name, kind: burst === undefined ? kind : 'bucket', max, windowMs: window, burst: burst ?? max, enforced: mode === 'enforce', replicas }
+  const rule: Rule = {
+    name,
+    kind: burst === undefined ? kind : 'bucket',
+    max,
+    windowMs: window,
+    burst: burst ?? max,
+    enforced: mode === 'enforce',
+    replicas
+  }
   // In braces stands whom Redis keeps together; behind it what tells apart one limit, and one way of counting, from another.
   const tail = `${name}.${rule.kind}${apart}`
   const withAddress = whom.includes('address')
   const withSession = whom.includes('session')
-  if (whom.length === 1 && withAddress) return { rule, config, keyOf: address => `{a:${address}}${tail}` }
+  if (whom.length === 1 && withAddress)
+    return { rule, config, keyOf: address => `{a:${address}}${tail}` }
   return {
     rule,
     config,
@@ -106,7 +119,7 @@ function compile (
 
 const isOfAddress = ({ config: { by } }: Compiled) => [by].flat().every(whom => whom === 'address')
 
-function hold (limits: readonly Compiled[]): Held {
+function hold(limits: readonly Compiled[]): Held {
   const rules = limits.map(({ rule }) => rule)
   return {
     rules,
@@ -115,26 +128,31 @@ function hold (limits: readonly Compiled[]): Held {
   }
 }
 
-function policyOf (rules: readonly Rule[]): string {
+function policyOf(rules: readonly Rule[]): string {
   const told = rules.filter(({ enforced }) => enforced)
   const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
-  const policies = told.map(({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`)
+  const policies = told.map(
+    ({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`
+  )
   return policies.join(', ')
 }
 
 /** The rules in force, by `NAME.KIND`, with which their keys go on behind whom they count. */
-export function rulesByTail ({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>) {
+export function rulesByTail({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>) {
   const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
-  return new Map(others.map(([name, limit]) => {
-    const { rule } = compile(name, limit, replicas === 'counted' ? undefined : replicas)
-    return [`${name}.${rule.kind}`, rule] as const
-  }))
+  return new Map(
+    others.map(([name, limit]) => {
+      const { rule } = compile(name, limit, replicas === 'counted' ? undefined : replicas)
+      return [`${name}.${rule.kind}`, rule] as const
+    })
+  )
 }
 
 /** Of whoever sends the cookie of a session that is over. */
-export function compileEnded (
-  { endedSessions: { max, window }, replicas }: Pick<LimitsConfig, 'endedSessions' | 'replicas'>
-): (session: string) => Held {
+export function compileEnded({
+  endedSessions: { max, window },
+  replicas
+}: Pick<LimitsConfig, 'endedSessions' | 'replicas'>): (session: string) => Held {
   const name = 'ended-sessions'
   const rule: Rule = {
     name,
@@ -150,19 +168,19 @@ export function compileEnded (
 }
 
 /** Put together once for each set of limits that some roles have. */
-function byRoles (limits: readonly Compiled[]): (caller: Caller) => Held {
+function byRoles(limits: readonly Compiled[]): (caller: Caller) => Held {
   if (limits.every(({ config: { roles } }) => roles.length === 0)) {
     const held = hold(limits)
     return () => held
   }
   const known = new Map<string, Held>()
   return ({ identity }) => {
-    const holds = ({ config: { roles } }: Compiled) => roles.length === 0 || roles.some(role => identity.roles.includes(role))
+    const holds = ({ config: { roles } }: Compiled) =>
+      roles.length === 0 || roles.some(role => identity.roles.includes(role))
     let key = ''
     for (const limit of limits) key += holds(limit) ? '1' : '0'
     let found = known.get(key)
-    if (found === undefined) known.set(key, found = hold(limits.filter(holds)))
+    if (found === undefined) known.set(key, (found = hold(limits.filter(holds))))
     return found
   }
 }
-

@@ -5,11 +5,11 @@ import { type Attempt, type LockoutRule, type Lockouts, placeMs } from './lockou
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    lockoutAttempt (key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutLook (key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutGiveBack (key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutAdmit (key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutSettle (key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutAttempt(key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutLook(key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutGiveBack(key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutAdmit(key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutSettle(key: string, ...given: Array<string | number>): Result<unknown, Context>
   }
 }
 
@@ -94,7 +94,11 @@ const attemptMs = 3_600_000
  *
  * @param now another clock than Redis' own, for tests
  */
-export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now?: () => number): Lockouts {
+export function createRedisLockouts(
+  redis: Redis | Cluster,
+  prefix: string,
+  now?: () => number
+): Lockouts {
   redis.defineCommand('lockoutAttempt', { numberOfKeys: 2, lua: attemptScript })
   redis.defineCommand('lockoutLook', { numberOfKeys: 1, lua: lookScript })
   redis.defineCommand('lockoutGiveBack', { numberOfKeys: 2, lua: giveBackScript })
@@ -105,7 +109,7 @@ export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now
   const keyOf = (key: string) => {
     return `${prefix}lockout:${key.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
   }
-  const time = () => now === undefined ? '' : now()
+  const time = () => (now === undefined ? '' : now())
   const given = (rule: LockoutRule, locks: number | '' = 0) => [
     rule.after,
     rule.withinMs,
@@ -121,7 +125,7 @@ export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now
     const [seconds, micros] = await redis.time()
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
   }
-  async function counted (key: string, answer: unknown): Promise<Omit<Attempt, 'id'>> {
+  async function counted(key: string, answer: unknown): Promise<Omit<Attempt, 'id'>> {
     const [waitMs, locks, lockMs, at] = numbersOf(answer, 4) as [number, number, number, number]
     if (lockMs > 0) {
       await redis.zadd(bans, at + lockMs, key)
@@ -131,38 +135,41 @@ export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now
   }
 
   return {
-    async attempt (key, rule, id = randomUUID()) {
+    async attempt(key, rule, id = randomUUID()) {
       const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
       const answer: unknown = await redis.lockoutAttempt(...keys, ...given(rule), id, attemptMs)
-      return { id, ...await counted(key, answer) }
+      return { id, ...(await counted(key, answer)) }
     },
-    async look (key, rule) {
+    async look(key, rule) {
       const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...given(rule))], 1)
       return waitMs
     },
-    async giveBack (key, rule, { id, locks }) {
+    async giveBack(key, rule, { id, locks }) {
       const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
       const more = [...given(rule, locks ?? ''), id, attemptMs]
       const unlocked = await redis.lockoutGiveBack(...keys, ...more)
       if (unlocked === 1) await redis.zrem(bans, key)
     },
-    async admit (key, rule, place = randomUUID()) {
+    async admit(key, rule, place = randomUUID()) {
       const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
       const answer: unknown = await redis.lockoutAdmit(...keys, ...given(rule), place, placeMs)
       const [isAdmitted, waitMs = 0] = numbersOf(answer, 2)
       return { place: isAdmitted === 1 ? place : undefined, waitMs }
     },
-    async settle (key, rule, place, failed) {
+    async settle(key, rule, place, failed) {
       const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
       const more = [...given(rule), place, placeMs, failed ? 1 : 0]
       const { lockMs } = await counted(key, await redis.lockoutSettle(...keys, ...more))
       return lockMs
     },
-    async list () {
+    async list() {
       const found = await redis.zrangebyscore(bans, `(${await redisTime()}`, '+inf', 'WITHSCORES')
-      return Array.from({ length: found.length / 2 }, (_, index) => ({ key: String(found[index * 2]), until: Number(found[index * 2 + 1]) }))
+      return Array.from({ length: found.length / 2 }, (_, index) => ({
+        key: String(found[index * 2]),
+        until: Number(found[index * 2 + 1])
+      }))
     },
-    async lift (keys) {
+    async lift(keys) {
       await Promise.all(keys.map(key => redis.del(keyOf(key))))
       if (keys.length > 0) await redis.zrem(bans, ...keys)
     },
@@ -173,7 +180,7 @@ export function createRedisLockouts (redis: Redis | Cluster, prefix: string, now
 /** A second key that a Cluster keeps beside the first. */
 const besides = (key: string, what: string): string => `{${key}}.${what}`
 
-function numbersOf (answer: unknown, count: number): number[] {
+function numbersOf(answer: unknown, count: number): number[] {
   const isSound = Array.isArray(answer) && answer.length === count && answer.every(Number.isInteger)
   if (!isSound) throw new Error('Redis gave an answer that makes no sense')
   return answer as number[]

@@ -4,7 +4,7 @@ import type { Entry, Tally, Verdict } from './rules.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    takeLimits (keyCount: number, ...keysAndRules: Array<string | number>): Result<number[], Context>
+    takeLimits(keyCount: number, ...keysAndRules: Array<string | number>): Result<number[], Context>
   }
 }
 
@@ -89,7 +89,7 @@ return answer`
 const perKey = 4
 
 /** What is asked in one turn of the event loop goes out in one write: under load these are questions about several users. */
-function gather (redis: Redis | Cluster): void {
+function gather(redis: Redis | Cluster): void {
   if (redis.isCluster) return
   const { stream } = redis as Redis
   // There is none before the first connection.
@@ -104,17 +104,42 @@ function gather (redis: Redis | Cluster): void {
  *
  * @param now another clock than Redis' own, for tests
  */
-export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: () => number): Tally {
+export function createRedisTally(
+  redis: Redis | Cluster,
+  prefix: string,
+  now?: () => number
+): Tally {
   redis.defineCommand('takeLimits', { lua: script })
   const take = async (entries: readonly Entry[], wants: boolean): Promise<Verdict[]> => {
     const keys = entries.map(({ key }) => `${prefix}limit:${key}`)
-    const rules = entries.flatMap(({ rule: { kind, max, windowMs, burst, enforced }, owed }) => [kind, max, windowMs, burst, owed, enforced ? 1 : 0])
+    const rules = entries.flatMap(({ rule: { kind, max, windowMs, burst, enforced }, owed }) => [
+      kind,
+      max,
+      windowMs,
+      burst,
+      owed,
+      enforced ? 1 : 0
+    ])
     gather(redis)
-    const answer: unknown = await redis.takeLimits(keys.length, ...keys, wants ? 1 : 0, ...rules, now === undefined ? '' : now())
-    if (!Array.isArray(answer) || answer.length !== keys.length * perKey || !answer.every(Number.isFinite)) throw new Error('Redis gave an answer that makes no sense')
+    const answer: unknown = await redis.takeLimits(
+      keys.length,
+      ...keys,
+      wants ? 1 : 0,
+      ...rules,
+      now === undefined ? '' : now()
+    )
+    if (
+      !Array.isArray(answer) ||
+      answer.length !== keys.length * perKey ||
+      !answer.every(Number.isFinite)
+    )
+      throw new Error('Redis gave an answer that makes no sense')
     const numbers = answer as number[]
     return entries.map((_, index) => {
-      const [exceeded = 0, remaining = 0, resetMs = 0, retryMs = 0] = numbers.slice(index * perKey, (index + 1) * perKey)
+      const [exceeded = 0, remaining = 0, resetMs = 0, retryMs = 0] = numbers.slice(
+        index * perKey,
+        (index + 1) * perKey
+      )
       return { exceeded: exceeded === 1, remaining, resetMs, retryMs }
     })
   }
@@ -123,8 +148,14 @@ export function createRedisTally (redis: Redis | Cluster, prefix: string, now?: 
     take: async (entries, wants) => {
       const groups = Map.groupBy(entries, ({ key }) => hashTag.exec(key)?.[1] ?? key)
       if (groups.size === 1) return take(entries, wants)
-      const taken = await Promise.all([...groups.values()].map(async group => ({ group, verdicts: await take(group, wants) })))
-      const verdictOf = new Map(taken.flatMap(({ group, verdicts }) => group.map((entry, index) => [entry, verdicts[index] as Verdict] as const)))
+      const taken = await Promise.all(
+        [...groups.values()].map(async group => ({ group, verdicts: await take(group, wants) }))
+      )
+      const verdictOf = new Map(
+        taken.flatMap(({ group, verdicts }) =>
+          group.map((entry, index) => [entry, verdicts[index] as Verdict] as const)
+        )
+      )
       return entries.map(entry => verdictOf.get(entry) as Verdict)
     }
   }

@@ -25,12 +25,17 @@ export interface SharedUses {
 
 const everyMs = 60_000
 
-export function createRedisUses (redis: Redis | Cluster, prefix: string, record: UseRecord, keepMs: number): SharedUses {
+export function createRedisUses(
+  redis: Redis | Cluster,
+  prefix: string,
+  record: UseRecord,
+  keepMs: number
+): SharedUses {
   const id = randomUUID()
   let left = 0
   const keyOf = (hour: number) => `${prefix}use:${hour}`
 
-  async function leave (): Promise<void> {
+  async function leave(): Promise<void> {
     if (redis.status !== 'ready') return
     // The last one that was left may have gone on.
     for (const use of record.hours().filter(({ hour }) => hour >= left)) {
@@ -40,16 +45,35 @@ export function createRedisUses (redis: Redis | Cluster, prefix: string, record:
     }
   }
 
-  const timer = setInterval(() => { leave().catch(() => {}) }, everyMs).unref()
+  const timer = setInterval(() => {
+    leave().catch(() => {})
+  }, everyMs).unref()
   return {
     leave,
     read: async since => {
-      const own = record.hours().filter(({ until }) => until > since).map(use => ({ process: id, use }))
+      const own = record
+        .hours()
+        .filter(({ until }) => until > since)
+        .map(use => ({ process: id, use }))
       const last = own.at(-1)?.use.hour ?? 0
       const first = Math.floor(Math.max(since, (last + 1) * hourMs - keepMs) / hourMs)
       try {
-        const found = await Promise.all(Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => redis.hgetall(keyOf(first + index))))
-        return { hours: [...own, ...found.flatMap(hour => Object.entries(hour).flatMap(([process, json]) => process === id ? [] : parsed(json).map(use => ({ process, use }))))], alone: false }
+        const found = await Promise.all(
+          Array.from({ length: Math.max(0, last - first + 1) }, (_, index) =>
+            redis.hgetall(keyOf(first + index))
+          )
+        )
+        return {
+          hours: [
+            ...own,
+            ...found.flatMap(hour =>
+              Object.entries(hour).flatMap(([process, json]) =>
+                process === id ? [] : parsed(json).map(use => ({ process, use }))
+              )
+            )
+          ],
+          alone: false
+        }
       } catch {
         return { hours: own, alone: true }
       }
@@ -61,7 +85,7 @@ export function createRedisUses (redis: Redis | Cluster, prefix: string, record:
   }
 }
 
-function parsed (json: string): HourUse[] {
+function parsed(json: string): HourUse[] {
   try {
     const found: unknown = JSON.parse(json)
     return isHourUse(found) ? [found] : []

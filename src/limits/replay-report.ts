@@ -64,10 +64,12 @@ const maxColumns = 288
 /** Each a multiple of the one before; then each twice it. */
 const columnSeconds = [1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 
-export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const ofLimits = new Map(Object.entries(limits).map(([name, { mode, by }]) => {
-    return [name, emptyCounts(mode, [by].flat())]
-  }))
+export function createReplayReport({ limits }: Pick<LimitsConfig, 'limits'>) {
+  const ofLimits = new Map(
+    Object.entries(limits).map(([name, { mode, by }]) => {
+      return [name, emptyCounts(mode, [by].flat())]
+    })
+  )
   let requests = 0
   let refused = 0
   let first = 0
@@ -76,29 +78,32 @@ export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
   let columns: Counted[] = []
 
   /** Ended sessions are no limit of `limits`: their row stands where there are any. */
-  function countsOf (limit: string): LimitCounts {
+  function countsOf(limit: string): LimitCounts {
     let counts = ofLimits.get(limit)
-    if (counts === undefined) ofLimits.set(limit, counts = emptyCounts('enforce', ['session']))
+    if (counts === undefined) ofLimits.set(limit, (counts = emptyCounts('enforce', ['session'])))
     return counts
   }
 
   /** The column of a time; columns get wider where there would be too many. */
-  function columnAt (at: number) {
+  function columnAt(at: number) {
     while (Math.floor((at - first) / columnMs) >= maxColumns) {
-      const wider = (columnSeconds.find(seconds => seconds * 1000 > columnMs) ?? columnMs / 500) * 1000
+      const wider =
+        (columnSeconds.find(seconds => seconds * 1000 > columnMs) ?? columnMs / 500) * 1000
       const many = wider / columnMs
       columnMs = wider
-      columns = Array.from({ length: Math.ceil(columns.length / many) }, (_, index) => columns.slice(many * index, many * (index + 1)).reduce(joined))
+      columns = Array.from({ length: Math.ceil(columns.length / many) }, (_, index) =>
+        columns.slice(many * index, many * (index + 1)).reduce(joined)
+      )
     }
     const place = Math.floor((at - first) / columnMs)
     while (columns.length <= place) columns.push({ requests: 0, refused: 0, byLimit: {} })
     return columns[place] as Counted
   }
 
-  function add (request: PastRequest, { held, over, refused: isRefused }: Outcome): void {
+  function add(request: PastRequest, { held, over, refused: isRefused }: Outcome): void {
     if (requests === 0) first = last = request.at
     // One that comes late counts when it is taken.
-    const at = last = Math.max(last, request.at)
+    const at = (last = Math.max(last, request.at))
     requests++
     const column = columnAt(at)
     column.requests++
@@ -114,7 +119,8 @@ export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
       const whom = whomOf(of.by, request)
       const known = of.callers.get(whom)
       if (known !== undefined) note(known, at)
-      else if (of.callers.size < maxCallers) of.callers.set(whom, { refused: 1, first: at, last: at })
+      else if (of.callers.size < maxCallers)
+        of.callers.set(whom, { refused: 1, first: at, last: at })
     }
   }
 
@@ -123,8 +129,27 @@ export function createReplayReport ({ limits }: Pick<LimitsConfig, 'limits'>) {
     to: told(requests, last),
     requests,
     refused,
-    limits: Array.from(ofLimits, ([limit, { mode, requests: held, total, callers }]) => ({ limit, mode, requests: held, refused: total.refused, callers: callers.size, first: told(total.refused, total.first), last: told(total.refused, total.last), lowest: lowest.get(limit) })),
-    callers: Array.from(ofLimits, ([limit, { callers }]) => Array.from(callers, ([whom, hit]) => ({ limit, whom, refused: hit.refused, first: iso(hit.first), last: iso(hit.last) }))).flat().toSorted((a, b) => b.refused - a.refused),
+    limits: Array.from(ofLimits, ([limit, { mode, requests: held, total, callers }]) => ({
+      limit,
+      mode,
+      requests: held,
+      refused: total.refused,
+      callers: callers.size,
+      first: told(total.refused, total.first),
+      last: told(total.refused, total.last),
+      lowest: lowest.get(limit)
+    })),
+    callers: Array.from(ofLimits, ([limit, { callers }]) =>
+      Array.from(callers, ([whom, hit]) => ({
+        limit,
+        whom,
+        refused: hit.refused,
+        first: iso(hit.first),
+        last: iso(hit.last)
+      }))
+    )
+      .flat()
+      .toSorted((a, b) => b.refused - a.refused),
     columnMs,
     columns: columns.map((column, index) => ({ at: first + index * columnMs, ...column }))
   })
@@ -149,21 +174,22 @@ const emptyCounts = (mode: LimitReport['mode'], by: readonly string[]): LimitCou
 })
 
 const iso = (at: number) => new Date(at).toISOString()
-const told = (count: number, at: number) => count === 0 ? undefined : iso(at)
+const told = (count: number, at: number) => (count === 0 ? undefined : iso(at))
 
-function note (hit: Hit, at: number): void {
+function note(hit: Hit, at: number): void {
   if (hit.refused++ === 0) hit.first = at
   hit.last = at
 }
 
-function joined (a: Counted, b: Counted): Counted {
+function joined(a: Counted, b: Counted): Counted {
   const byLimit = { ...a.byLimit }
-  for (const [limit, count] of Object.entries(b.byLimit)) byLimit[limit] = (byLimit[limit] ?? 0) + count
+  for (const [limit, count] of Object.entries(b.byLimit))
+    byLimit[limit] = (byLimit[limit] ?? 0) + count
   return { requests: a.requests + b.requests, refused: a.refused + b.refused, byLimit }
 }
 
 /** Whom a limit counts in a request, for people. */
-function whomOf (by: readonly string[], request: PastRequest): string {
+function whomOf(by: readonly string[], request: PastRequest): string {
   const { address, caller, ended, signIn } = request
   if (ended !== undefined) return `session ${ended}`
   const words = []

@@ -19,7 +19,7 @@ export interface PastRequest {
   /** The session whose genuine cookie it had though it was over, or what stands for it. */
   readonly ended?: string
   /** Of a sign-in whose password was, or would have been, looked at. */
-  readonly signIn?: { readonly account: string | undefined, readonly accepted: boolean }
+  readonly signIn?: { readonly account: string | undefined; readonly accepted: boolean }
 }
 
 /** What became of it. */
@@ -27,7 +27,7 @@ export interface Outcome {
   /** The limits that hold for it and are not off, by name. */
   readonly held: readonly string[]
   /** Those that are over: whether they refuse it, or only note it. */
-  readonly over: ReadonlyArray<{ readonly limit: string, readonly enforced: boolean }>
+  readonly over: ReadonlyArray<{ readonly limit: string; readonly enforced: boolean }>
   readonly refused: boolean
 }
 
@@ -44,35 +44,45 @@ const maxKeys = 100_000
 /** What of the limits a replay counts. */
 export type ReplayedLimits = Pick<LimitsConfig, 'limits' | 'replicas' | 'endedSessions'>
 
-export function createReplay (config: ReplayedLimits): Replay {
+export function createReplay(config: ReplayedLimits): Replay {
   let time = 0
   const now = () => time
   const plan = compilePlan(config)
   const ofEnded = compileEnded(config)
   const tally = createMemoryTally(now)
   const counters = createMemoryCounters(now)
-  const ofSignIn = Object.entries(config.limits).filter(([, limit]) => limit.mode !== 'off' && isOfSignIn(limit))
+  const ofSignIn = Object.entries(config.limits).filter(
+    ([, limit]) => limit.mode !== 'off' && isOfSignIn(limit)
+  )
   const lowest = new Map<string, number>()
   const demands = new Map<Rule, Map<string, Demand>>()
   /** Attempts whose passwords turned out right, when they did. */
-  let givenBack: Array<{ readonly at: number, readonly keys: readonly string[] }> = []
+  let givenBack: Array<{ readonly at: number; readonly keys: readonly string[] }> = []
 
-  const needs = (limit: string, number: number) => { if (number > (lowest.get(limit) ?? 0)) lowest.set(limit, number) }
+  const needs = (limit: string, number: number) => {
+    if (number > (lowest.get(limit) ?? 0)) lowest.set(limit, number)
+  }
 
-  function follow (rule: Rule, key: string): void {
+  function follow(rule: Rule, key: string): void {
     let ofRule = demands.get(rule)
-    if (ofRule === undefined) demands.set(rule, ofRule = new Map())
+    if (ofRule === undefined) demands.set(rule, (ofRule = new Map()))
     let demand = ofRule.get(key)
     if (demand === undefined) {
-      if (ofRule.size >= maxKeys) for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
-      ofRule.set(key, demand = createDemand(rule))
+      if (ofRule.size >= maxKeys)
+        for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
+      ofRule.set(key, (demand = createDemand(rule)))
     }
     needs(rule.name, demand.hit(time))
   }
 
   /** As hooks/sign-in-limits.ts: one after the other, and the first that refuses is the last that counts. */
-  async function attempt ({ address, signIn, endedAt }: PastRequest, held: string[], over: Array<{ limit: string, enforced: boolean }>): Promise<boolean> {
-    for (const { at, keys } of givenBack) if (at <= time) for (const key of keys) await counters.giveBack(key)
+  async function attempt(
+    { address, signIn, endedAt }: PastRequest,
+    held: string[],
+    over: Array<{ limit: string; enforced: boolean }>
+  ): Promise<boolean> {
+    for (const { at, keys } of givenBack)
+      if (at <= time) for (const key of keys) await counters.giveBack(key)
     givenBack = givenBack.filter(({ at }) => at > time)
     const counted: string[] = []
     for (const [limit, { by, window, max, mode, refusedOnly }] of ofSignIn) {
@@ -85,24 +95,30 @@ export function createReplay (config: ReplayedLimits): Replay {
       if (current > max && mode === 'enforce') return true
       if (refusedOnly) counted.push(`${limit}:${key}`)
     }
-    if (signIn?.accepted === true && counted.length > 0) givenBack.push({ at: endedAt, keys: counted })
+    if (signIn?.accepted === true && counted.length > 0)
+      givenBack.push({ at: endedAt, keys: counted })
     return false
   }
 
   return {
     take: async request => {
       time = Math.max(time, request.at)
-      const { rules, keysOf } = request.ended === undefined
-        ? plan(request.route, request.method, request.caller)
-        : ofEnded(request.ended)
+      const { rules, keysOf } =
+        request.ended === undefined
+          ? plan(request.route, request.method, request.caller)
+          : ofEnded(request.ended)
       const held = rules.map(({ name }) => name)
-      const over: Array<{ limit: string, enforced: boolean }> = []
+      const over: Array<{ limit: string; enforced: boolean }> = []
       if (rules.length > 0) {
         const keys = keysOf(request.address, request.caller)
-        const verdicts = await tally.take(rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })), true)
+        const verdicts = await tally.take(
+          rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })),
+          true
+        )
         rules.forEach((rule, index) => {
           follow(rule, keys[index] as string)
-          if (verdicts[index]?.exceeded === true) over.push({ limit: rule.name, enforced: rule.enforced })
+          if (verdicts[index]?.exceeded === true)
+            over.push({ limit: rule.name, enforced: rule.enforced })
         })
       }
       let refused = over.some(({ enforced }) => enforced)
@@ -115,7 +131,11 @@ export function createReplay (config: ReplayedLimits): Replay {
 }
 
 /** Undefined where it is not known whom the limit counts. */
-function keyOf (by: LimitConfig['by'], address: string, account: string | undefined): string | undefined {
+function keyOf(
+  by: LimitConfig['by'],
+  address: string,
+  account: string | undefined
+): string | undefined {
   const whom = new Set([by].flat())
   if (!whom.has('account')) return address
   if (account === undefined) return undefined

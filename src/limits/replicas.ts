@@ -4,7 +4,7 @@ import type { Cluster, Redis, Result } from 'ioredis'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    countReplicas (key: string, id: string, forgetMs: number): Result<unknown, Context>
+    countReplicas(key: string, id: string, forgetMs: number): Result<unknown, Context>
   }
 }
 
@@ -27,7 +27,7 @@ return redis.call('ZCARD', KEYS[1])`
 /** Processes that start together must not each take itself for the only one. */
 const trustedAfter = 10
 
-export function createReplicas (redis: Redis | Cluster, prefix: string, everyMs = 1000): Replicas {
+export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs = 1000): Replicas {
   // One that is held up for a while still counts.
   const forgetMs = 15 * everyMs
   redis.defineCommand('countReplicas', { numberOfKeys: 1, lua: script })
@@ -40,11 +40,16 @@ export function createReplicas (redis: Redis | Cluster, prefix: string, everyMs 
       turnsAlone = 0
       return
     }
-    redis.countReplicas(key, id, forgetMs).then(count => {
-      if (typeof count !== 'number') return
-      known = Math.max(1, count)
-      turnsAlone = known === 1 ? turnsAlone + 1 : 0
-    }, () => { turnsAlone = 0 })
+    redis.countReplicas(key, id, forgetMs).then(
+      count => {
+        if (typeof count !== 'number') return
+        known = Math.max(1, count)
+        turnsAlone = known === 1 ? turnsAlone + 1 : 0
+      },
+      () => {
+        turnsAlone = 0
+      }
+    )
   }
   redis.on('ready', say)
   const timer = setInterval(say, everyMs).unref()

@@ -34,24 +34,30 @@ interface Look extends Verdict {
 }
 
 /** What a rule says of one more, and what the state would be. */
-export function look (rule: Rule, state: State | undefined, now: number): Look {
+export function look(rule: Rule, state: State | undefined, now: number): Look {
   if (rule.kind === 'fixed') return lookFixed(rule, state, now)
   return rule.kind === 'sliding' ? lookSliding(rule, state, now) : lookBucket(rule, state, now)
 }
 
-function lookFixed ({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
+function lookFixed({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
   const [counted = 0, ended = 0] = state ?? []
   const isOver = ended <= now
   const count = isOver ? 0 : counted
   // A window that was made shorter ends in time.
   const end = isOver ? now + windowMs : Math.min(ended, now + windowMs)
-  return { exceeded: count + 1 > max, remaining: Math.max(0, max - count), resetMs: end - now, retryMs: count + 1 > max ? end - now : 0, plus: more => [count + more, end] }
+  return {
+    exceeded: count + 1 > max,
+    remaining: Math.max(0, max - count),
+    resetMs: end - now,
+    retryMs: count + 1 > max ? end - now : 0,
+    plus: more => [count + more, end]
+  }
 }
 
 /** A sliding window is seen in so many slices, and one more that is partly gone: never less than the window, and a sixteenth more at most. */
 export const slices = 16
 
-function lookSliding ({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
+function lookSliding({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
   const slice = Math.ceil(windowMs / slices)
   const newest = Math.floor(now / slice)
   const counts = countsOf(state, slice, newest, now)
@@ -62,7 +68,12 @@ function lookSliding ({ max, windowMs }: Rule, state: State | undefined, now: nu
   const leavesAt = (age: number) => (newest - age + slices + 1) * slice
   // With it, enough are gone for one more.
   let oldest = counts.length - 1
-  for (let left = used - (counts[oldest] as number); left + 1 > max && oldest > 0; left -= counts[oldest] as number) oldest--
+  for (
+    let left = used - (counts[oldest] as number);
+    left + 1 > max && oldest > 0;
+    left -= counts[oldest] as number
+  )
+    oldest--
   return {
     exceeded,
     remaining: Math.max(0, max - used),
@@ -73,7 +84,7 @@ function lookSliding ({ max, windowMs }: Rule, state: State | undefined, now: nu
 }
 
 /** Of the slices that are in sight, the newest first. */
-function countsOf (state: State | undefined, slice: number, newest: number, now: number): number[] {
+function countsOf(state: State | undefined, slice: number, newest: number, now: number): number[] {
   if (state === undefined) return [0]
   const [sliceThen = 0, newestThen = 0, ...counts] = state
   if (now >= (newestThen + slices + 1) * sliceThen) return [0]
@@ -86,12 +97,18 @@ function countsOf (state: State | undefined, slice: number, newest: number, now:
 /** In milliseconds: times since 1970 are exact to less than that, and a bucket is not short of one request for what was rounded. */
 export const rounding = 0.01
 
-function lookBucket ({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
+function lookBucket({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
   const each = windowMs / max
   const full = Math.max(state?.[0] ?? 0, now)
   const room = burst * each - (full - now) + rounding
   const exceeded = room < each
-  return { exceeded, remaining: Math.max(0, Math.floor(room / each)), resetMs: Math.ceil(full - now), retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0, plus: more => [full + more * each] }
+  return {
+    exceeded,
+    remaining: Math.max(0, Math.floor(room / each)),
+    resetMs: Math.ceil(full - now),
+    retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0,
+    plus: more => [full + more * each]
+  }
 }
 
 /** One limit of one request: its key, and how many were let pass before without being counted here. */
@@ -117,12 +134,19 @@ export interface States {
 }
 
 /** The decision itself, over states that are at hand. */
-export function decide (entries: readonly Entry[], wants: boolean, states: States, now: number): Verdict[] {
+export function decide(
+  entries: readonly Entry[],
+  wants: boolean,
+  states: States,
+  now: number
+): Verdict[] {
   const looks = entries.map(({ rule, key, owed }) => {
     const before = look(rule, states.get(key), now)
     return owed === 0 ? before : look(rule, before.plus(owed), now)
   })
-  const refused = looks.some(({ exceeded }, index) => exceeded && (entries[index] as Entry).rule.enforced)
+  const refused = looks.some(
+    ({ exceeded }, index) => exceeded && (entries[index] as Entry).rule.enforced
+  )
   return entries.map(({ rule, key, owed }, index) => {
     const { exceeded, remaining, resetMs, retryMs, plus } = looks[index] as Look
     const counts = wants && !refused && !exceeded

@@ -42,25 +42,38 @@ export interface OpenBin {
   readonly top: Top[]
 }
 
-export const createBin = (from?: OpenBin): OpenBin => ({ requests: 0, refused: 0, cut: false, ...from, callers: new Map(from?.callers), top: [...from?.top ?? []] })
+export const createBin = (from?: OpenBin): OpenBin => ({
+  requests: 0,
+  refused: 0,
+  cut: false,
+  ...from,
+  callers: new Map(from?.callers),
+  top: [...(from?.top ?? [])]
+})
 
-export const told = ({ requests, refused, cut, callers, top }: OpenBin) => ({ requests, refused, cut, callers: [...callers], top })
+export const told = ({ requests, refused, cut, callers, top }: OpenBin) => ({
+  requests,
+  refused,
+  cut,
+  callers: [...callers],
+  top
+})
 
 /** Exact up to 31, then to a sixteenth. */
-export function placeOf (number: number): number {
+export function placeOf(number: number): number {
   if (number < 32) return number
   const octave = Math.floor(Math.log2(number)) - 4
   return octave * 16 + Math.floor(number / 2 ** octave)
 }
 
 /** The greatest number of a class. */
-export function greatestOf (place: number): number {
+export function greatestOf(place: number): number {
   if (place < 32) return place
   const octave = Math.floor(place / 16) - 1
   return (place - octave * 16 + 1) * 2 ** octave - 1
 }
 
-export function addTop (bin: OpenBin, one: Top): void {
+export function addTop(bin: OpenBin, one: Top): void {
   const { callers, top } = bin
   const [key, peak] = one
   const place = placeOf(peak)
@@ -70,17 +83,44 @@ export function addTop (bin: OpenBin, one: Top): void {
   const known = top.findIndex(other => other[0] === key)
   const former = top[known]
   if (former !== undefined) top.splice(known, 1)
-  const added: Top = former === undefined ? one : [key, Math.max(peak, former[1]), Math.max(one[2], former[2]), peak > former[1] ? one[3] : former[3], one[4] + former[4]]
+  const added: Top =
+    former === undefined
+      ? one
+      : [
+          key,
+          Math.max(peak, former[1]),
+          Math.max(one[2], former[2]),
+          peak > former[1] ? one[3] : former[3],
+          one[4] + former[4]
+        ]
   const before = top.findIndex(other => other[1] < added[1])
   top.splice(before === -1 ? top.length : before, 0, added)
   if (top.length > maxTop) top.pop()
 }
 
 /** Whether what another process left is a record: it may be another release's, or damaged. */
-export function isHourUse (found: unknown): found is HourUse {
+export function isHourUse(found: unknown): found is HourUse {
   const { hour, from, until, processes, limits } = (found ?? {}) as Record<string, unknown>
-  return [hour, from, until, processes].every(Number.isFinite) && Array.isArray(limits) && limits.every((limit: Partial<Record<keyof LimitUse, unknown>> | null) =>
-    typeof limit?.limit === 'string' && typeof limit.kind === 'string' && [limit.windowMs, limit.per, limit.requests, limit.refused].every(Number.isFinite) &&
-    Array.isArray(limit.callers) && limit.callers.every(pair => Array.isArray(pair) && pair.length === 2 && pair.every(Number.isFinite)) &&
-    Array.isArray(limit.top) && limit.top.every(top => Array.isArray(top) && top.length === 5 && typeof top[0] === 'string' && top.slice(1).every(Number.isFinite)))
+  return (
+    [hour, from, until, processes].every(Number.isFinite) &&
+    Array.isArray(limits) &&
+    limits.every(
+      (limit: Partial<Record<keyof LimitUse, unknown>> | null) =>
+        typeof limit?.limit === 'string' &&
+        typeof limit.kind === 'string' &&
+        [limit.windowMs, limit.per, limit.requests, limit.refused].every(Number.isFinite) &&
+        Array.isArray(limit.callers) &&
+        limit.callers.every(
+          pair => Array.isArray(pair) && pair.length === 2 && pair.every(Number.isFinite)
+        ) &&
+        Array.isArray(limit.top) &&
+        limit.top.every(
+          top =>
+            Array.isArray(top) &&
+            top.length === 5 &&
+            typeof top[0] === 'string' &&
+            top.slice(1).every(Number.isFinite)
+        )
+    )
+  )
 }

@@ -2,12 +2,24 @@
 import { createDemand, type Demand } from './demand.ts'
 import type { Leases } from './leases.ts'
 import type { Rule, Verdict } from './rules.ts'
-import { addTop, createBin, type HourUse, hourMs, type LimitUse, type OpenBin, told } from './use-hours.ts'
+import {
+  addTop,
+  createBin,
+  type HourUse,
+  hourMs,
+  type LimitUse,
+  type OpenBin,
+  told
+} from './use-hours.ts'
 
 export interface UseRecord {
   /** Each request, whether or not it passes. */
   readonly count: (rules: readonly Rule[], keys: readonly string[]) => void
-  readonly judge: (rules: readonly Rule[], keys: readonly string[], verdicts: readonly Verdict[]) => void
+  readonly judge: (
+    rules: readonly Rule[],
+    keys: readonly string[],
+    verdicts: readonly Verdict[]
+  ) => void
   /** An attempt to sign in, as the shared counters have it: `LIMIT:WHOM`, and how many there are now. */
   readonly attempt: (key: string, windowMs: number, current: number) => void
   /** Of this process, the oldest first; hours in which nothing came too. */
@@ -41,7 +53,11 @@ interface OfLimit {
 const maxKeys = 50_000
 const sweepMs = 60_000
 
-export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }: Options): UseRecord {
+export function createUseRecord({
+  keepMs,
+  processes = () => 1,
+  now = Date.now
+}: Options): UseRecord {
   const startedAt = now()
   let hour = Math.floor(startedAt / hourMs)
   const limits = new Map<string, OfLimit>()
@@ -49,27 +65,28 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
   const ofRules = new WeakMap<Rule, OfLimit>()
   const timer = setInterval(sweep, sweepMs).unref()
 
-  function adopt (rule: Rule): OfLimit {
+  function adopt(rule: Rule): OfLimit {
     const { name: limit, kind, windowMs, max } = rule
     const found = ofAbout({ limit, kind, windowMs, per: kind === 'bucket' ? max : 0 })
     ofRules.set(rule, found)
     return found
   }
 
-  function ofAbout (about: OfLimit['about']): OfLimit {
+  function ofAbout(about: OfLimit['about']): OfLimit {
     const name = `${about.limit} ${about.kind} ${about.windowMs} ${about.per}`
     let found = limits.get(name)
-    if (found === undefined) limits.set(name, found = { about, followed: new Map(), bins: new Map() })
+    if (found === undefined)
+      limits.set(name, (found = { about, followed: new Map(), bins: new Map() }))
     return found
   }
 
-  function binOf ({ bins }: OfLimit, at: number): OpenBin {
+  function binOf({ bins }: OfLimit, at: number): OpenBin {
     let found = bins.get(at)
-    if (found === undefined) bins.set(at, found = createBin())
+    if (found === undefined) bins.set(at, (found = createBin()))
     return found
   }
 
-  function follow (of: OfLimit, key: string, demand: Demand, time: number): Followed {
+  function follow(of: OfLimit, key: string, demand: Demand, time: number): Followed {
     const { followed } = of
     if (followed.size >= maxKeys) {
       const [oldest, gone] = followed.entries().next().value as [string, Followed]
@@ -83,17 +100,21 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
     return made
   }
 
-  function fold (of: OfLimit, key: string, { hour: at, peak, most, at: peakAt, refused }: Followed): void {
+  function fold(
+    of: OfLimit,
+    key: string,
+    { hour: at, peak, most, at: peakAt, refused }: Followed
+  ): void {
     if (peak > 0) addTop(binOf(of, at), [key, peak, most, peakAt, refused])
   }
 
-  function turn (of: OfLimit, key: string, one: Followed): void {
+  function turn(of: OfLimit, key: string, one: Followed): void {
     fold(of, key, one)
     one.hour = hour
     one.peak = one.most = one.refused = 0
   }
 
-  function sweep (): void {
+  function sweep(): void {
     const time = now()
     hour = Math.floor(time / hourMs)
     for (const [name, of] of limits) {
@@ -107,7 +128,14 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
     }
   }
 
-  function note (of: OfLimit, key: string, one: Followed, needed: number, most: number, time: number): void {
+  function note(
+    of: OfLimit,
+    key: string,
+    one: Followed,
+    needed: number,
+    most: number,
+    time: number
+  ): void {
     if (one.hour !== hour) turn(of, key, one)
     if (most > one.most) one.most = most
     if (needed > one.peak) {
@@ -117,7 +145,7 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
     binOf(of, hour).requests++
   }
 
-  function timeNow (): number {
+  function timeNow(): number {
     const time = now()
     if (time >= (hour + 1) * hourMs) hour = Math.floor(time / hourMs)
     return time
@@ -130,7 +158,9 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
         const rule = rules[index] as Rule
         const key = keys[index] as string
         const of = ofRules.get(rule) ?? adopt(rule)
-        const one = of.followed.get(key) ?? follow(of, key, createDemand(rule, rule.replicas ?? processes()), time)
+        const one =
+          of.followed.get(key) ??
+          follow(of, key, createDemand(rule, rule.replicas ?? processes()), time)
         const needed = one.demand.hit(time)
         note(of, key, one, needed, one.demand.most(), time)
       }
@@ -147,7 +177,12 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
     },
     attempt: (key, windowMs, current) => {
       const time = timeNow()
-      const of = ofAbout({ limit: key.slice(0, key.indexOf(':')), kind: 'attempts', windowMs, per: 0 })
+      const of = ofAbout({
+        limit: key.slice(0, key.indexOf(':')),
+        kind: 'attempts',
+        windowMs,
+        per: 0
+      })
       const one = of.followed.get(key) ?? follow(of, key, counted(time + windowMs), time)
       note(of, key, one, current, current, time)
     },
@@ -157,7 +192,13 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
       const first = Math.max(Math.floor(startedAt / hourMs), Math.floor((time - keepMs) / hourMs))
       return Array.from({ length: hour - first + 1 }, (_, index): HourUse => {
         const at = first + index
-        return { hour: at, from: Math.max(startedAt, at * hourMs), until: Math.min(time, (at + 1) * hourMs), processes: processes(), limits: [...limits.values()].flatMap(of => usedIn(of, at)) }
+        return {
+          hour: at,
+          from: Math.max(startedAt, at * hourMs),
+          until: Math.min(time, (at + 1) * hourMs),
+          processes: processes(),
+          limits: [...limits.values()].flatMap(of => usedIn(of, at))
+        }
       })
     },
     close: () => clearInterval(timer)
@@ -165,17 +206,22 @@ export function createUseRecord ({ keepMs, processes = () => 1, now = Date.now }
 }
 
 /** With what is not folded yet. */
-function usedIn ({ about, followed, bins }: OfLimit, at: number): LimitUse[] {
+function usedIn({ about, followed, bins }: OfLimit, at: number): LimitUse[] {
   const bin = createBin(bins.get(at))
-  for (const [key, one] of followed) if (one.hour === at && one.peak > 0) addTop(bin, [key, one.peak, one.most, one.at, one.refused])
+  for (const [key, one] of followed)
+    if (one.hour === at && one.peak > 0) addTop(bin, [key, one.peak, one.most, one.at, one.refused])
   return bin.requests === 0 && bin.top.length === 0 ? [] : [{ ...about, ...told(bin) }]
 }
 
 /** What others count: only when it ends is known here. */
-const counted = (end: number): Demand => ({ hit: () => 0, most: () => 0, isOver: now => now >= end })
+const counted = (end: number): Demand => ({
+  hit: () => 0,
+  most: () => 0,
+  isOver: now => now >= end
+})
 
 /** Leases that keep a record. */
-export function withRecord (leases: Leases, record: UseRecord): Leases {
+export function withRecord(leases: Leases, record: UseRecord): Leases {
   return {
     peek: (rules, keys) => {
       record.count(rules, keys)

@@ -22,14 +22,22 @@ interface Options {
   readonly share: ((record: UseRecord) => SharedUses) | undefined
 }
 
-export function keepUses ({ leases, counters, keepMs, processes, share }: Options): KeptUses {
+export function keepUses({ leases, counters, keepMs, processes, share }: Options): KeptUses {
   if (keepMs === 0) return { leases, counters, read: undefined, close: async () => {} }
   const record = createUseRecord({ keepMs, processes })
   const shared = share?.(record)
   return {
     leases: withRecord(leases, record),
     counters: withAttempts(counters, record),
-    read: shared?.read ?? (async since => ({ hours: record.hours().filter(({ until }) => until > since).map(use => ({ process: '', use })), alone: false })),
+    read:
+      shared?.read ??
+      (async since => ({
+        hours: record
+          .hours()
+          .filter(({ until }) => until > since)
+          .map(use => ({ process: '', use })),
+        alone: false
+      })),
     close: async () => {
       await shared?.close()
       record.close()

@@ -13,9 +13,12 @@ interface Hash {
 
 /** OWASP's password storage sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
 const recommended = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
-const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+const phc =
+  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, parameters, done) => argon2(algorithm, parameters, done))
+const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, parameters, done) =>
+  argon2(algorithm, parameters, done)
+)
 
 /** Hashing fills cores and memory: so many run at once, so many may wait; who comes then is told to come back. */
 const atOnce = 2
@@ -23,10 +26,12 @@ const mayWait = 100
 let running = 0
 const waiting: Array<() => void> = []
 
-async function inTurn<T> (work: () => Promise<T>): Promise<T> {
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (running >= atOnce) {
     if (waiting.length >= mayWait) throw new GatewayError('overloaded', { retryAfter: 2 })
-    await new Promise<void>(resolve => { waiting.push(resolve) })
+    await new Promise<void>(resolve => {
+      waiting.push(resolve)
+    })
   }
   running++
   try {
@@ -38,25 +43,49 @@ async function inTurn<T> (work: () => Promise<T>): Promise<T> {
 }
 
 /** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
-export async function hashPassword (password: string): Promise<string> {
+export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const tag = await derive('argon2id', { message: password, nonce: salt, ...recommended })
   const encoded = [salt, tag].map(bytes => bytes.toString('base64').replace(/={1,2}$/, ''))
   return `$argon2id$v=19$m=${recommended.memory},t=${recommended.passes},p=${recommended.parallelism}$${encoded.join('$')}`
 }
 
-export function parseHash (written: string): Hash {
+export function parseHash(written: string): Hash {
   const [, memory, passes, parallelism, salt = '', tag = ''] = phc.exec(written) ?? []
-  return { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism), salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    salt: Buffer.from(salt, 'base64'),
+    tag: Buffer.from(tag, 'base64')
+  }
 }
 
 /** A hash that no password has, as costly as `like`: what an unknown user's password is compared with. */
-export function decoyHash (like?: Hash): Hash {
-  return { memory: like?.memory ?? recommended.memory, passes: like?.passes ?? recommended.passes, parallelism: like?.parallelism ?? recommended.parallelism, salt: randomBytes(16), tag: randomBytes(like?.tag.length ?? recommended.tagLength) }
+export function decoyHash(like?: Hash): Hash {
+  return {
+    memory: like?.memory ?? recommended.memory,
+    passes: like?.passes ?? recommended.passes,
+    parallelism: like?.parallelism ?? recommended.parallelism,
+    salt: randomBytes(16),
+    tag: randomBytes(like?.tag.length ?? recommended.tagLength)
+  }
 }
 
 /** @throws GatewayError `overloaded` when too many wait already */
-export async function verifyPassword (password: string, { memory, passes, parallelism, salt, tag }: Hash): Promise<boolean> {
-  const derived = await inTurn(() => derive('argon2id', { message: password, nonce: salt, memory, passes, parallelism, tagLength: tag.length }))
+export async function verifyPassword(
+  password: string,
+  { memory, passes, parallelism, salt, tag }: Hash
+): Promise<boolean> {
+  const derived = await inTurn(() =>
+    derive('argon2id', {
+      message: password,
+      nonce: salt,
+      memory,
+      passes,
+      parallelism,
+      tagLength: tag.length
+    })
+  )
   return timingSafeEqual(derived, tag)
 }

@@ -16,7 +16,7 @@ export interface Sources {
 }
 
 /** What sessions keep of a file user, so that a later change shows. Never the hash itself. */
-export function fileStateOf (username: string, user: User): FileState {
+export function fileStateOf(username: string, user: User): FileState {
   const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 22)
   const { id, name, roles, profile } = identityOf(username, user)
   return {
@@ -26,7 +26,7 @@ export function fileStateOf (username: string, user: User): FileState {
 }
 
 /** Who signs in under a name of the file. */
-export function identityOf (username: string, user: User): Identity {
+export function identityOf(username: string, user: User): Identity {
   return {
     id: user.id ?? username,
     username,
@@ -39,11 +39,13 @@ export function identityOf (username: string, user: User): Identity {
 type Files = ReadonlyMap<string, Readonly<Record<string, User>> | undefined>
 
 /** By the name of the source; undefined for sources of another kind. */
-function filesOf ({ gateway, users }: Sources): Files {
-  return new Map(gateway.login.sources.map(source => [
-    sourceName(source),
-    source.kind === 'users-file' ? users[source.file]?.users ?? {} : undefined
-  ]))
+function filesOf({ gateway, users }: Sources): Files {
+  return new Map(
+    gateway.login.sources.map(source => [
+      sourceName(source),
+      source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : undefined
+    ])
+  )
 }
 
 const userOf = (users: Readonly<Record<string, User>>, username: string): User | undefined =>
@@ -55,7 +57,7 @@ type PasswordChanges = ReadonlyMap<string, number>
 const nameOf = (source: string, username: string) => `${source}/${username}`
 
 /** @param at when `next` came into force */
-function passwordChanges (files: Files, next: Files, at: number): PasswordChanges {
+function passwordChanges(files: Files, next: Files, at: number): PasswordChanges {
   const changed = new Map<string, number>()
   for (const [source, users = {}] of files) {
     const nextUsers = next.get(source) ?? {}
@@ -69,14 +71,14 @@ function passwordChanges (files: Files, next: Files, at: number): PasswordChange
 }
 
 /** What becomes of a session once `after` has replaced `before`. */
-export function reviewAgainst (before: Sources, after: Sources): Reviewer['review'] {
+export function reviewAgainst(before: Sources, after: Sources): Reviewer['review'] {
   const files = filesOf(after)
   const changed = passwordChanges(filesOf(before), files, Infinity)
   return session => reviewIn(files, changed, session)
 }
 
 /** @param changed as far as this process saw it */
-function reviewIn (files: Files, changed: PasswordChanges, session: Session): Review {
+function reviewIn(files: Files, changed: PasswordChanges, session: Session): Review {
   const { source, identity, file } = session
   // No such source, or no longer under this name: nobody vouches for the session.
   if (!files.has(source)) return 'refused'
@@ -112,18 +114,19 @@ export interface ChangedUser extends FileUser {
 }
 
 /** The file users of `before` whose sessions another config concerns. */
-export function changedUsers (before: Sources, after: Sources): ChangedUser[] {
+export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
   const next = filesOf(after)
-  return [...filesOf(before)].flatMap(([source, users]) => Object.entries(users ?? {})
-    .flatMap(([username, user]) => {
+  return [...filesOf(before)].flatMap(([source, users]) =>
+    Object.entries(users ?? {}).flatMap(([username, user]) => {
       const change = changeOf(username, user, userOf(next.get(source) ?? {}, username))
       if (change === undefined || user.disabled) return []
       const key = identityKey({ source, identity: identityOf(username, user) })
       return [{ source, username, key, change }]
-    }))
+    })
+  )
 }
 
-function changeOf (username: string, before: User, after: User | undefined): UserChange | undefined {
+function changeOf(username: string, before: User, after: User | undefined): UserChange | undefined {
   if (after === undefined || (after.id ?? username) !== (before.id ?? username)) return 'removed'
   if (after.disabled) return before.disabled ? undefined : 'disabled'
   if (after.password !== before.password) return 'password changed'
@@ -135,7 +138,9 @@ function changeOf (username: string, before: User, after: User | undefined): Use
  * What may have become of a user who signed in once; undefined for users of no file. Their sessions
  * tell whether it did.
  */
-export function changeSince (sources: Sources): (source: string, username: string) => UserChange | undefined {
+export function changeSince(
+  sources: Sources
+): (source: string, username: string) => UserChange | undefined {
   const files = filesOf(sources)
   return (source, username) => {
     const users = files.get(source)
@@ -147,12 +152,13 @@ export function changeSince (sources: Sources): (source: string, username: strin
 }
 
 /** All users of the files. */
-export function fileUsersOf (sources: Sources): FileUser[] {
-  return [...filesOf(sources)].flatMap(([source, users]) => Object.entries(users ?? {})
-    .map(([username, user]) => {
+export function fileUsersOf(sources: Sources): FileUser[] {
+  return [...filesOf(sources)].flatMap(([source, users]) =>
+    Object.entries(users ?? {}).map(([username, user]) => {
       const key = identityKey({ source, identity: identityOf(username, user) })
       return { source, username, key }
-    }))
+    })
+  )
 }
 
 export interface FileUsers extends Reviewer {
@@ -166,7 +172,7 @@ const announceAgainMs = 250
  * @param announce says whether no replica knows a later state of a source; see the store
  * @param now the time of sessions
  */
-export function createFileUsers (
+export function createFileUsers(
   announce: SessionStore['announceUsers'],
   now: () => number = Date.now
 ): FileUsers {
@@ -178,7 +184,7 @@ export function createFileUsers (
 
   let again: NodeJS.Timeout | undefined
 
-  async function isLatest (source: string): Promise<boolean> {
+  async function isLatest(source: string): Promise<boolean> {
     const digest = digests.get(source)
     if (digest === undefined) return true
     const isLatestNow = await announce(source, digest, unannounced.get(source))
@@ -187,7 +193,7 @@ export function createFileUsers (
   }
 
   /** At start the store may not be there yet. */
-  function announceAll (): void {
+  function announceAll(): void {
     clearTimeout(again)
     Promise.all([...digests.keys()].map(isLatest)).catch(() => {
       again = setTimeout(announceAll, announceAgainMs).unref()
@@ -195,7 +201,7 @@ export function createFileUsers (
   }
 
   return {
-    review: session => files === undefined ? 'unchanged' : reviewIn(files, changed, session),
+    review: session => (files === undefined ? 'unchanged' : reviewIn(files, changed, session)),
     isLatest,
     take: sources => {
       const before = digests
@@ -205,7 +211,8 @@ export function createFileUsers (
       digests = digestsOf(files)
       for (const [source, digest] of digests) {
         const former = before.get(source)
-        if (former !== undefined && former !== digest && !unannounced.has(source)) unannounced.set(source, former)
+        if (former !== undefined && former !== digest && !unannounced.has(source))
+          unannounced.set(source, former)
       }
       announceAll()
       return [...digests].some(([source, digest]) => before.get(source) !== digest)
@@ -213,8 +220,12 @@ export function createFileUsers (
   }
 }
 
-function digestsOf (files: Files): Map<string, string> {
-  return new Map([...files].flatMap(([source, users]) => users === undefined
-    ? []
-    : [[source, hash('sha256', JSON.stringify(users), 'base64url')] as const]))
+function digestsOf(files: Files): Map<string, string> {
+  return new Map(
+    [...files].flatMap(([source, users]) =>
+      users === undefined
+        ? []
+        : [[source, hash('sha256', JSON.stringify(users), 'base64url')] as const]
+    )
+  )
 }

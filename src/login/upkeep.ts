@@ -42,18 +42,24 @@ interface Exchanged {
 
 /** Another process may hold a newer credential: the session is not over, and may be tried again. */
 class Contested extends GatewayError {
-  constructor () {
+  constructor() {
     super('session.unavailable', { retryAfter: 2 })
   }
 }
 
-export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = () => {} }: Options): Upkeep {
+export function createUpkeep({
+  sessions,
+  sources,
+  now = Date.now,
+  onFailed = () => {}
+}: Options): Upkeep {
   const running = new Map<string, Promise<Live>>()
 
-  async function ensure (found: Live): Promise<Live> {
+  async function ensure(found: Live): Promise<Live> {
     const live = sessions.withHeld(found)
     const { credential, source: name } = live.session
-    const source = credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
+    const source =
+      credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
     const end = credential?.expiresAt ?? Infinity
     if (source?.renew === undefined || now() < end - (source.renewBeforeMs ?? 0)) return live
     let renewal = running.get(live.key)
@@ -66,11 +72,11 @@ export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = ()
     return live
   }
 
-  async function renew (live: Live, source: CredentialSource): Promise<Live> {
+  async function renew(live: Live, source: CredentialSource): Promise<Live> {
     const owner = randomUUID()
     const name = `renew:${live.key}`
     const until = now() + lockMs
-    while (!await sessions.lock(name, owner, lockMs)) {
+    while (!(await sessions.lock(name, owner, lockMs))) {
       await wait(lookEveryMs)
       const other = await current(live)
       if (isRenewed(other, live)) return other
@@ -97,12 +103,14 @@ export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = ()
    * Exchanges the credential at the back-end. The store has confirmed the lock just before, so that
    * nothing is exchanged that nobody could write, nor by whoever was paused and lost the lock.
    */
-  async function exchange (live: Live, source: CredentialSource, lock: Lock): Promise<Exchanged> {
+  async function exchange(live: Live, source: CredentialSource, lock: Lock): Promise<Exchanged> {
     const fence = await lock.hold()
     if (fence === undefined) throw new Contested()
     lock.isContested = fence.isContested
     // Back-ends may take longer than a lock lasts.
-    const beat = setInterval(() => { lock.hold().catch(onFailed) }, lockMs / 3)
+    const beat = setInterval(() => {
+      lock.hold().catch(onFailed)
+    }, lockMs / 3)
     const asked = source.renew?.(live.session) ?? Promise.resolve(undefined)
     const credential = await asked.finally(() => clearInterval(beat))
     if (credential === undefined) return await refused(live, lock)
@@ -114,15 +122,15 @@ export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = ()
   }
 
   /** A refusal ends the session, unless somebody else may have exchanged the credential before. */
-  async function refused (live: Live, { hold, isContested }: Lock): Promise<Exchanged> {
+  async function refused(live: Live, { hold, isContested }: Lock): Promise<Exchanged> {
     const fresh = await current(live)
     if (isRenewed(fresh, live)) return { live: fresh, isHeld: false }
-    if (isContested || await hold() === undefined) throw new Contested()
+    if (isContested || (await hold()) === undefined) throw new Contested()
     await sessions.end(live, 'upstream')
     throw new GatewayError('session.upstream')
   }
 
-  async function current (live: Live): Promise<Live> {
+  async function current(live: Live): Promise<Live> {
     const resolved = await sessions.reread(live)
     if ('live' in resolved) return resolved.live
     throw errorOf(resolved)
@@ -131,11 +139,11 @@ export function createUpkeep ({ sessions, sources, now = Date.now, onFailed = ()
   return { ensure }
 }
 
-function errorOf (resolved: Exclude<Resolved, { live: Live }>): GatewayError {
+function errorOf(resolved: Exclude<Resolved, { live: Live }>): GatewayError {
   if ('ended' in resolved) return new GatewayError(`session.${resolved.ended}`)
   return new GatewayError('session.unavailable', { retryAfter: 2 })
 }
 
-function isRenewed (now: Live, before: Live): boolean {
+function isRenewed(now: Live, before: Live): boolean {
   return !isSameCredential(now.session, before.session)
 }

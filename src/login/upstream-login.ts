@@ -8,7 +8,18 @@ import type { Credential, Identity, Session } from '../session/record.ts'
 import type { Attempt, CredentialSource } from './credential-source.ts'
 
 /** The way to the back-end, handed in: login and proxy do not know each other. */
-export type Send = (options: { method: string, path: string, headers: Record<string, string>, body?: string, timeoutMs: number, maxBytes: number }) => Promise<{ status: number, headers: Record<string, string | string[] | undefined>, body: Buffer }>
+export type Send = (options: {
+  method: string
+  path: string
+  headers: Record<string, string>
+  body?: string
+  timeoutMs: number
+  maxBytes: number
+}) => Promise<{
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+}>
 
 interface Options {
   /** Of the credential source. */
@@ -24,9 +35,10 @@ const maxAnswerBytes = 256 * 1024
 
 type Headers = Awaited<ReturnType<Send>>['headers']
 
-export function createUpstreamLogin (options: Options): CredentialSource {
+export function createUpstreamLogin(options: Options): CredentialSource {
   const { name, config, send, credentialStyle, valueAt } = options
-  const at = (answer: unknown, path: string | undefined) => path === undefined ? undefined : valueAt(answer, path.split('.'))
+  const at = (answer: unknown, path: string | undefined) =>
+    path === undefined ? undefined : valueAt(answer, path.split('.'))
 
   const fits = (test: AnswerTest, status: number, answer: unknown) => {
     if (test.status !== undefined && !test.status.includes(status)) return false
@@ -39,15 +51,23 @@ export function createUpstreamLogin (options: Options): CredentialSource {
   const identityOf = (answer: unknown, typed: string): Identity => {
     const { user } = config
     const id = text(at(answer, user.id))
-    if (id === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer has no "${user.id}"`) })
+    if (id === undefined)
+      throw new GatewayError('upstream.invalid', {
+        cause: new Error(`the sign-in answer has no "${user.id}"`)
+      })
     const username = text(at(answer, user.username)) ?? typed
-    const roles = [at(answer, user.roles)].flat().map(text).filter(role => role !== undefined)
+    const roles = [at(answer, user.roles)]
+      .flat()
+      .map(text)
+      .filter(role => role !== undefined)
     const profile = at(answer, user.profile)
     return {
       id,
       username,
       name: text(at(answer, user.name)) ?? username,
-      roles: roles.map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
+      roles: roles.map(
+        role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role
+      ),
       profile: isRecord(profile) ? { ...profile } : {}
     }
   }
@@ -55,16 +75,28 @@ export function createUpstreamLogin (options: Options): CredentialSource {
   const credentialOf = (answer: unknown, headers: Headers): Credential => {
     const token = text(at(answer, config.token))
     const cookies = cookiesIn(headers['set-cookie'], config.cookies)
-    if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value))) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
+    if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value)))
+      throw new GatewayError('upstream.invalid', {
+        cause: new Error('the credential holds characters that no header field can')
+      })
     const refreshToken = text(at(answer, config.refreshToken))
-    const expiresAt = config.expires === undefined ? undefined : endOf(at(answer, config.expires.path), config.expires.as)
-    return { ...(token !== undefined && { token }), ...(refreshToken !== undefined && { refreshToken }), ...(expiresAt !== undefined && { expiresAt }), ...(cookies.length > 0 && { cookies: cookies.join('; ') }) }
+    const expiresAt =
+      config.expires === undefined
+        ? undefined
+        : endOf(at(answer, config.expires.path), config.expires.as)
+    return {
+      ...(token !== undefined && { token }),
+      ...(refreshToken !== undefined && { refreshToken }),
+      ...(expiresAt !== undefined && { expiresAt }),
+      ...(cookies.length > 0 && { cookies: cookies.join('; ') })
+    }
   }
 
   /** The old credential as this upstream wants it. */
   const credentialHeaders = ({ credential }: Session): Record<string, string> => {
     const { token, cookies } = credential ?? {}
-    const style = credentialStyle === 'none' ? (token === undefined ? 'cookies' : 'bearer') : credentialStyle
+    const style =
+      credentialStyle === 'none' ? (token === undefined ? 'cookies' : 'bearer') : credentialStyle
     return {
       ...(style === 'bearer' && token !== undefined && { authorization: `Bearer ${token}` }),
       ...(style.startsWith('header:') && token !== undefined && { [style.slice(7)]: token }),
@@ -80,34 +112,55 @@ export function createUpstreamLogin (options: Options): CredentialSource {
     const { status, headers, body } = await send({
       method: refresh.method,
       path: refresh.path,
-      headers: { accept: 'application/json', ...(refresh.method !== 'GET' && { 'content-type': 'application/json' }), ...credentialHeaders(session) },
-      ...(refresh.method !== 'GET' && { body: JSON.stringify(fill(refresh.body, { token: old.token ?? '', refreshToken: old.refreshToken ?? '' })) }),
+      headers: {
+        accept: 'application/json',
+        ...(refresh.method !== 'GET' && { 'content-type': 'application/json' }),
+        ...credentialHeaders(session)
+      },
+      ...(refresh.method !== 'GET' && {
+        body: JSON.stringify(
+          fill(refresh.body, { token: old.token ?? '', refreshToken: old.refreshToken ?? '' })
+        )
+      }),
       timeoutMs: config.timeout,
       maxBytes: maxAnswerBytes
     })
     const answer = readAnswer(body, headers)
     if (fits(config.refused, status, answer)) return undefined
     const token = status >= 200 && status < 300 ? text(at(answer, refresh.token)) : undefined
-    if (token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the renewal answer (status ${status}) has no "${refresh.token}"`) })
+    if (token === undefined)
+      throw new GatewayError('upstream.invalid', {
+        cause: new Error(`the renewal answer (status ${status}) has no "${refresh.token}"`)
+      })
     const expires = refresh.expires ?? config.expires
-    const expiresAt = expires === undefined ? undefined : endOf(at(answer, expires.path), expires.as)
+    const expiresAt =
+      expires === undefined ? undefined : endOf(at(answer, expires.path), expires.as)
     const refreshToken = text(at(answer, config.refreshToken)) ?? old.refreshToken
     const cookies = credentialOf({}, headers).cookies ?? old.cookies
-    if (/[^\x20-\x7e]/.test(token)) throw new GatewayError('upstream.invalid', { cause: new Error('the credential holds characters that no header field can') })
-    return { token, ...(refreshToken !== undefined && { refreshToken }), ...(expiresAt !== undefined && { expiresAt }), ...(cookies !== undefined && { cookies }) }
+    if (/[^\x20-\x7e]/.test(token))
+      throw new GatewayError('upstream.invalid', {
+        cause: new Error('the credential holds characters that no header field can')
+      })
+    return {
+      token,
+      ...(refreshToken !== undefined && { refreshToken }),
+      ...(expiresAt !== undefined && { expiresAt }),
+      ...(cookies !== undefined && { cookies })
+    }
   }
 
   return {
     name,
     ...(config.refresh !== undefined && { renewBeforeMs: config.refresh.before, renew }),
 
-    async verify (attempt) {
+    async verify(attempt) {
       const { status, headers, body } = await send({
         method: 'POST',
         path: config.path,
         headers: {
-          accept: 'application/json',
-          'content-type': config.format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
+          'accept': 'application/json',
+          'content-type':
+            config.format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
           'x-forwarded-for': attempt.address,
           'x-request-id': attempt.requestId,
           ...config.headers
@@ -118,51 +171,87 @@ export function createUpstreamLogin (options: Options): CredentialSource {
       })
       const answer = readAnswer(body, headers)
       if (fits(config.refused, status, answer)) return { vouched: false }
-      if (!fits(config.success, status, answer)) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer (status ${status}) is neither a success nor a refusal`) })
+      if (!fits(config.success, status, answer))
+        throw new GatewayError('upstream.invalid', {
+          cause: new Error(
+            `the sign-in answer (status ${status}) is neither a success nor a refusal`
+          )
+        })
       const credential = credentialOf(answer, headers)
-      if (config.token !== undefined && credential.token === undefined) throw new GatewayError('upstream.invalid', { cause: new Error(`the sign-in answer has no "${config.token}"`) })
+      if (config.token !== undefined && credential.token === undefined)
+        throw new GatewayError('upstream.invalid', {
+          cause: new Error(`the sign-in answer has no "${config.token}"`)
+        })
       return { vouched: true, identity: identityOf(answer, attempt.username), credential }
     },
 
-    async signOut (session: Session) {
+    async signOut(session: Session) {
       if (config.logout === undefined || session.credential === undefined) return
-      const { status } = await send({ method: config.logout.method, path: config.logout.path, headers: { accept: 'application/json', ...credentialHeaders(session) }, timeoutMs: Math.min(config.timeout, 5000), maxBytes: maxAnswerBytes })
-      if (status >= 400) throw new GatewayError('upstream.error', { cause: new Error(`the sign-out was answered with status ${status}`) })
+      const { status } = await send({
+        method: config.logout.method,
+        path: config.logout.path,
+        headers: { accept: 'application/json', ...credentialHeaders(session) },
+        timeoutMs: Math.min(config.timeout, 5000),
+        maxBytes: maxAnswerBytes
+      })
+      if (status >= 400)
+        throw new GatewayError('upstream.error', {
+          cause: new Error(`the sign-out was answered with status ${status}`)
+        })
     }
   }
 }
 
 /** Puts values into the `{name}`s of a template, at any depth. */
-function fill (template: unknown, values: Readonly<Record<string, string>>): unknown {
+function fill(template: unknown, values: Readonly<Record<string, string>>): unknown {
   // A function as replacement: "$&" in a password is no pattern.
-  if (typeof template === 'string') return template.replace(/\{(\w+)\}/g, (whole, name: string) => Object.hasOwn(values, name) ? values[name] ?? '' : whole)
+  if (typeof template === 'string')
+    return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
+      Object.hasOwn(values, name) ? (values[name] ?? '') : whole
+    )
   if (Array.isArray(template)) return template.map(each => fill(each, values))
-  if (typeof template === 'object' && template !== null) return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, fill(value, values)]))
+  if (typeof template === 'object' && template !== null)
+    return Object.fromEntries(
+      Object.entries(template).map(([key, value]) => [key, fill(value, values)])
+    )
   return template
 }
 
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 
 /** When a token ends; an answer that does not say so, or says nonsense, is taken as not saying. */
-function endOf (value: unknown, kind: ExpiryKind): number | undefined {
+function endOf(value: unknown, kind: ExpiryKind): number | undefined {
   const said = plain(value)
   const written = kind === 'date' ? Date.parse(String(said)) : Number(said ?? NaN)
   const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
-  const end = kind === 'date' ? written : kind.startsWith('epoch') ? written * factor : Date.now() + written * factor
+  const end =
+    kind === 'date'
+      ? written
+      : kind.startsWith('epoch')
+        ? written * factor
+        : Date.now() + written * factor
   return Number.isFinite(end) ? end : undefined
 }
 
-function writeBody (config: UpstreamLoginConfig, { username, password, extra }: Attempt): string {
-  const body = { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) as Record<string, unknown> }
+function writeBody(config: UpstreamLoginConfig, { username, password, extra }: Attempt): string {
+  const body = {
+    ...(config.passExtra ? extra : {}),
+    ...(fill(config.body, { username, password }) as Record<string, unknown>)
+  }
   if (config.format === 'json') return JSON.stringify(body)
-  return new URLSearchParams(Object.entries(body).map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value) ?? ''])).toString()
+  return new URLSearchParams(
+    Object.entries(body).map(([name, value]): [string, string] => [
+      name,
+      typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+    ])
+  ).toString()
 }
 
 /** A number beyond a double is its text: no other number of JavaScript is it. */
-const plain = (value: unknown): unknown => isRawNumber(value) ? value.rawJSON : value
+const plain = (value: unknown): unknown => (isRawNumber(value) ? value.rawJSON : value)
 
 /** An id, a name or a token, written as a text or as a number. */
-function text (value: unknown): string | undefined {
+function text(value: unknown): string | undefined {
   const found = plain(value)
   if (typeof found === 'number') return String(found)
   return typeof found === 'string' && found !== '' ? found : undefined
@@ -171,13 +260,13 @@ function text (value: unknown): string | undefined {
 type SetCookie = string | string[] | undefined
 
 /** The pairs of an answer's cookies that have one of these names. */
-export function cookiesIn (fields: SetCookie, names: readonly string[]): string[] {
+export function cookiesIn(fields: SetCookie, names: readonly string[]): string[] {
   const pairs = [fields ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '')
   return pairs.filter(pair => names.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
 }
 
 /** An answer that is no JSON has no members; the tests on it decide. */
-function readAnswer (body: Buffer, headers: Headers): unknown {
+function readAnswer(body: Buffer, headers: Headers): unknown {
   try {
     return readJson(body, headers, maxAnswerBytes)
   } catch {
@@ -186,7 +275,7 @@ function readAnswer (body: Buffer, headers: Headers): unknown {
 }
 
 /** Back-ends name a charset that their text is not in: a broken letter in a name refuses no sign-in. */
-function readLeniently (body: Buffer): unknown {
+function readLeniently(body: Buffer): unknown {
   try {
     return parseKeepingDigits(body.toString('utf8'))
   } catch {

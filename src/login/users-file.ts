@@ -5,12 +5,21 @@ import type { CredentialSource } from './credential-source.ts'
 import { fileStateOf, identityOf } from './file-users.ts'
 
 /** @param decides whether a user name of the file is never asked of another source */
-export function createUsersFile (name: string, { users }: UsersConfig, decides = true): CredentialSource {
-  const known = new Map(Object.entries(users).map(([username, user]) => [username, { ...user, hash: parseHash(user.password) }]))
+export function createUsersFile(
+  name: string,
+  { users }: UsersConfig,
+  decides = true
+): CredentialSource {
+  const known = new Map(
+    Object.entries(users).map(([username, user]) => [
+      username,
+      { ...user, hash: parseHash(user.password) }
+    ])
+  )
   const decoy = decoyHash([...known.values()][0]?.hash)
   return {
     name,
-    async verify ({ username, password }) {
+    async verify({ username, password }) {
       const user = known.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)
       if (!matches || user === undefined || user.disabled) {

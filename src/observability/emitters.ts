@@ -14,13 +14,13 @@ interface Emitter {
  * Gives an emitter its first `error` listener.
  * @param onError what becomes of errors that no other listener takes, such as those after its end
  */
-export function adopt<T extends Emitter> (emitter: T, onError: (error: Error) => void = ignore): T {
+export function adopt<T extends Emitter>(emitter: T, onError: (error: Error) => void = ignore): T {
   emitter.on('error' as never, onError as never)
   return emitter
 }
 
 /** As `from.pipe(to)`, but an error of `from`, or its early end, destroys `to` too. */
-export function pipe<T extends Writable> (from: Readable, to: T): T {
+export function pipe<T extends Writable>(from: Readable, to: T): T {
   adopt(from, error => to.destroy(error))
   from.once('close', () => {
     if (!from.readableEnded) to.destroy()
@@ -28,4 +28,4 @@ export function pipe<T extends Writable> (from: Readable, to: T): T {
   return from.pipe(adopt(to))
 }
 
-function ignore (): void {}
+function ignore(): void {}

@@ -10,17 +10,17 @@ const controls = /[\u0000-\u001f\u007f]/g
 const codeOf = (character: string) => `u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** JSON text that means the same, with each such character as its JSON escape. */
-export function escapeInJson (json: string): string {
+export function escapeInJson(json: string): string {
   return json.replaceAll(obeyed, character => `\\${codeOf(character)}`)
 }
 
 /** JSON text whose texts show such a character as `\\u202e` once they are parsed. */
-export function showInJson (json: string): string {
+export function showInJson(json: string): string {
   return json.replaceAll(obeyed, character => `\\\\${codeOf(character)}`)
 }
 
 /** Text for a terminal: `\u202e` is shown where the character stood. C0 controls too. */
-export function printable (text: string): string {
+export function printable(text: string): string {
   const shown = (character: string) => `\\${codeOf(character)}`
   return text.replaceAll(obeyed, shown).replaceAll(controls, shown)
 }

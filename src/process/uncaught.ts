@@ -20,18 +20,18 @@ let strays = 0
 /** How many error events of sockets and streams found no listener. Each is a fault of the gateway. */
 export const strayErrors = (): number => strays
 
-export function measureStrays (metrics: Metrics): void {
+export function measureStrays(metrics: Metrics): void {
   const name = 'console_gateway_stray_errors_total'
   const help = 'Error events of sockets and streams that had no listener; the process went on.'
   metrics.read(name, help, [], () => [[[], strays]], 'counter')
 }
 
 /** From now on stray errors are counted, whoever else handles them. */
-export function countStrays (): void {
+export function countStrays(): void {
   process.off('uncaughtExceptionMonitor', count).on('uncaughtExceptionMonitor', count)
 }
 
-function count (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void {
+function count(error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void {
   if (isStray(error, origin)) strays++
 }
 
@@ -40,7 +40,7 @@ function count (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void {
  * goes on: the stream is over, everything else is sound. After any other error nobody knows what
  * is, so the process ends.
  */
-export function catchUncaught ({ log, onFatal }: Options): void {
+export function catchUncaught({ log, onFatal }: Options): void {
   let isEnding = false
   countStrays()
   process.on('uncaughtException', (error: unknown, origin) => {
@@ -48,7 +48,10 @@ export function catchUncaught ({ log, onFatal }: Options): void {
       log().error({ event: 'process.stray-error', err: error }, 'an error event without a listener')
       return
     }
-    log().fatal({ event: 'process.uncaught', err: error }, `internal error: ${origin}; the process ends`)
+    log().fatal(
+      { event: 'process.uncaught', err: error },
+      `internal error: ${origin}; the process ends`
+    )
     if (isEnding) return
     isEnding = true
     onFatal(error)
@@ -56,7 +59,7 @@ export function catchUncaught ({ log, onFatal }: Options): void {
 }
 
 /** Whether a socket or stream raised it, and no code of the gateway: by its code and its stack. */
-export function isStray (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): boolean {
+export function isStray(error: unknown, origin: NodeJS.UncaughtExceptionOrigin): boolean {
   if (origin !== 'uncaughtException' || !(error instanceof Error)) return false
   const { code, errno } = error as NodeJS.ErrnoException
   if (typeof code !== 'string') return false
@@ -67,7 +70,7 @@ export function isStray (error: unknown, origin: NodeJS.UncaughtExceptionOrigin)
 
 const frame = /(file:\/\/[^\s()]+?):(\d+):(\d+)\)?$/gm
 
-function hasOwnFrame (stack: string): boolean {
+function hasOwnFrame(stack: string): boolean {
   for (const [, file = '', line, column] of stack.matchAll(frame)) {
     if (!file.startsWith(home)) continue
     if (!isBuilt || !isOfPackage(file, Number(line), Number(column))) return true
@@ -76,7 +79,7 @@ function hasOwnFrame (stack: string): boolean {
 }
 
 /** In `dist/` packages share files with the gateway; only the source map tells them apart. */
-function isOfPackage (file: string, line: number, column: number): boolean {
+function isOfPackage(file: string, line: number, column: number): boolean {
   try {
     const text = readFileSync(`${fileURLToPath(file)}.map`, 'utf8')
     const entry = new SourceMap(JSON.parse(text)).findEntry(line - 1, column - 1)

@@ -28,9 +28,11 @@ export interface Exchange {
 /** A whole body in memory; stands where the proxy plugin expects a stream. */
 export class CollectedBody {
   readonly bytes: Buffer
-  constructor (bytes: Buffer) { this.bytes = bytes }
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
   /** The plugin destroys the bodies of clients who left. */
-  destroy (): void {}
+  destroy(): void {}
 }
 
 export interface Answered {
@@ -57,10 +59,11 @@ const gatherMs = 5
 /** So many pieces are made one: a body in chunks of a byte each would cost its size a hundred times. */
 const piecesMax = 256
 
-export const gone = () => new GatewayError('request.malformed', { cause: new Error('the client left') })
+export const gone = () =>
+  new GatewayError('request.malformed', { cause: new Error('the client left') })
 
 /** Ends an exchange, as if the client had left or for another reason. One that waits leaves. */
-export function abort ({ attempt }: Exchange, reason: GatewayError = gone()): void {
+export function abort({ attempt }: Exchange, reason: GatewayError = gone()): void {
   attempt?.fail(reason)
 }
 
@@ -81,7 +84,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #collected = 0
   #stream: Readable | undefined
 
-  constructor (exchange: Exchange, stallMs: number, watcher: Watcher) {
+  constructor(exchange: Exchange, stallMs: number, watcher: Watcher) {
     this.#exchange = exchange
     this.#stallMs = stallMs
     this.#watcher = watcher
@@ -90,7 +93,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** @param isFree whether undici is done with it, though it never began */
-  fail (error: unknown, isFree: boolean = this.#controller !== undefined): void {
+  fail(error: unknown, isFree: boolean = this.#controller !== undefined): void {
     clearTimeout(this.#timer)
     if (this.#state === 'over') return
     const hadAnswer = this.#state === 'answered'
@@ -102,7 +105,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#stream?.destroy(reason)
   }
 
-  onRequestStart (controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#state !== 'over') return
     // It failed while undici was still connecting: only now undici lets go of it.
@@ -110,24 +113,33 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#watcher.onSettled()
   }
 
-  onResponseStart (_controller: unknown, status: number, headers: Answered['headers']): void {
+  onResponseStart(_controller: unknown, status: number, headers: Answered['headers']): void {
     if (status < 200 || this.#state !== 'waiting') return
     clearTimeout(this.#timer)
     const exchange = this.#exchange
     exchange.firstByteMs = performance.now() - exchange.startedAt
-    if (status > 599) return this.fail(new GatewayError('upstream.invalid', { cause: new Error(`status ${status}`) }))
+    if (status > 599)
+      return this.fail(
+        new GatewayError('upstream.invalid', { cause: new Error(`status ${status}`) })
+      )
     const coding = headers['transfer-encoding']
     // The field ends here, so nobody behind us could undo another coding.
-    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') return this.fail(new GatewayError('upstream.invalid', { cause: new Error('a transfer coding other than chunked') }))
+    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked')
+      return this.fail(
+        new GatewayError('upstream.invalid', {
+          cause: new Error('a transfer coding other than chunked')
+        })
+      )
     this.#status = status
     this.#headers = headers
     this.#state = 'collecting'
     if (exchange.isHead || status === 204 || status === 205 || status === 304) return
     const length = headers['content-length']
-    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers)) this.startStream()
+    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers))
+      this.startStream()
   }
 
-  onResponseData (_controller: unknown, chunk: Buffer): void {
+  onResponseData(_controller: unknown, chunk: Buffer): void {
     if (this.#state === 'answered') return this.#push(chunk)
     if (this.#state !== 'collecting') return
     this.#collected += chunk.length
@@ -135,25 +147,31 @@ export class Attempt implements Dispatcher.DispatchHandler {
     else this.#add(chunk)
     const { collectBytes, collectOnly } = this.#exchange
     if (this.#collected > collectBytes) this.startStream()
-    else if (this.#first === chunk && !collectOnly && this.#headers['content-length'] === undefined) this.#timer = setTimeout(streamAfterAll, gatherMs, this)
+    else if (this.#first === chunk && !collectOnly && this.#headers['content-length'] === undefined)
+      this.#timer = setTimeout(streamAfterAll, gatherMs, this)
   }
 
-  onResponseEnd (): void {
+  onResponseEnd(): void {
     clearTimeout(this.#timer)
     if (this.#state === 'over') return
     const wasCollecting = this.#state === 'collecting'
     this.#state = 'over'
     this.#watcher.onSettled()
     if (!wasCollecting) this.#stream?.push(null)
-    else this.#watcher.onAnswer({ status: this.#status, headers: this.#headers, body: new CollectedBody(this.#bytes()) })
+    else
+      this.#watcher.onAnswer({
+        status: this.#status,
+        headers: this.#headers,
+        body: new CollectedBody(this.#bytes())
+      })
   }
 
-  onResponseError (_controller: unknown, error: unknown): void {
+  onResponseError(_controller: unknown, error: unknown): void {
     if (this.#state === 'over') this.#watcher.onSettled()
     else this.fail(error, true)
   }
 
-  #add (chunk: Buffer): void {
+  #add(chunk: Buffer): void {
     this.#more ??= []
     this.#more.push(chunk)
     if (this.#more.length < piecesMax) return
@@ -162,33 +180,37 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#more = []
   }
 
-  #bytes (): Buffer {
+  #bytes(): Buffer {
     const first = this.#first ?? noBytes
-    return this.#more === undefined ? first : Buffer.concat([first, ...this.#whole ?? [], ...this.#more])
+    return this.#more === undefined
+      ? first
+      : Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
   }
 
   /** Collects no more: what is there and what comes goes through a stream. */
-  startStream (): void {
+  startStream(): void {
     clearTimeout(this.#timer)
     this.#state = 'answered'
-    const body = adopt(new Readable({
-      highWaterMark: 64 * 1024,
-      read: () => {
-        clearTimeout(this.#timer)
-        this.#controller?.resume()
-      },
-      destroy: (error, done) => {
-        if (this.#state !== 'over') this.fail(error ?? gone())
-        done(error)
-      }
-    }))
+    const body = adopt(
+      new Readable({
+        highWaterMark: 64 * 1024,
+        read: () => {
+          clearTimeout(this.#timer)
+          this.#controller?.resume()
+        },
+        destroy: (error, done) => {
+          if (this.#state !== 'over') this.fail(error ?? gone())
+          done(error)
+        }
+      })
+    )
     this.#stream = body
     if (this.#first !== undefined) this.#push(this.#bytes())
     this.#first = this.#more = this.#whole = undefined
     this.#watcher.onAnswer({ status: this.#status, headers: this.#headers, body })
   }
 
-  #push (chunk: Buffer): void {
+  #push(chunk: Buffer): void {
     if (this.#stream?.push(chunk) !== false) return
     this.#controller?.pause()
     // A reader that stands still must not keep a connection that others need.
@@ -200,8 +222,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
 const noBytes = Buffer.alloc(0)
 
 const expire = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout'))
-const standStill = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') }))
+const standStill = (attempt: Attempt) =>
+  attempt.fail(
+    new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') })
+  )
 const streamAfterAll = (attempt: Attempt) => attempt.startStream()
 
 /** Without end, and each event is wanted at once. */
-export const isEventStream = (headers: Answered['headers']): boolean => /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
+export const isEventStream = (headers: Answered['headers']): boolean =>
+  /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))

@@ -7,20 +7,22 @@ const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const yes = new Set(['true', '1', 'yes', 'y', 'on'])
 const no = new Set(['false', '0', 'no', 'n', 'off', ''])
 
-function toNumber (value: Json): Json {
+function toNumber(value: Json): Json {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (typeof value !== 'string' || !numberText.test(value.trim())) return value
   const number = Number(value)
   // An id of more digits than a number holds would become another id.
-  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number)) ? number : value
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+    ? number
+    : value
 }
 
-function toText (value: Json): Json {
+function toText(value: Json): Json {
   if (isRawNumber(value)) return value.rawJSON
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }
 
-function toBoolean (value: Json): Json {
+function toBoolean(value: Json): Json {
   if (typeof value !== 'number' && typeof value !== 'string') return value
   const word = String(value).trim().toLowerCase()
   return yes.has(word) ? true : no.has(word) ? false : value
@@ -36,7 +38,7 @@ const maxDays = 1000
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 
 /** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. What Date writes, at a fifth of its cost: back-ends send times by the hundred. */
-export function isoDate (milliseconds: number): string | undefined {
+export function isoDate(milliseconds: number): string | undefined {
   if (!(milliseconds >= firstMoment && milliseconds < endOfMoments)) return undefined
   const time = Math.trunc(milliseconds)
   const day = Math.floor(time / dayMs)
@@ -52,50 +54,74 @@ export function isoDate (milliseconds: number): string | undefined {
   return `${date}${twoDigits[Math.floor(seconds / 3600)]}:${twoDigits[Math.floor(seconds / 60) % 60]}:${twoDigits[seconds % 60]}.${milli < 10 ? '00' : milli < 100 ? '0' : ''}${milli}Z`
 }
 
-const sinceEpoch = (factor: number): Conversion => value => {
-  const number = toNumber(value)
-  return typeof number === 'number' && typeof value !== 'boolean' ? isoDate(number * factor) ?? value : value
-}
+const sinceEpoch =
+  (factor: number): Conversion =>
+  value => {
+    const number = toNumber(value)
+    return typeof number === 'number' && typeof value !== 'boolean'
+      ? (isoDate(number * factor) ?? value)
+      : value
+  }
 
-const dateText = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/
+const dateText =
+  /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/
 /** RFC 9110 §5.6.7, as headers and some back-ends write it. */
 const httpDate = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
-const fromText = (zone: string): Conversion => value => {
-  if (typeof value !== 'string') return value
-  const text = value.trim()
-  if (httpDate.test(text)) return isoDate(Date.parse(text)) ?? value
-  const [found, year = '', month = '', day = '', hour = '0', minute = '00', second = '00', fraction = '', own] = dateText.exec(text) ?? []
-  if (found === undefined) return value
-  const two = (digits: string) => digits.padStart(2, '0')
-  const offset = (own ?? zone).replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')
-  const local = `${year}-${two(month)}-${two(day)}T${two(hour)}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}`
-  const milliseconds = Date.parse(local + offset)
-  // The 31st of February would become a day in March.
-  return isExact(local) ? isoDate(milliseconds) ?? value : value
-}
+const fromText =
+  (zone: string): Conversion =>
+  value => {
+    if (typeof value !== 'string') return value
+    const text = value.trim()
+    if (httpDate.test(text)) return isoDate(Date.parse(text)) ?? value
+    const [
+      found,
+      year = '',
+      month = '',
+      day = '',
+      hour = '0',
+      minute = '00',
+      second = '00',
+      fraction = '',
+      own
+    ] = dateText.exec(text) ?? []
+    if (found === undefined) return value
+    const two = (digits: string) => digits.padStart(2, '0')
+    const offset = (own ?? zone).replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')
+    const local = `${year}-${two(month)}-${two(day)}T${two(hour)}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}`
+    const milliseconds = Date.parse(local + offset)
+    // The 31st of February would become a day in March.
+    return isExact(local) ? (isoDate(milliseconds) ?? value) : value
+  }
 
-function isExact (local: string): boolean {
+function isExact(local: string): boolean {
   const milliseconds = Date.parse(`${local}Z`)
   return Number.isFinite(milliseconds) && new Date(milliseconds).toISOString() === `${local}Z`
 }
 
 /** @param kind as the config has it: `number`, `string`, `boolean`, `date-seconds`, `date-milliseconds`, `date-text`, `date-text@+08:00` */
-export function conversion (kind: string): Conversion {
+export function conversion(kind: string): Conversion {
   const [name, zone = 'Z'] = kind.split('@')
   switch (name) {
-    case 'number': return toNumber
-    case 'string': return toText
-    case 'boolean': return toBoolean
-    case 'date-seconds': return sinceEpoch(1000)
-    case 'date-milliseconds': return sinceEpoch(1)
-    case 'date-text': return fromText(zone)
-    default: throw new Error(`there is no conversion "${kind}"`)
+    case 'number':
+      return toNumber
+    case 'string':
+      return toText
+    case 'boolean':
+      return toBoolean
+    case 'date-seconds':
+      return sinceEpoch(1000)
+    case 'date-milliseconds':
+      return sinceEpoch(1)
+    case 'date-text':
+      return fromText(zone)
+    default:
+      throw new Error(`there is no conversion "${kind}"`)
   }
 }
 
 /** Old value → new value by the text of the old; `*` for every other. */
-export function mapping (values: Readonly<Record<string, Json>>): Conversion {
+export function mapping(values: Readonly<Record<string, Json>>): Conversion {
   const known = new Map(Object.entries(values))
   const hasOther = known.has('*')
   const other = known.get('*')

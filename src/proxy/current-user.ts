@@ -5,21 +5,34 @@ import type { Identity } from '../session/record.ts'
 type User = Record<string, unknown>
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const idText = (value: unknown) => isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : isText(value) ? value : undefined
+const idText = (value: unknown) =>
+  isRawNumber(value)
+    ? value.rawJSON
+    : typeof value === 'number'
+      ? String(value)
+      : isText(value)
+        ? value
+        : undefined
 
 /** `Admin` for `admin`, and the other way. A word in another case (`ORDER_READ`) stays as it is. */
-const asRole = (access: string) => /^[a-z]+$/.test(access) ? access.charAt(0).toUpperCase() + access.slice(1) : access
-const asAccess = (role: string) => /^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role
+const asRole = (access: string) =>
+  /^[a-z]+$/.test(access) ? access.charAt(0).toUpperCase() + access.slice(1) : access
+const asAccess = (role: string) => (/^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role)
 
 /**
  * A console without `username` shows an endless spinner, so the session's identity fills what is missing.
  * @param given what the back-end or the credential source says of the user
  */
-export function fillCurrentUser (given: unknown, identity: Identity): User {
-  const user: User = typeof given === 'object' && given !== null && !Array.isArray(given) ? { ...given } : {}
+export function fillCurrentUser(given: unknown, identity: Identity): User {
+  const user: User =
+    typeof given === 'object' && given !== null && !Array.isArray(given) ? { ...given } : {}
   const id = idText(user['userid']) ?? idText(user['id']) ?? identity.id
   const username = isText(user['username']) ? user['username'] : identity.username
-  const access = isText(user['access']) ? user['access'] : isText(user['role']) ? asAccess(user['role']) : authorityOf(identity)
+  const access = isText(user['access'])
+    ? user['access']
+    : isText(user['role'])
+      ? asAccess(user['role'])
+      : authorityOf(identity)
   const role = isText(user['role']) ? user['role'] : asRole(access)
   return {
     ...user,
@@ -34,6 +47,6 @@ export function fillCurrentUser (given: unknown, identity: Identity): User {
 }
 
 /** The one word that a console's menus ask for: `admin` where it is among the roles, else the first role, else `user`. */
-export function authorityOf ({ roles }: Identity): string {
+export function authorityOf({ roles }: Identity): string {
   return roles.find(role => role.toLowerCase() === 'admin')?.toLowerCase() ?? roles[0] ?? 'user'
 }

@@ -26,7 +26,7 @@ const patienceMs = 25
 /** The second thread costs memory, and is rarely needed. */
 const idleMs = 30_000
 
-export function createLanes (): Lanes {
+export function createLanes(): Lanes {
   /** Those that wait, in their turns, and suspects. */
   const lanes = new Map<string, Lane>()
   const usual = createRunner()
@@ -39,7 +39,7 @@ export function createLanes (): Lanes {
   const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
 
   /** The job of the first lane that fits; its lane goes to the end. */
-  function take (fits: (lane: Lane, name: string) => boolean): readonly [string, Job] | undefined {
+  function take(fits: (lane: Lane, name: string) => boolean): readonly [string, Job] | undefined {
     for (const [name, lane] of lanes) {
       const { waiting } = lane
       if (waiting.length === 0) {
@@ -56,7 +56,7 @@ export function createLanes (): Lanes {
     return undefined
   }
 
-  function schedule (): void {
+  function schedule(): void {
     if (!usual.isBusy()) {
       const [name, job] = take(lane => !isSuspect(lane)) ?? []
       if (name !== undefined && job !== undefined) runUsually(name, job)
@@ -67,37 +67,41 @@ export function createLanes (): Lanes {
     }
   }
 
-  function runUsually (name: string, job: Job): void {
+  function runUsually(name: string, job: Job): void {
     busyLane = name
     usual.run({ ...job, done: settled(name, job) })
     clearTimeout(impatient)
     impatient = setTimeout(overtake, patienceMs).unref()
   }
 
-  function runApart (name: string, job: Job): void {
+  function runApart(name: string, job: Job): void {
     clearTimeout(idle)
     second.run({ ...job, done: settled(name, job) })
   }
 
-  const settled = (name: string, job: Job): Job['done'] => (outcome, isAbandoned) => {
-    if (isAbandoned) suspect(name)
-    job.done(outcome, isAbandoned)
-    schedule()
-    if (second.isBusy()) return
-    clearTimeout(idle)
-    idle = setTimeout(() => { if (!second.isBusy()) void second.close() }, idleMs).unref()
-  }
+  const settled =
+    (name: string, job: Job): Job['done'] =>
+    (outcome, isAbandoned) => {
+      if (isAbandoned) suspect(name)
+      job.done(outcome, isAbandoned)
+      schedule()
+      if (second.isBusy()) return
+      clearTimeout(idle)
+      idle = setTimeout(() => {
+        if (!second.isBusy()) void second.close()
+      }, idleMs).unref()
+    }
 
-  function suspect (name: string): void {
+  function suspect(name: string): void {
     const lane = lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
     lane.suspectUntil = performance.now() + suspectMs
     lanes.set(name, lane)
   }
 
   /** One of another route, while the usual thread is busy for long. */
-  function overtake (): void {
+  function overtake(): void {
     if (!usual.isBusy()) return
-    const [name, job] = second.isBusy() ? [] : take((_, lane) => lane !== busyLane) ?? []
+    const [name, job] = second.isBusy() ? [] : (take((_, lane) => lane !== busyLane) ?? [])
     if (name !== undefined && job !== undefined) runApart(name, job)
     impatient = setTimeout(overtake, patienceMs).unref()
   }

@@ -21,7 +21,7 @@ const memoryMb = 64
 const startMs = 10_000
 
 /** The thread starts with the first job, and is ended with one that exceeds its time. */
-export function createRunner (): Runner {
+export function createRunner(): Runner {
   let worker: Worker | undefined
   let running: Job | undefined
   let timer: NodeJS.Timeout | undefined
@@ -45,11 +45,13 @@ export function createRunner (): Runner {
   }
   const start = () => {
     const file = new URL(`expression-thread${extname(import.meta.url)}`, import.meta.url)
-    const thread = adopt(new Worker(file, {
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-      env: {},
-      execArgv: []
-    }))
+    const thread = adopt(
+      new Worker(file, {
+        resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+        env: {},
+        execArgv: []
+      })
+    )
     const isCurrent = () => worker === thread
     thread.on('message', (message: Outcome | 'begun') => {
       if (!isCurrent()) return
@@ -59,7 +61,9 @@ export function createRunner (): Runner {
     thread.on('error', error => {
       if (isCurrent()) abandon(`the expression broke its thread: ${error.message}`)
     })
-    thread.on('exit', () => { if (isCurrent()) abandon('the expression’s thread ended') })
+    thread.on('exit', () => {
+      if (isCurrent()) abandon('the expression’s thread ended')
+    })
     return thread
   }
 

@@ -16,13 +16,15 @@ parentPort?.on('message', (task: Task) => {
   void run(task).then(outcome => parentPort?.postMessage(outcome))
 })
 
-async function run ({ expression, input, timeoutMs, maxLength }: Task): Promise<Outcome> {
+async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<Outcome> {
   try {
     const evaluator = compile(expression, timeoutMs, hasLongNumber(input))
     // What the expression finds nothing for is null.
-    const result: unknown = await evaluator.evaluate(parseKeepingDigits(input)) ?? null
+    const result: unknown = (await evaluator.evaluate(parseKeepingDigits(input))) ?? null
     const output = JSON.stringify(result) ?? 'null'
-    return output.length > maxLength ? { error: `its result is larger than ${maxLength} bytes` } : { output }
+    return output.length > maxLength
+      ? { error: `its result is larger than ${maxLength} bytes` }
+      : { output }
   } catch (error) {
     if (isAboutLongNumber(error)) {
       return {
@@ -31,13 +33,15 @@ async function run ({ expression, input, timeoutMs, maxLength }: Task): Promise<
       }
     }
     // JSONata's message quotes values, which are not for the log; its code tells what it was.
-    const { code, position } = error as { code?: unknown, position?: unknown }
-    return { error: `JSONata ${typeof code === 'string' ? code : 'failed'}${typeof position === 'number' ? ` at position ${position}` : ''}` }
+    const { code, position } = error as { code?: unknown; position?: unknown }
+    return {
+      error: `JSONata ${typeof code === 'string' ? code : 'failed'}${typeof position === 'number' ? ` at position ${position}` : ''}`
+    }
   }
 }
 
 /** @param isExact for input with numbers that no double holds: it costs more */
-function compile (expression: string, timeoutMs: number, isExact: boolean): Evaluator {
+function compile(expression: string, timeoutMs: number, isExact: boolean): Evaluator {
   const key = `${timeoutMs} ${isExact} ${expression}`
   const known = compiled.get(key)
   if (known !== undefined) return known

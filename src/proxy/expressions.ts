@@ -24,7 +24,10 @@ export interface Task {
   readonly maxLength: number
 }
 export type Outcome = { readonly output: string } | Failure
-interface Failure { readonly error: string, readonly code?: 'shape.number-too-long' }
+interface Failure {
+  readonly error: string
+  readonly code?: 'shape.number-too-long'
+}
 
 export interface Expressions {
   /**
@@ -35,7 +38,7 @@ export interface Expressions {
   readonly close: () => Promise<void>
 }
 
-export function createExpressions (): Expressions {
+export function createExpressions(): Expressions {
   const lanes = createLanes()
   return {
     evaluate: async (expression, value, { timeoutMs, maxBytes, route = '' }) => {
@@ -52,16 +55,17 @@ export function createExpressions (): Expressions {
   }
 }
 
-const tooMany = () => new GatewayError('overloaded', {
-  retryAfter: 1,
-  cause: new Error('too many expressions wait for their turn')
-})
+const tooMany = () =>
+  new GatewayError('overloaded', {
+    retryAfter: 1,
+    cause: new Error('too many expressions wait for their turn')
+  })
 
 const failed = (reason: string, code: ErrorCode = 'shape.expression') =>
   new GatewayError(code, { cause: new Error(reason) })
 
 /** @throws where it is nested more deeply than the stack reaches */
-function textOf (value: Json): string {
+function textOf(value: Json): string {
   try {
     return JSON.stringify(value)
   } catch (error) {

@@ -25,16 +25,20 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /** The GatewayError for whatever broke an exchange. A certificate that does not hold counts as refused; what cannot be parsed as invalid. */
-export function upstreamError (error: unknown): GatewayError {
+export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
-  const known = (Object.hasOwn(codes, code) ? codes[code] : undefined) ?? (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code) ? 'upstream.refused' : 'upstream.invalid')
+  const known =
+    (Object.hasOwn(codes, code) ? codes[code] : undefined) ??
+    (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code)
+      ? 'upstream.refused'
+      : 'upstream.invalid')
   return new GatewayError(known, { cause: error })
 }
 
 /** An AggregateError of a dual-stack dial has no code of its own. */
-function errorCodeOf (error: unknown): string {
-  const { code, errors } = (error ?? {}) as { code?: unknown, errors?: unknown[] }
+function errorCodeOf(error: unknown): string {
+  const { code, errors } = (error ?? {}) as { code?: unknown; errors?: unknown[] }
   if (typeof code === 'string') return code
   return Array.isArray(errors) ? errorCodeOf(errors[0]) : ''
 }
@@ -44,17 +48,30 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 /** An error's body is read up to here for its message. */
 const errorBytes = 64 * 1024
 
-export const isJson = (headers: Headers): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
+export const isJson = (headers: Headers): boolean =>
+  /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
 
 /** The GatewayError for an answer with an error status: it keeps the status, and of a JSON body the message for people. */
-export function answeredError (status: number, headers: Headers, bytes: Buffer | undefined): GatewayError {
-  return new GatewayError('upstream.error', { status, ...(bytes !== undefined && isJson(headers) && messageOf(bytes, headers)) })
+export function answeredError(
+  status: number,
+  headers: Headers,
+  bytes: Buffer | undefined
+): GatewayError {
+  return new GatewayError('upstream.error', {
+    status,
+    ...(bytes !== undefined && isJson(headers) && messageOf(bytes, headers))
+  })
 }
 
-function messageOf (bytes: Buffer, headers: Headers): { message?: string } {
+function messageOf(bytes: Buffer, headers: Headers): { message?: string } {
   try {
-    const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<string, unknown>
-    const found = [errorMessage, message, msg, error].find(candidate => typeof candidate === 'string' && candidate !== '')
+    const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<
+      string,
+      unknown
+    >
+    const found = [errorMessage, message, msg, error].find(
+      candidate => typeof candidate === 'string' && candidate !== ''
+    )
     return typeof found === 'string' ? { message: found.slice(0, 500) } : {}
   } catch {
     return {}

@@ -38,10 +38,13 @@ export interface Caller {
   readonly session: Session | undefined
 }
 
-const nameIsFree = memoized((name: string) => !name.includes('_') &&
-  !refusedFamilies.test(name) &&
-  !connectionBound.has(name) &&
-  !builtByGateway.has(name))
+const nameIsFree = memoized(
+  (name: string) =>
+    !name.includes('_') &&
+    !refusedFamilies.test(name) &&
+    !connectionBound.has(name) &&
+    !builtByGateway.has(name)
+)
 
 /**
  * The fields for the upstream, built anew: the gateway's own, and of the client's those that are
@@ -49,7 +52,9 @@ const nameIsFree = memoized((name: string) => !name.includes('_') &&
  * nor trusted by back-ends (unless the route re-opens them), nor spelt with `_`. Console's own extra
  * fields pass, or with `passHeaders` only those that it names.
  */
-export function requestFields (options: RequestFieldOptions): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
+export function requestFields(
+  options: RequestFieldOptions
+): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
   const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
   const reopened = new Set(options.passRefusedHeaders)
   const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])
@@ -63,10 +68,13 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
   const ofBytes = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
   // Of a change the same fields say when it may be made at all (RFC 9110 §13.1).
   const ofRead = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
-  const crosses = memoized((name: string) => (nameIsFree(name) || reopened.has(name)) &&
-    allowed?.has(name) !== false &&
-    !ownNames.has(name) &&
-    !ofBytes.has(name))
+  const crosses = memoized(
+    (name: string) =>
+      (nameIsFree(name) || reopened.has(name)) &&
+      allowed?.has(name) !== false &&
+      !ownNames.has(name) &&
+      !ofBytes.has(name)
+  )
   const readCrosses = memoized((name: string) => crosses(name) && !ofRead.has(name))
   return (headers, caller, hasBody, isRead) => {
     const fields: Fields = {}
@@ -74,13 +82,19 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true) fields[name] = value
+      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true)
+        fields[name] = value
     }
-    if (hasBody && headers['content-length'] !== undefined) fields['content-length'] = headers['content-length']
+    if (hasBody && headers['content-length'] !== undefined)
+      fields['content-length'] = headers['content-length']
     if (!hasBody) delete fields['content-type']
     if (shaped) fields['accept-encoding'] = 'identity'
-    if (passAuthorization && headers.authorization !== undefined) fields['authorization'] = headers.authorization
-    const kept = passCookies.length > 0 && headers.cookie !== undefined ? keepCookies(headers.cookie, passCookies) : ''
+    if (passAuthorization && headers.authorization !== undefined)
+      fields['authorization'] = headers.authorization
+    const kept =
+      passCookies.length > 0 && headers.cookie !== undefined
+        ? keepCookies(headers.cookie, passCookies)
+        : ''
     if (kept !== '') fields['cookie'] = kept
     fields['x-request-id'] = caller.requestId
     fields['x-forwarded-for'] = caller.address
@@ -90,7 +104,7 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
     return fields
   }
 
-  function addSession (fields: Fields, session: Session, keptCookies: string): void {
+  function addSession(fields: Fields, session: Session, keptCookies: string): void {
     if (tellIdentity) {
       const told = toldOf(session)
       fields[identity.id] = identity.prefix ? told.prefixedId : told.id
@@ -105,9 +119,11 @@ export function requestFields (options: RequestFieldOptions): (headers: Incoming
     }
     const { token, cookies } = session.credential ?? {}
     // The client's own, where the route passes it, is what the route asks for.
-    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined) fields['authorization'] = `Bearer ${token}`
+    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined)
+      fields['authorization'] = `Bearer ${token}`
     if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
-    if (credential === 'cookies' && cookies !== undefined) fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
+    if (credential === 'cookies' && cookies !== undefined)
+      fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
   }
 }
 
@@ -122,7 +138,7 @@ interface Told {
 /** Written once for each session that this process remembers. */
 const told = new WeakMap<Identity, Told>()
 
-function toldOf ({ source, identity }: Session): Told {
+function toldOf({ source, identity }: Session): Told {
   const known = told.get(identity)
   if (known !== undefined) return known
   const fields = {
@@ -137,15 +153,53 @@ function toldOf ({ source, identity }: Session): Told {
 }
 
 /** Never copied from an upstream's answer: connection-bound, banners, and what is the gateway's own to say. */
-const droppedFromAnswers = new Set([...connectionBound, 'server', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime', 'via', 'www-authenticate', 'alt-svc', 'clear-site-data', 'strict-transport-security', 'set-cookie', 'set-cookie2', 'location', 'content-location', 'x-request-id', 'refresh', 'service-worker-allowed', 'x-accel-redirect', 'x-sendfile', 'x-content-type-options', 'referrer-policy', 'content-security-policy', 'content-security-policy-report-only', 'vary'])
+const droppedFromAnswers = new Set([
+  ...connectionBound,
+  'server',
+  'x-powered-by',
+  'x-aspnet-version',
+  'x-aspnetmvc-version',
+  'x-runtime',
+  'via',
+  'www-authenticate',
+  'alt-svc',
+  'clear-site-data',
+  'strict-transport-security',
+  'set-cookie',
+  'set-cookie2',
+  'location',
+  'content-location',
+  'x-request-id',
+  'refresh',
+  'service-worker-allowed',
+  'x-accel-redirect',
+  'x-sendfile',
+  'x-content-type-options',
+  'referrer-policy',
+  'content-security-policy',
+  'content-security-policy-report-only',
+  'vary'
+])
 const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
 
 /** True of the upstream's body, not of one that is made of it. */
-export const bodyFields: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'etag', 'last-modified', 'accept-ranges', 'content-range', 'content-md5', 'digest', 'content-digest', 'repr-digest'])
+export const bodyFields: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-encoding',
+  'etag',
+  'last-modified',
+  'accept-ranges',
+  'content-range',
+  'content-md5',
+  'digest',
+  'content-digest',
+  'repr-digest'
+])
 
 const cachingFields = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-const answerNameCrosses = (name: string) => !droppedFromAnswers.has(name) && !droppedFamilies.test(name)
+const answerNameCrosses = (name: string) =>
+  !droppedFromAnswers.has(name) && !droppedFamilies.test(name)
 
 export interface AnswerFieldOptions {
   /** Names of cookies that this upstream may set. */
@@ -157,18 +211,30 @@ export interface AnswerFieldOptions {
 }
 
 /** The fields of an upstream's answer that the client may see; `Location` and `Vary` are the caller's to judge. */
-export function answerFields ({ setCookies, mayCache, shaped = false }: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
-  const crosses = memoized((name: string) => answerNameCrosses(name) && (mayCache || !cachingFields.has(name)) && !(shaped && bodyFields.has(name)))
+export function answerFields({
+  setCookies,
+  mayCache,
+  shaped = false
+}: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
+  const crosses = memoized(
+    (name: string) =>
+      answerNameCrosses(name) &&
+      (mayCache || !cachingFields.has(name)) &&
+      !(shaped && bodyFields.has(name))
+  )
   return headers => {
     const fields: Fields = {}
     const listed = listedIn(headers['connection'])
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && crosses(name) && listed?.includes(name) !== true) fields[name] = value
+      if (value !== undefined && crosses(name) && listed?.includes(name) !== true)
+        fields[name] = value
     }
     const given = headers['set-cookie']
     if (setCookies.length > 0 && given !== undefined) {
-      const kept = (Array.isArray(given) ? given : [given]).filter(cookie => setCookies.includes(cookieName(cookie)))
+      const kept = (Array.isArray(given) ? given : [given]).filter(cookie =>
+        setCookies.includes(cookieName(cookie))
+      )
       if (kept.length > 0) fields['set-cookie'] = kept
     }
     return fields
@@ -179,7 +245,11 @@ export function answerFields ({ setCookies, mayCache, shaped = false }: AnswerFi
  * What two parties say of the fields that an answer varies by, in one list (RFC 9110 §12.5.5).
  * @param without a field that it does not vary by any more
  */
-export function joinedVary (own: string | string[] | undefined, upstreams: string | string[] | undefined, without?: string): string | undefined {
+export function joinedVary(
+  own: string | string[] | undefined,
+  upstreams: string | string[] | undefined,
+  without?: string
+): string | undefined {
   const names = new Map<string, string>()
   for (const name of [own, upstreams].flatMap(list => String(list ?? '').split(','))) {
     const trimmed = name.trim()
@@ -191,18 +261,24 @@ export function joinedVary (own: string | string[] | undefined, upstreams: strin
 }
 
 /** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most say `keep-alive`, which never crosses anyway. */
-const listedIn = (connection: string | string[] | undefined) => connection === undefined || connection === 'keep-alive' ? undefined : String(connection).toLowerCase().split(',').map(name => name.trim())
+const listedIn = (connection: string | string[] | undefined) =>
+  connection === undefined || connection === 'keep-alive'
+    ? undefined
+    : String(connection)
+        .toLowerCase()
+        .split(',')
+        .map(name => name.trim())
 
 // Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
 const cookieName = (pair: string) => trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
 
-function keepCookies (header: string, names: readonly string[]): string {
+function keepCookies(header: string, names: readonly string[]): string {
   const kept = header.split(';').filter(pair => names.includes(cookieName(pair)))
   return kept.map(trimBlanks).join('; ')
 }
 
 /** A loop: the pattern /[ \t]+$/ is quadratic in a run of blanks before a letter. */
-function trimBlanks (text: string): string {
+function trimBlanks(text: string): string {
   let start = 0
   let end = text.length
   while (isBlank(text[start])) start++
@@ -213,12 +289,14 @@ function trimBlanks (text: string): string {
 const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t'
 
 /** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */
-function fieldValue (value: string): string {
-  return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value) ? value : encodeURIComponent(value.toWellFormed())
+function fieldValue(value: string): string {
+  return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
+    ? value
+    : encodeURIComponent(value.toWellFormed())
 }
 
 /** Remembers decisions about names: a console sends the same few with each request. Bounded, since clients choose the names. */
-function memoized (decide: (name: string) => boolean): (name: string) => boolean {
+function memoized(decide: (name: string) => boolean): (name: string) => boolean {
   const known = new Map<string, boolean>()
   return name => {
     let decision = known.get(name)

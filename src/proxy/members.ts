@@ -7,9 +7,9 @@ import { isRecord, type Json, type JsonRecord, put } from '../json/values.ts'
 type Source =
   | { readonly read: string }
   | { readonly value: Json }
-  | { readonly of: Source, readonly or: Json }
-  | { readonly of: Source, readonly convert: (value: Json) => Json }
-  | { readonly first: Source, readonly second: Source }
+  | { readonly of: Source; readonly or: Json }
+  | { readonly of: Source; readonly convert: (value: Json) => Json }
+  | { readonly first: Source; readonly second: Source }
 
 /** What the operations so far make of an object: named members, and whether all others pass. */
 interface Plan {
@@ -21,15 +21,24 @@ interface Plan {
 
 const untouched: Plan = { members: new Map(), hidden: new Set(), othersPass: true }
 
-const memberOperations = ['pick', 'drop', 'rename', 'default', 'constant', 'map', 'convert'] as const
+const memberOperations = [
+  'pick',
+  'drop',
+  'rename',
+  'default',
+  'constant',
+  'map',
+  'convert'
+] as const
 
-export const isMemberStep = (step: ShapeStep): boolean => memberOperations.some(operation => step[operation] !== undefined)
+export const isMemberStep = (step: ShapeStep): boolean =>
+  memberOperations.some(operation => step[operation] !== undefined)
 
 /** One function for all these steps; a value that is no object passes as it is. */
-export function compileMembers (steps: readonly ShapeStep[]): (value: Json) => Json {
+export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Json {
   const plan = steps.reduce(extend, untouched)
   const fill = writeFill(plan.members)
-  if (!plan.othersPass) return value => isRecord(value) ? fill(value, {}) : value
+  if (!plan.othersPass) return value => (isRecord(value) ? fill(value, {}) : value)
   const named = new Set([...plan.hidden, ...plan.members.keys()])
   return value => {
     if (!isRecord(value)) return value
@@ -45,11 +54,14 @@ type Fill = (record: JsonRecord, result: JsonRecord) => JsonRecord
  * Written as code, with every name in its place: a loop over names would keep V8 from knowing the objects' layout,
  * and cost a quarter more in all. Names enter the code as JSON texts only, values and functions by number.
  */
-function writeFill (members: Plan['members']): Fill {
+function writeFill(members: Plan['members']): Fill {
   const given: unknown[] = []
   const number = (value: unknown) => `given[${given.push(value) - 1}]`
   const written = (source: Source): string => {
-    if ('read' in source) return source.read in Object.prototype ? `own(record, ${JSON.stringify(source.read)})` : `record[${JSON.stringify(source.read)}]`
+    if ('read' in source)
+      return source.read in Object.prototype
+        ? `own(record, ${JSON.stringify(source.read)})`
+        : `record[${JSON.stringify(source.read)}]`
     if ('value' in source) return number(source.value)
     if ('or' in source) return `(${written(source.of)} ?? ${number(source.or)})`
     if ('convert' in source) return `converted(${written(source.of)}, ${number(source.convert)})`
@@ -57,31 +69,45 @@ function writeFill (members: Plan['members']): Fill {
   }
   const lines = [...members].map(([name, source]) => {
     const target = JSON.stringify(name)
-    const store = name === '__proto__' ? `put(result, ${target}, value)` : `result[${target}] = value`
+    const store =
+      name === '__proto__' ? `put(result, ${target}, value)` : `result[${target}] = value`
     return `value = ${written(source)}; if (value !== undefined) ${store}`
   })
   // eslint-disable-next-line no-new-func, typescript/no-implied-eval
-  const make = new Function('given', 'own', 'put', 'converted', 'present', `return function fill (record, result) {\nlet value\n${lines.join('\n')}\nreturn result\n}`) as (...names: unknown[]) => Fill
+  const make = new Function(
+    'given',
+    'own',
+    'put',
+    'converted',
+    'present',
+    `return function fill (record, result) {\nlet value\n${lines.join('\n')}\nreturn result\n}`
+  ) as (...names: unknown[]) => Fill
   return make(given, own, put, converted, present)
 }
 
-const own = (record: JsonRecord, name: string): Json => Object.hasOwn(record, name) ? record[name] : undefined
-const converted = (value: Json, convert: (value: Json) => Json): Json => value === undefined ? undefined : convert(value)
-const present = (value: Json, otherwise: () => Json): Json => value === undefined ? otherwise() : value
+const own = (record: JsonRecord, name: string): Json =>
+  Object.hasOwn(record, name) ? record[name] : undefined
+const converted = (value: Json, convert: (value: Json) => Json): Json =>
+  value === undefined ? undefined : convert(value)
+const present = (value: Json, otherwise: () => Json): Json =>
+  value === undefined ? otherwise() : value
 
-const sourceOf = ({ members, hidden, othersPass }: Plan, name: string): Source | undefined => members.get(name) ?? (othersPass && !hidden.has(name) ? { read: name } : undefined)
+const sourceOf = ({ members, hidden, othersPass }: Plan, name: string): Source | undefined =>
+  members.get(name) ?? (othersPass && !hidden.has(name) ? { read: name } : undefined)
 
-function extend (plan: Plan, step: ShapeStep): Plan {
+function extend(plan: Plan, step: ShapeStep): Plan {
   if (step.pick !== undefined) return pick(plan, step.pick)
   if (step.drop !== undefined) return drop(plan, step.drop)
   if (step.rename !== undefined) return rename(plan, Object.entries(step.rename))
-  if (step.default !== undefined) return change(plan, step.default, (of, or) => of === undefined ? { value: or } : { of, or })
+  if (step.default !== undefined)
+    return change(plan, step.default, (of, or) => (of === undefined ? { value: or } : { of, or }))
   if (step.constant !== undefined) return change(plan, step.constant, (_, value) => ({ value }))
-  if (step.map !== undefined) return change(plan, step.map, (of, values) => of && { of, convert: mapping(values) })
+  if (step.map !== undefined)
+    return change(plan, step.map, (of, values) => of && { of, convert: mapping(values) })
   return change(plan, step.convert ?? {}, (of, kind) => of && { of, convert: conversion(kind) })
 }
 
-function pick (plan: Plan, names: readonly string[]): Plan {
+function pick(plan: Plan, names: readonly string[]): Plan {
   const members = new Map<string, Source>()
   for (const name of names) {
     const source = sourceOf(plan, name)
@@ -90,13 +116,20 @@ function pick (plan: Plan, names: readonly string[]): Plan {
   return { members, hidden: new Set(), othersPass: false }
 }
 
-function drop (plan: Plan, names: readonly string[]): Plan {
-  return { ...plan, members: new Map([...plan.members].filter(([name]) => !names.includes(name))), hidden: new Set([...plan.hidden, ...names]) }
+function drop(plan: Plan, names: readonly string[]): Plan {
+  return {
+    ...plan,
+    members: new Map([...plan.members].filter(([name]) => !names.includes(name))),
+    hidden: new Set([...plan.hidden, ...names])
+  }
 }
 
-function rename (plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: string]>): Plan {
+function rename(plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: string]>): Plan {
   // All at once, so that two members can change places.
-  const here = drop(plan, pairs.map(([from]) => from))
+  const here = drop(
+    plan,
+    pairs.map(([from]) => from)
+  )
   const members = new Map(here.members)
   for (const [from, to] of pairs) {
     const first = sourceOf(plan, from)
@@ -108,7 +141,11 @@ function rename (plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: st
   return { ...here, members }
 }
 
-function change<T> (plan: Plan, given: Readonly<Record<string, T>>, to: (source: Source | undefined, detail: T) => Source | undefined): Plan {
+function change<T>(
+  plan: Plan,
+  given: Readonly<Record<string, T>>,
+  to: (source: Source | undefined, detail: T) => Source | undefined
+): Plan {
   const members = new Map(plan.members)
   for (const [name, detail] of Object.entries(given)) {
     const source = to(sourceOf(plan, name), detail)

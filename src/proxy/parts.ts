@@ -48,7 +48,11 @@ interface Asking {
 
 export interface Gathered {
   /** In the order of the config. */
-  readonly found: ReadonlyArray<{ readonly part: Part, readonly value: Json, readonly isMissing: boolean }>
+  readonly found: ReadonlyArray<{
+    readonly part: Part
+    readonly value: Json
+    readonly isMissing: boolean
+  }>
   readonly onMissing: Asking['onMissing']
 }
 
@@ -56,25 +60,49 @@ export interface Gathered {
  * Asks all parts.
  * @throws GatewayError as soon as a required one fails: its error, whose cause names the part
  */
-export async function gather ({ parts }: Parts, asking: Asking): Promise<Gathered> {
-  const found = await Promise.all(parts.map(async part => {
-    try {
-      return { part, value: await ask(part, asking) ?? part.fallback ?? null, isMissing: false }
-    } catch (thrown) {
-      const error = toGatewayError(thrown)
-      if (part.isRequired) throw new GatewayError(error.code, { ...error.detail, cause: new Error(`the part "${part.name}"`, { cause: error.cause }) })
-      if (!asking.signal.aborted) asking.onMissing(part, error)
-      return { part, value: part.fallback, isMissing: true }
-    }
-  }))
+export async function gather({ parts }: Parts, asking: Asking): Promise<Gathered> {
+  const found = await Promise.all(
+    parts.map(async part => {
+      try {
+        return { part, value: (await ask(part, asking)) ?? part.fallback ?? null, isMissing: false }
+      } catch (thrown) {
+        const error = toGatewayError(thrown)
+        if (part.isRequired)
+          throw new GatewayError(error.code, {
+            ...error.detail,
+            cause: new Error(`the part "${part.name}"`, { cause: error.cause })
+          })
+        if (!asking.signal.aborted) asking.onMissing(part, error)
+        return { part, value: part.fallback, isMissing: true }
+      }
+    })
+  )
   return { found, onMissing: asking.onMissing }
 }
 
-async function ask ({ upstream, toUpstream, toFields, timeoutMs, maxBytes, shape, unwrap }: Part, { target, headers, caller, signal }: Asking): Promise<Json> {
-  const answer = await upstream.send({ method: 'GET', path: toUpstream(target), headers: toFields(headers, caller, false, true), timeoutMs, totalMs: timeoutMs, maxBytes, tooLarge: 'shape.too-large', signal })
-  if (answer.status >= 300) throw answer.status < 400 ? new GatewayError('upstream.redirect') : answeredError(answer.status, answer.headers, answer.body)
+async function ask(
+  { upstream, toUpstream, toFields, timeoutMs, maxBytes, shape, unwrap }: Part,
+  { target, headers, caller, signal }: Asking
+): Promise<Json> {
+  const answer = await upstream.send({
+    method: 'GET',
+    path: toUpstream(target),
+    headers: toFields(headers, caller, false, true),
+    timeoutMs,
+    totalMs: timeoutMs,
+    maxBytes,
+    tooLarge: 'shape.too-large',
+    signal
+  })
+  if (answer.status >= 300)
+    throw answer.status < 400
+      ? new GatewayError('upstream.redirect')
+      : answeredError(answer.status, answer.headers, answer.body)
   if (answer.status === 204 || answer.status === 205) return null
-  if (answer.status === 206) throw new GatewayError('upstream.invalid', { cause: new Error('a part of an answer, which was not asked for') })
+  if (answer.status === 206)
+    throw new GatewayError('upstream.invalid', {
+      cause: new Error('a part of an answer, which was not asked for')
+    })
   return valueAt(await shape(readJson(answer.body, answer.headers, maxBytes)), unwrap)
 }
 
@@ -83,15 +111,28 @@ async function ask ({ upstream, toUpstream, toFields, timeoutMs, maxBytes, shape
  * @param own the route's own answer
  * @throws GatewayError `upstream.invalid` where a required part has no place
  */
-export function merge (own: Json, { into }: Parts, { found, onMissing }: Gathered): { readonly value: Json, readonly missing: readonly string[] } {
+export function merge(
+  own: Json,
+  { into }: Parts,
+  { found, onMissing }: Gathered
+): { readonly value: Json; readonly missing: readonly string[] } {
   const value: JsonRecord = into.length === 0 && isRecord(own) ? copyOf(own) : {}
   if (into.length > 0) place(value, into, own)
-  else if (!isRecord(own) && own !== null && own !== undefined) throw noPlace('the answer is no object that parts could be added to')
+  else if (!isRecord(own) && own !== null && own !== undefined)
+    throw noPlace('the answer is no object that parts could be added to')
   const missing: string[] = []
   for (const { part, value: given, isMissing } of found) {
-    const isPlaced = given === undefined || (part.into.length > 0 ? place(value, part.into, given) : given === null || addMembers(value, given))
+    const isPlaced =
+      given === undefined ||
+      (part.into.length > 0
+        ? place(value, part.into, given)
+        : given === null || addMembers(value, given))
     if (!isPlaced) {
-      const error = noPlace(part.into.length > 0 ? `the part "${part.name}" has no place: what is on the way is no object` : `the part "${part.name}" is no object whose members could be added`)
+      const error = noPlace(
+        part.into.length > 0
+          ? `the part "${part.name}" has no place: what is on the way is no object`
+          : `the part "${part.name}" is no object whose members could be added`
+      )
       if (part.isRequired) throw error
       if (!isMissing) onMissing(part, error)
     }
@@ -101,17 +142,22 @@ export function merge (own: Json, { into }: Parts, { found, onMissing }: Gathere
 }
 
 /** The answer with the names of what is missing. One that is no object has no place for them. */
-export function withMissing (answer: Json, { missing: name }: Parts, missing: readonly string[]): Json {
+export function withMissing(
+  answer: Json,
+  { missing: name }: Parts,
+  missing: readonly string[]
+): Json {
   if (missing.length === 0 || !isRecord(answer)) return answer
   const result = copyOf(answer)
   put(result, name, missing)
   return result
 }
 
-const noPlace = (reason: string) => new GatewayError('upstream.invalid', { cause: new Error(reason) })
+const noPlace = (reason: string) =>
+  new GatewayError('upstream.invalid', { cause: new Error(reason) })
 
 /** What lies on the way is copied, or made; false where it is no object. */
-function place (target: JsonRecord, path: readonly string[], value: Json): boolean {
+function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
   let holder = target
   for (const name of path.slice(0, -1)) {
     const next = Object.hasOwn(holder, name) ? holder[name] : undefined
@@ -124,7 +170,7 @@ function place (target: JsonRecord, path: readonly string[], value: Json): boole
   return true
 }
 
-function addMembers (target: JsonRecord, value: Json): boolean {
+function addMembers(target: JsonRecord, value: Json): boolean {
   if (!isRecord(value)) return false
   for (const name of Object.keys(value)) put(target, name, value[name])
   return true

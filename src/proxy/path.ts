@@ -8,7 +8,8 @@ const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
  * Escapes that make two readers see two paths: a separator, a control, an escape of such a one (also in a longer form than UTF-8 allows),
  * and letters, digits, "-", ".", "_", "~", which no client needs to escape (RFC 3986 §2.3).
  */
-const doubtfulEscape = /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|[01]|c[01]|e0%25[89]|f0%258))/i
+const doubtfulEscape =
+  /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|[01]|c[01]|e0%25[89]|f0%258))/i
 const queryRefused = /[^\x21-\x7e]|#/
 
 /**
@@ -16,20 +17,30 @@ const queryRefused = /[^\x21-\x7e]|#/
  * @param target as it stands in the request line
  * @throws GatewayError `request.path`
  */
-export function checkTarget (target: string): void {
+export function checkTarget(target: string): void {
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
-  if (!allowed.test(path)) throw new GatewayError('request.path', { cause: 'it does not begin with /, or holds a character that no path may hold unescaped' })
-  if (emptyOrDotSegment.test(path)) throw new GatewayError('request.path', { cause: 'it has an empty or a dot segment' })
+  if (!allowed.test(path))
+    throw new GatewayError('request.path', {
+      cause: 'it does not begin with /, or holds a character that no path may hold unescaped'
+    })
+  if (emptyOrDotSegment.test(path))
+    throw new GatewayError('request.path', { cause: 'it has an empty or a dot segment' })
   if (path.includes('%')) {
-    if (doubtfulEscape.test(path)) throw new GatewayError('request.path', { cause: 'it holds an escape that two readers may take for two paths' })
+    if (doubtfulEscape.test(path))
+      throw new GatewayError('request.path', {
+        cause: 'it holds an escape that two readers may take for two paths'
+      })
     try {
       decodeURIComponent(path)
     } catch (cause) {
       throw new GatewayError('request.path', { cause })
     }
   }
-  if (mark >= 0 && queryRefused.test(target.slice(mark + 1))) throw new GatewayError('request.path', { cause: 'its query holds a character that has to be escaped' })
+  if (mark >= 0 && queryRefused.test(target.slice(mark + 1)))
+    throw new GatewayError('request.path', {
+      cause: 'its query holds a character that has to be escaped'
+    })
 }
 
 export interface Rewrite {
@@ -44,8 +55,12 @@ export interface Rewrite {
  * @param upstreamPath the path at the upstream; both end in `/*`, or neither does
  * @param base what stands before every upstream path, without a slash at its end
  */
-export function createRewrite (publicPaths: readonly string[], upstreamPath: string, base: string): Rewrite {
-  const stem = (path: string) => path.endsWith('/*') ? path.slice(0, -1) : path
+export function createRewrite(
+  publicPaths: readonly string[],
+  upstreamPath: string,
+  base: string
+): Rewrite {
+  const stem = (path: string) => (path.endsWith('/*') ? path.slice(0, -1) : path)
   const upstreamStem = base + stem(upstreamPath)
   const open = upstreamPath.endsWith('/*')
   const publicStems = publicPaths.map(stem)
@@ -57,7 +72,8 @@ export function createRewrite (publicPaths: readonly string[], upstreamPath: str
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)
       for (const publicStem of nearestFirst) {
-        if (open ? path.startsWith(publicStem) : path === publicStem) return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
+        if (open ? path.startsWith(publicStem) : path === publicStem)
+          return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
       }
       throw new GatewayError('request.path')
     },

@@ -24,7 +24,7 @@ interface Held {
   leases: number
 }
 
-export function createPools (): Pools {
+export function createPools(): Pools {
   const held = new Map<string, Held>()
   const retiring = new Set<UpstreamPool>()
   const sumsOf = (count: (upstream: UpstreamPool) => number) => {
@@ -43,7 +43,11 @@ export function createPools (): Pools {
           const key = JSON.stringify([name, config, authority])
           let found = mine.get(key)
           if (found === undefined) {
-            found = held.get(key) ?? { name, upstream: createUpstream(config, authority), leases: 0 }
+            found = held.get(key) ?? {
+              name,
+              upstream: createUpstream(config, authority),
+              leases: 0
+            }
             found.leases++
             mine.set(key, found)
             held.set(key, found)
@@ -54,16 +58,24 @@ export function createPools (): Pools {
           const over = [...mine].filter(([, one]) => --one.leases === 0)
           mine.clear()
           for (const [key] of over) held.delete(key)
-          await Promise.all(over.map(async ([, { upstream }]) => {
-            retiring.add(upstream)
-            await upstream.retire()
-            retiring.delete(upstream)
-          }))
+          await Promise.all(
+            over.map(async ([, { upstream }]) => {
+              retiring.add(upstream)
+              await upstream.retire()
+              retiring.delete(upstream)
+            })
+          )
         }
       }
     },
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
     waiting: () => sumsOf(upstream => upstream.waiting()),
-    close: async () => { await Promise.all([...[...held.values()].map(({ upstream }) => upstream), ...retiring].map(upstream => upstream.close())) }
+    close: async () => {
+      await Promise.all(
+        [...[...held.values()].map(({ upstream }) => upstream), ...retiring].map(upstream =>
+          upstream.close()
+        )
+      )
+    }
   }
 }

@@ -30,7 +30,7 @@ class Waiting {
   before: Waiting | undefined
   behind: Waiting | undefined
 
-  constructor (applicant: Applicant, order: number, giveUpAt: number) {
+  constructor(applicant: Applicant, order: number, giveUpAt: number) {
     this.applicant = applicant
     this.order = order
     this.giveUpAt = giveUpAt
@@ -41,7 +41,7 @@ class List {
   first: Waiting | undefined
   last: Waiting | undefined
 
-  add (waiting: Waiting): void {
+  add(waiting: Waiting): void {
     waiting.list = this
     waiting.before = this.last
     if (this.last === undefined) this.first = waiting
@@ -49,7 +49,7 @@ class List {
     this.last = waiting
   }
 
-  remove (waiting: Waiting): void {
+  remove(waiting: Waiting): void {
     const { before, behind } = waiting
     if (before === undefined) this.first = behind
     else before.behind = behind
@@ -77,26 +77,26 @@ export class ConnectionQueue {
   #order = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor (bounds: QueueBounds) {
+  constructor(bounds: QueueBounds) {
     this.#bounds = bounds
     this.#maxUploads = Math.max(1, Math.floor(bounds.connections / 2))
   }
 
   /** Requests that have a connection. */
-  get running (): number {
+  get running(): number {
     return this.#running
   }
 
-  get waiting (): number {
+  get waiting(): number {
     return this.#waiting
   }
 
-  get waitingBytes (): number {
+  get waitingBytes(): number {
     return this.#waitingBytes
   }
 
   /** Takes a free connection, where nobody waits for it. @returns whether there was one */
-  tryTake (isUpload: boolean): boolean {
+  tryTake(isUpload: boolean): boolean {
     if (this.#running >= this.#bounds.connections) return false
     if (isUpload && this.#runningUploads >= this.#maxUploads) return false
     this.#take(isUpload)
@@ -108,7 +108,7 @@ export class ConnectionQueue {
    * @returns what to call when it leaves before it has one
    * @throws GatewayError `overloaded` where too many, or too many bytes, wait already
    */
-  wait (applicant: Applicant): () => void {
+  wait(applicant: Applicant): () => void {
     const { queue, queueBytes, queueTimeout } = this.#bounds
     if (this.#waiting >= queue) throw overloaded('too many requests wait for the upstream')
     if (this.#waitingBytes + applicant.bytes > queueBytes) {
@@ -124,25 +124,25 @@ export class ConnectionQueue {
   }
 
   /** A connection is free again. */
-  release (isUpload: boolean): void {
+  release(isUpload: boolean): void {
     this.#running--
     if (isUpload) this.#runningUploads--
     this.#startNext()
   }
 
   /** Refuses all who wait. */
-  close (error: GatewayError): void {
+  close(error: GatewayError): void {
     for (const list of [this.#uploads, this.#others]) {
       while (list.first !== undefined) this.#refuse(list.first, error)
     }
   }
 
-  #take (isUpload: boolean): void {
+  #take(isUpload: boolean): void {
     this.#running++
     if (isUpload) this.#runningUploads++
   }
 
-  #startNext (): void {
+  #startNext(): void {
     // One that fails at once releases its connection within start(): the running loop goes on.
     if (this.#isStarting) return
     this.#isStarting = true
@@ -153,7 +153,7 @@ export class ConnectionQueue {
     }
   }
 
-  #startAll (): void {
+  #startAll(): void {
     while (this.#running < this.#bounds.connections) {
       const upload = this.#runningUploads < this.#maxUploads ? this.#uploads.first : undefined
       const next = earlierOf(upload, this.#others.first)
@@ -164,7 +164,7 @@ export class ConnectionQueue {
     }
   }
 
-  #remove (waiting: Waiting): void {
+  #remove(waiting: Waiting): void {
     if (waiting.list === undefined) return
     waiting.list.remove(waiting)
     this.#waiting--
@@ -174,13 +174,13 @@ export class ConnectionQueue {
     this.#timer = undefined
   }
 
-  #refuse (waiting: Waiting, error: GatewayError): void {
+  #refuse(waiting: Waiting, error: GatewayError): void {
     this.#remove(waiting)
     waiting.applicant.refuse(error)
   }
 
   /** All wait equally long, so the first of a list is the next to give up. */
-  #expire (): void {
+  #expire(): void {
     this.#timer = undefined
     const now = performance.now()
     let nextAt = Infinity
@@ -196,11 +196,11 @@ export class ConnectionQueue {
   }
 }
 
-function earlierOf (one: Waiting | undefined, other: Waiting | undefined): Waiting | undefined {
+function earlierOf(one: Waiting | undefined, other: Waiting | undefined): Waiting | undefined {
   if (one === undefined) return other
   return other === undefined || one.order < other.order ? one : other
 }
 
-function overloaded (reason: string): GatewayError {
+function overloaded(reason: string): GatewayError {
   return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason) })
 }

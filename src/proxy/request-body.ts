@@ -20,7 +20,7 @@ const firstBytes = 4096
  * that a slow or broken client holds no upstream connection.
  * @param length as the client says, or undefined where it sends chunks
  */
-export function readBody (
+export function readBody(
   body: Readable,
   length: number | undefined,
   bounds: Bounds,
@@ -48,17 +48,17 @@ export function readBody (
   const onError = (cause: unknown) => finish(new GatewayError('request.malformed', { cause }))
   const onClose = () => finish(new GatewayError('request.malformed'))
 
-  function leave (): void {
+  function leave(): void {
     endWatch()
     body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
   }
-  function finish (error: GatewayError | null, whole?: Buffer): void {
+  function finish(error: GatewayError | null, whole?: Buffer): void {
     leave()
     // What is left is read and dropped, or the client would not see the answer.
     if (error !== null) adopt(body).resume()
     done(error, whole)
   }
-  function stream (chunk: Buffer): void {
+  function stream(chunk: Buffer): void {
     leave()
     body.pause()
     done(null, relayed(body, [bytes.subarray(0, size), chunk], bounds.maxBytes))
@@ -66,7 +66,7 @@ export function readBody (
   body.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
 }
 
-function grown (bytes: Buffer, needed: number, most: number): Buffer {
+function grown(bytes: Buffer, needed: number, most: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.min(most, Math.max(needed, 2 * bytes.length)))
   bytes.copy(larger)
   return larger
@@ -78,17 +78,21 @@ function grown (bytes: Buffer, needed: number, most: number): Buffer {
  * destroyed gets no answer. What is left of the body is read and dropped, or the client would not
  * see the answer.
  */
-function relayed (body: Readable, start: readonly Buffer[], maxBytes: number): Readable {
+function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Readable {
   let seen = 0
-  const relay = adopt(new Readable({
-    highWaterMark: 64 * 1024,
-    read: () => { body.resume() },
-    destroy: (error, done) => {
-      body.off('data', onData).resume()
-      done(error)
-    }
-  }))
-  function onData (chunk: Buffer): void {
+  const relay = adopt(
+    new Readable({
+      highWaterMark: 64 * 1024,
+      read: () => {
+        body.resume()
+      },
+      destroy: (error, done) => {
+        body.off('data', onData).resume()
+        done(error)
+      }
+    })
+  )
+  function onData(chunk: Buffer): void {
     seen += chunk.length
     if (seen > maxBytes) relay.destroy(new GatewayError('request.too-large'))
     else if (!relay.push(chunk)) body.pause()
@@ -112,16 +116,18 @@ const windowMs = 10_000
  * upstream to take it is not the client's fault.
  * @returns what to call when the body does not matter any more
  */
-export function watchRate (body: Readable, onSlow: () => void): () => void {
+export function watchRate(body: Readable, onSlow: () => void): () => void {
   const { complete, socket } = body as Partial<IncomingMessage>
   if (complete !== false || socket === undefined) return () => {}
   let before = socket.bytesRead
   let wasHeld = false
-  const onPause = () => { wasHeld = true }
+  const onPause = () => {
+    wasHeld = true
+  }
   const look = () => {
     if ((body as IncomingMessage).complete || body.destroyed || socket.destroyed) return end()
     const bytes = socket.bytesRead - before
-    if (bytes < minBytesPerSecond * windowMs / 1000 && !wasHeld && !body.isPaused()) {
+    if (bytes < (minBytesPerSecond * windowMs) / 1000 && !wasHeld && !body.isPaused()) {
       end()
       return onSlow()
     }
@@ -138,6 +144,9 @@ export function watchRate (body: Readable, onSlow: () => void): () => void {
 }
 
 /** Whether a part of a request's body has not arrived. (In the moment in which its head has, not even a request without one is complete.) */
-export function isBodyPending ({ complete, headers }: IncomingMessage): boolean {
-  return !complete && (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0')
+export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
+  return (
+    !complete &&
+    (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0')
+  )
 }

@@ -1,7 +1,15 @@
 /** Response shaping: the operations of a shape, compiled into one function when the app is built. */
 import type { ShapeStep } from '../config/shapes.ts'
 import type { GatewayError } from '../errors.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
+import {
+  copyOf,
+  isRecord,
+  type Json,
+  type JsonRecord,
+  put,
+  textOf,
+  valueAt
+} from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { compileStatus } from './status.ts'
 
@@ -27,14 +35,22 @@ export interface ShapeContext {
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
 }
 
-export function compileShape (given: readonly ShapeStep[], context: ShapeContext): Shape {
+export function compileShape(given: readonly ShapeStep[], context: ShapeContext): Shape {
   const steps = flatten(given, context.shapes)
   const [first] = steps
-  const refusal = first?.open !== undefined || first?.status !== undefined ? compileStatus(first) : () => undefined
+  const refusal =
+    first?.open !== undefined || first?.status !== undefined
+      ? compileStatus(first)
+      : () => undefined
   const parts = segments(steps)
   const [only, ...more] = parts
-  if (more.length === 0 && (only === undefined || Array.isArray(only))) return { refusal, apply: sequence(only ?? [], context) }
-  const stages = parts.map(part => Array.isArray(part) ? sequence(part, context) : (value: Json) => context.evaluate(part.jsonata, value))
+  if (more.length === 0 && (only === undefined || Array.isArray(only)))
+    return { refusal, apply: sequence(only ?? [], context) }
+  const stages = parts.map(part =>
+    Array.isArray(part)
+      ? sequence(part, context)
+      : (value: Json) => context.evaluate(part.jsonata, value)
+  )
   return {
     refusal,
     apply: async body => {
@@ -46,24 +62,26 @@ export function compileShape (given: readonly ShapeStep[], context: ShapeContext
 }
 
 /** The steps with those that `use` stands for in its place. That none holds itself was checked with the config. */
-export function flatten (steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
+export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
   return steps.flatMap(step => {
     if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
     if (step.each !== undefined) return [{ each: flatten(step.each, shapes) }]
-    if (step.at !== undefined) return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
-    if (step.paging?.each !== undefined) return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
+    if (step.at !== undefined)
+      return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
+    if (step.paging?.each !== undefined)
+      return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
     return [step]
   })
 }
 
 /** Whether the result stands under `data` of the success envelope. */
-export function isWrapped (steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
+export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
   const last = flatten(steps, shapes).at(-1)
   return last?.wrap !== undefined || last?.paging !== undefined
 }
 
 /** Operations in a row, and the expressions between them. */
-function segments (steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
+function segments(steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
   const parts: Array<ShapeStep[] | { jsonata: string }> = []
   for (const step of steps) {
     const last = parts.at(-1)
@@ -76,7 +94,7 @@ function segments (steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: 
 
 type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing'>
 
-function sequence (steps: readonly ShapeStep[], context: StepContext): Operation {
+function sequence(steps: readonly ShapeStep[], context: StepContext): Operation {
   const operations: Operation[] = []
   for (let index = 0; index < steps.length; index++) {
     const step = steps[index] as ShapeStep
@@ -99,17 +117,26 @@ function sequence (steps: readonly ShapeStep[], context: StepContext): Operation
   }
 }
 
-function compileStep (step: ShapeStep, context: StepContext): Operation {
+function compileStep(step: ShapeStep, context: StepContext): Operation {
   const { wrap } = context
   if (step.open !== undefined) return value => valueAt(value, ['data'])
   if (step.status !== undefined) return value => value
   if (step.unwrap !== undefined) {
     return unwrap(step.unwrap.split('.'), context.onMissing)
   }
-  if (step.move !== undefined) return sequenceOf(Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.'))))
+  if (step.move !== undefined)
+    return sequenceOf(
+      Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.')))
+    )
   if (step.each !== undefined) return each(sequence(step.each, context))
-  if (step.at !== undefined) return at(step.at.path.split('.'), sequence(step.at.operations, context))
-  if (step.paging !== undefined) return paging(step.paging, step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)), wrap)
+  if (step.at !== undefined)
+    return at(step.at.path.split('.'), sequence(step.at.operations, context))
+  if (step.paging !== undefined)
+    return paging(
+      step.paging,
+      step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)),
+      wrap
+    )
   if (step.wrap === 'list') {
     return value => {
       const list = asList(value)
@@ -119,32 +146,49 @@ function compileStep (step: ShapeStep, context: StepContext): Operation {
   return value => wrap(value)
 }
 
-function unwrap (path: readonly string[], onMissing?: (path: string) => void): Operation {
+function unwrap(path: readonly string[], onMissing?: (path: string) => void): Operation {
   const last = path.at(-1) as string
   return value => {
     const found = valueAt(value, path)
     if (found !== null || onMissing === undefined) return found
     // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
     const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
-    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) onMissing(path.join('.'))
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last))
+      onMissing(path.join('.'))
     return null
   }
 }
 
-const sequenceOf = (operations: readonly Operation[]): Operation => value => operations.reduce((current, operation) => operation(current), value)
+const sequenceOf =
+  (operations: readonly Operation[]): Operation =>
+  value =>
+    operations.reduce((current, operation) => operation(current), value)
 
 /** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
-const each = (item: Operation): Operation => value => Array.isArray(value) ? value.map(item) : isRecord(value) && Object.keys(value).length > 0 ? item(value) : value
+const each =
+  (item: Operation): Operation =>
+  value =>
+    Array.isArray(value)
+      ? value.map(item)
+      : isRecord(value) && Object.keys(value).length > 0
+        ? item(value)
+        : value
 
 /** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
-function asList (value: Json): readonly Json[] {
+function asList(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value
-  if (value === null || value === undefined || value === '' || (isRecord(value) && Object.keys(value).length === 0)) return []
+  if (
+    value === null ||
+    value === undefined ||
+    value === '' ||
+    (isRecord(value) && Object.keys(value).length === 0)
+  )
+    return []
   return [value]
 }
 
 /** A copy of what lies on the way, with another value at its end; the value itself where there is no way. */
-function replaceAt (value: Json, path: readonly string[], change: (found: Json) => Json): Json {
+function replaceAt(value: Json, path: readonly string[], change: (found: Json) => Json): Json {
   const [name, ...rest] = path
   if (name === undefined) return change(value)
   if (Array.isArray(value) && name !== 'length' && Object.hasOwn(value, name)) {
@@ -156,9 +200,12 @@ function replaceAt (value: Json, path: readonly string[], change: (found: Json) 
   return result
 }
 
-const at = (path: readonly string[], operation: Operation): Operation => value => replaceAt(value, path, operation)
+const at =
+  (path: readonly string[], operation: Operation): Operation =>
+  value =>
+    replaceAt(value, path, operation)
 
-function without (value: Json, path: readonly string[]): Json {
+function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string
   return replaceAt(value, path.slice(0, -1), holder => {
     if (!isRecord(holder)) return holder
@@ -169,10 +216,10 @@ function without (value: Json, path: readonly string[]): Json {
 }
 
 /** Undefined where something that is no object stands in the way. */
-function withAt (value: Json, [name, ...rest]: readonly string[], given: Json): Json {
+function withAt(value: Json, [name, ...rest]: readonly string[], given: Json): Json {
   if (name === undefined) return given
   if (!isRecord(value)) return undefined
-  const inner = withAt(Object.hasOwn(value, name) ? value[name] ?? {} : {}, rest, given)
+  const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, given)
   if (inner === undefined) return undefined
   const result = copyOf(value)
   put(result, name, inner)
@@ -180,7 +227,7 @@ function withAt (value: Json, [name, ...rest]: readonly string[], given: Json): 
 }
 
 /** What is not there is not moved, and nothing is lost where the new place cannot be. */
-function move (from: readonly string[], to: readonly string[]): Operation {
+function move(from: readonly string[], to: readonly string[]): Operation {
   const [holder, name] = [from.slice(0, -1), from.at(-1) as string]
   return value => {
     const found = valueAt(value, holder)
@@ -190,8 +237,17 @@ function move (from: readonly string[], to: readonly string[]): Operation {
   }
 }
 
-function paging (places: NonNullable<ShapeStep['paging']>, items: Operation | undefined, wrap: Wrap): Operation {
-  const [list, total, current, pageSize] = [places.list, places.total, places.current, places.pageSize].map(path => path?.split('.'))
+function paging(
+  places: NonNullable<ShapeStep['paging']>,
+  items: Operation | undefined,
+  wrap: Wrap
+): Operation {
+  const [list, total, current, pageSize] = [
+    places.list,
+    places.total,
+    places.current,
+    places.pageSize
+  ].map(path => path?.split('.'))
   const numberAt = (value: Json, path: readonly string[] | undefined) => {
     const text = path === undefined ? undefined : textOf(valueAt(value, path))
     return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
@@ -200,6 +256,10 @@ function paging (places: NonNullable<ShapeStep['paging']>, items: Operation | un
     const found = asList(valueAt(value, list ?? []))
     const page = numberAt(value, current)
     const length = numberAt(value, pageSize)
-    return wrap(items === undefined ? found : items(found), { total: numberAt(value, total) ?? found.length, ...(page !== undefined && { current: page }), ...(length !== undefined && { pageSize: length }) })
+    return wrap(items === undefined ? found : items(found), {
+      total: numberAt(value, total) ?? found.length,
+      ...(page !== undefined && { current: page }),
+      ...(length !== undefined && { pageSize: length })
+    })
   }
 }

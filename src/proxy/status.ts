@@ -4,10 +4,17 @@ import { GatewayError } from '../errors.ts'
 import { type Json, textOf, valueAt } from '../json/values.ts'
 
 type Refusal = (body: Json) => GatewayError | undefined
-type Rule = Omit<NonNullable<ShapeStep['status']>, 'message'> & { readonly messages: readonly string[] }
+type Rule = Omit<NonNullable<ShapeStep['status']>, 'message'> & {
+  readonly messages: readonly string[]
+}
 
-const dialects: Record<typeof openDialects[number], Rule> = {
-  'ant-design-pro': { path: 'success', ok: [true], otherwise: 502, messages: ['errorMessage', 'message'] },
+const dialects: Record<(typeof openDialects)[number], Rule> = {
+  'ant-design-pro': {
+    path: 'success',
+    ok: [true],
+    otherwise: 502,
+    messages: ['errorMessage', 'message']
+  },
   'base-response': { path: 'ok', ok: [true], otherwise: 502, messages: ['message'] },
   'code-data': { path: 'code', ok: [0, 200, 20000], otherwise: 502, messages: ['message', 'msg'] }
 }
@@ -16,8 +23,20 @@ const dialects: Record<typeof openDialects[number], Rule> = {
 const numbers = ['code', 'status', 'errorCode']
 
 /** @param step one with `open` or `status` */
-export function compileStatus ({ open, status }: ShapeStep): Refusal {
-  const { path, ok, statuses = {}, otherwise, messages }: Rule = open === undefined ? { ...status as NonNullable<typeof status>, messages: status?.message === undefined ? ['message', 'msg', 'errorMessage'] : [status.message] } : dialects[open]
+export function compileStatus({ open, status }: ShapeStep): Refusal {
+  const {
+    path,
+    ok,
+    statuses = {},
+    otherwise,
+    messages
+  }: Rule = open === undefined
+    ? {
+        ...(status as NonNullable<typeof status>),
+        messages:
+          status?.message === undefined ? ['message', 'msg', 'errorMessage'] : [status.message]
+      }
+    : dialects[open]
   const steps = path.split('.')
   const good = new Set(ok.map(String))
   const named = new Map(Object.entries(statuses))
@@ -27,9 +46,14 @@ export function compileStatus ({ open, status }: ShapeStep): Refusal {
     if (value !== undefined && good.has(value)) return undefined
     const told = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
     const number = told.find(text => isErrorNumber(text) && !good.has(text))
-    const message = paths.map(found => valueAt(body, found)).find(text => typeof text === 'string' && text !== '')
+    const message = paths
+      .map(found => valueAt(body, found))
+      .find(text => typeof text === 'string' && text !== '')
     return new GatewayError('upstream.error', {
-      status: named.get(value ?? '') ?? named.get(number ?? '') ?? (isErrorStatus(number) ? Number(number) : otherwise),
+      status:
+        named.get(value ?? '') ??
+        named.get(number ?? '') ??
+        (isErrorStatus(number) ? Number(number) : otherwise),
       ...(typeof message === 'string' && { message: message.slice(0, 500) }),
       // Consoles show the back-end's own number.
       ...(number !== undefined && { extra: { code: Number(number) } })
@@ -45,4 +69,5 @@ const isSuccessNumber = (number: number) =>
 const isErrorNumber = (text: string | undefined): text is string =>
   text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
 
-const isErrorStatus = (number: string | undefined) => number !== undefined && /^[45]\d\d$/.test(number)
+const isErrorStatus = (number: string | undefined) =>
+  number !== undefined && /^[45]\d\d$/.test(number)

@@ -37,14 +37,21 @@ export interface Sent {
   readonly body: Buffer
 }
 
-type RequestOptions = Omit<Dispatcher.DispatchOptions, 'headers'> & { headers: Record<PropertyKey, unknown> }
-type RequestCallback = (error: null, answer: { statusCode: number, headers: Answered['headers'], body: Answered['body'] | FailedBody }) => void
+type RequestOptions = Omit<Dispatcher.DispatchOptions, 'headers'> & {
+  headers: Record<PropertyKey, unknown>
+}
+type RequestCallback = (
+  error: null,
+  answer: { statusCode: number; headers: Answered['headers']; body: Answered['body'] | FailedBody }
+) => void
 
 /** Stands in the place of a body where there is no answer. Told as an error, the plugin would log it too, and wrap it. */
 export class FailedBody {
   readonly error: GatewayError
-  constructor (error: GatewayError) { this.error = error }
-  destroy (): void {}
+  constructor(error: GatewayError) {
+    this.error = error
+  }
+  destroy(): void {}
 }
 
 export type UpstreamPool = ReturnType<typeof createUpstream>
@@ -54,7 +61,9 @@ export type Upstream = Pick<UpstreamPool, 'config' | 'origin' | 'base' | 'ask' |
 /** A retry costs one, a request earns a tenth: at most 10 % more load on a back-end that is in trouble. */
 const retryBudget = 10
 
-type AskOptions = Omit<Dispatcher.DispatchOptions, 'body'> & { readonly body?: Dispatcher.DispatchOptions['body'] }
+type AskOptions = Omit<Dispatcher.DispatchOptions, 'body'> & {
+  readonly body?: Dispatcher.DispatchOptions['body']
+}
 type Done = (error: GatewayError | null, answer?: Answered) => void
 
 /** How many retries an upstream may be asked for. */
@@ -75,7 +84,7 @@ class Call implements Watcher {
   #retriesLeft: number
   #settled = false
 
-  constructor (
+  constructor(
     pool: Pool,
     queue: ConnectionQueue,
     retries: Retries,
@@ -99,7 +108,7 @@ class Call implements Watcher {
   }
 
   /** Starts, or waits for a connection. */
-  begin (): void {
+  begin(): void {
     if (this.#queue.tryTake(this.#isUpload)) return this.start()
     const { body } = this.#asked
     try {
@@ -124,7 +133,7 @@ class Call implements Watcher {
     }
   }
 
-  start (): void {
+  start(): void {
     const attempt = new Attempt(this.#exchange, this.#stallMs, this)
     try {
       this.#pool.dispatch(this.#asked, attempt)
@@ -133,11 +142,11 @@ class Call implements Watcher {
     }
   }
 
-  onAnswer (answer: Answered): void {
+  onAnswer(answer: Answered): void {
     this.#done(null, answer)
   }
 
-  onFailed (error: unknown, isFree: boolean): void {
+  onFailed(error: unknown, isFree: boolean): void {
     const failure = upstreamError(error)
     const isBroken = failure.code === 'upstream.reset' || failure.code === 'upstream.refused'
     const mayRetry = this.#retriesLeft > 0 && this.#retries.budget >= 1 && !this.#exchange.isGone
@@ -150,7 +159,7 @@ class Call implements Watcher {
     this.#done(failure)
   }
 
-  onSettled (): void {
+  onSettled(): void {
     if (this.#settled) return
     this.#settled = true
     this.#queue.release(this.#isUpload)
@@ -158,7 +167,7 @@ class Call implements Watcher {
 }
 
 /** An answer that has begun may go on; what is still to come of the body is its own business. */
-function endSlowUpload (body: Readable, exchange: Exchange): void {
+function endSlowUpload(body: Readable, exchange: Exchange): void {
   watchRate(body, () => {
     if (exchange.firstByteMs === undefined) abort(exchange, new GatewayError('request.timeout'))
   })
@@ -168,20 +177,26 @@ function endSlowUpload (body: Readable, exchange: Exchange): void {
  * One back-end. Outlives the routes that use it; whoever made it closes it.
  * @param authority the PEM text of `config.ca`
  */
-export function createUpstream (config: UpstreamConfig, authority?: string) {
+export function createUpstream(config: UpstreamConfig, authority?: string) {
   const { origin, pathname } = new URL(config.url)
-  const pool = adopt(new Pool(origin, {
-    connections: config.connections,
-    pipelining: 1,
-    keepAliveTimeout: 4000,
-    keepAliveMaxTimeout: 60_000,
-    // The first byte has a clock of its own below: undici's is only exact to a second.
-    headersTimeout: 0,
-    bodyTimeout: config.idleTimeout,
-    maxHeaderSize: 16 * 1024,
-    allowH2: false,
-    connect: { timeout: config.connectTimeout, rejectUnauthorized: true, ...(authority !== undefined && { ca: authority }) }
-  }))
+  const pool = adopt(
+    new Pool(origin, {
+      connections: config.connections,
+      pipelining: 1,
+      keepAliveTimeout: 4000,
+      keepAliveMaxTimeout: 60_000,
+      // The first byte has a clock of its own below: undici's is only exact to a second.
+      headersTimeout: 0,
+      bodyTimeout: config.idleTimeout,
+      maxHeaderSize: 16 * 1024,
+      allowH2: false,
+      connect: {
+        timeout: config.connectTimeout,
+        rejectUnauthorized: true,
+        ...(authority !== undefined && { ca: authority })
+      }
+    })
+  )
   const queue = new ConnectionQueue(config)
   const retries: Retries = { budget: retryBudget }
 
@@ -189,28 +204,50 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
    * Sends a request and gives one answer to `done`: an error of ours, or the answer as soon as it may go on.
    * A safe request whose connection broke before an answer is sent once more; nothing else ever is.
    */
-  function ask (options: AskOptions, exchange: Exchange, done: Done): void {
+  function ask(options: AskOptions, exchange: Exchange, done: Done): void {
     if (exchange.isGone) return done(gone())
     retries.budget = Math.min(retryBudget, retries.budget + 0.1)
     new Call(pool, queue, retries, options, exchange, config.idleTimeout, done).begin()
   }
 
   /** What the proxy plugin calls in the place of undici's own `request`. */
-  function request (options: RequestOptions, callback: RequestCallback): void {
-    const { [exchangeKey]: exchange, connection: _connection, 'transfer-encoding': _encoding, ...headers } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
-    const failed = (error: GatewayError) => callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
+  function request(options: RequestOptions, callback: RequestCallback): void {
+    const {
+      [exchangeKey]: exchange,
+      'connection': _connection,
+      'transfer-encoding': _encoding,
+      ...headers
+    } = options.headers as Record<PropertyKey, unknown> & { [exchangeKey]: Exchange }
+    const failed = (error: GatewayError) =>
+      callback(null, { statusCode: error.status, headers: {}, body: new FailedBody(error) })
     const forward = (body: Dispatcher.DispatchOptions['body']) => {
-      ask({ method: options.method, path: options.path, headers: headers as Record<string, string>, body: body ?? null }, exchange, (error, answer) => {
-        if (answer === undefined) {
-          // One that was refused never came to whoever ends it otherwise.
-          if (body instanceof Readable) body.destroy()
-          failed(error ?? new GatewayError('upstream.invalid'))
-        } else callback(null, { statusCode: answer.status, headers: answer.headers, body: answer.body })
-      })
+      ask(
+        {
+          method: options.method,
+          path: options.path,
+          headers: headers as Record<string, string>,
+          body: body ?? null
+        },
+        exchange,
+        (error, answer) => {
+          if (answer === undefined) {
+            // One that was refused never came to whoever ends it otherwise.
+            if (body instanceof Readable) body.destroy()
+            failed(error ?? new GatewayError('upstream.invalid'))
+          } else
+            callback(null, {
+              statusCode: answer.status,
+              headers: answer.headers,
+              body: answer.body
+            })
+        }
+      )
     }
     const { body } = options
-    if (!(body instanceof Readable)) return forward(typeof body === 'string' && body !== '' ? body : null)
-    const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
+    if (!(body instanceof Readable))
+      return forward(typeof body === 'string' && body !== '' ? body : null)
+    const length =
+      headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
     const bounds = {
       collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
       maxBytes: exchange.maxBodyBytes
@@ -226,24 +263,58 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
    * A request of the gateway's own, its answer collected.
    * @throws GatewayError `upstream.*`, or `overloaded`
    */
-  async function send ({ method, path, headers, body, timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal }: SendOptions): Promise<Sent> {
-    const exchange: Exchange = { timeoutMs, collectBytes: maxBytes, collectOnly: true, maxBodyBytes: 0, isHead: false, startedAt: performance.now(), isGone: signal?.aborted === true }
+  async function send({
+    method,
+    path,
+    headers,
+    body,
+    timeoutMs,
+    totalMs,
+    maxBytes,
+    tooLarge = 'upstream.invalid',
+    signal
+  }: SendOptions): Promise<Sent> {
+    const exchange: Exchange = {
+      timeoutMs,
+      collectBytes: maxBytes,
+      collectOnly: true,
+      maxBodyBytes: 0,
+      isHead: false,
+      startedAt: performance.now(),
+      isGone: signal?.aborted === true
+    }
     const leave = () => {
       exchange.isGone = true
       abort(exchange)
     }
-    const timer = totalMs === undefined ? undefined : setTimeout(() => abort(exchange, new GatewayError('upstream.timeout')), totalMs)
+    const timer =
+      totalMs === undefined
+        ? undefined
+        : setTimeout(() => abort(exchange, new GatewayError('upstream.timeout')), totalMs)
     signal?.addEventListener('abort', leave, { once: true })
     try {
       return await new Promise((answered, failed) => {
-        ask({ method, path: (pathname === '/' ? '' : pathname.replace(/\/$/, '')) + path, headers, body: body ?? null }, exchange, (error, answer) => {
-          if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
-          if (answer.body instanceof Readable) {
-            answer.body.destroy()
-            return failed(new GatewayError(tooLarge, { cause: new Error(`the answer is larger than ${maxBytes} bytes`) }))
+        ask(
+          {
+            method,
+            path: (pathname === '/' ? '' : pathname.replace(/\/$/, '')) + path,
+            headers,
+            body: body ?? null
+          },
+          exchange,
+          (error, answer) => {
+            if (answer === undefined) return failed(error ?? new GatewayError('upstream.invalid'))
+            if (answer.body instanceof Readable) {
+              answer.body.destroy()
+              return failed(
+                new GatewayError(tooLarge, {
+                  cause: new Error(`the answer is larger than ${maxBytes} bytes`)
+                })
+              )
+            }
+            answered({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
           }
-          answered({ status: answer.status, headers: answer.headers, body: answer.body.bytes })
-        })
+        )
       })
     } finally {
       clearTimeout(timer)
@@ -270,6 +341,8 @@ export function createUpstream (config: UpstreamConfig, authority?: string) {
       await pool.destroy()
     },
     /** Lets what is running finish. */
-    retire: async () => { await pool.close() }
+    retire: async () => {
+      await pool.close()
+    }
   }
 }

@@ -16,16 +16,19 @@ const maxTags = 400_000
  * Tags that make a key belong to each primary: `key:{tag}`. The same in every process that sees the same
  * slots. Found anew when slots have moved.
  */
-export function createTags (cluster: Cluster): () => ReadonlyMap<string, string> {
+export function createTags(cluster: Cluster): () => ReadonlyMap<string, string> {
   let tags: Map<string, string> | undefined
-  for (const event of slotEvents) cluster.on(event, () => { tags = undefined })
+  for (const event of slotEvents)
+    cluster.on(event, () => {
+      tags = undefined
+    })
   return () => {
     tags ??= findTags(cluster)
     return tags
   }
 }
 
-function findTags (cluster: Cluster): Map<string, string> {
+function findTags(cluster: Cluster): Map<string, string> {
   const primaries = new Set<string>()
   for (const [primary] of cluster.slots) if (primary !== undefined) primaries.add(primary)
   const tags = new Map<string, string>()
@@ -37,7 +40,11 @@ function findTags (cluster: Cluster): Map<string, string> {
 }
 
 /** One key for each primary: the plain one where it belongs, a tagged one on the others. */
-export function keysOnEach (cluster: Cluster, tags: ReadonlyMap<string, string>, plain: string): string[] {
+export function keysOnEach(
+  cluster: Cluster,
+  tags: ReadonlyMap<string, string>,
+  plain: string
+): string[] {
   const [home] = nodesOf(cluster, calculateSlot(plain))
   const others = Array.from(tags).filter(([primary]) => primary !== home)
   return [plain, ...others.map(([, tag]) => `${plain}:{${tag}}`)]
@@ -52,11 +59,11 @@ interface Options {
   readonly onRefused: () => void
 }
 
-export function createClusterWrites (options: Options): ReplicatedWrites {
+export function createClusterWrites(options: Options): ReplicatedWrites {
   const { cluster, tags, barrierKey, waitMs, dial, onRefused } = options
-  const lines = new Map<string, { readonly tag: string, readonly writes: ReplicatedWrites }>()
+  const lines = new Map<string, { readonly tag: string; readonly writes: ReplicatedWrites }>()
 
-  function connect (): void {
+  function connect(): void {
     const known = tags()
     for (const [node, { tag, writes }] of lines) {
       if (known.get(node) === tag) continue
@@ -86,11 +93,13 @@ export function createClusterWrites (options: Options): ReplicatedWrites {
       if (line === undefined) throw new Error('no primary of the Cluster is known to hold the key')
       return await line.writes.run(key, confirmation, write)
     },
-    close: () => { for (const { writes } of lines.values()) writes.close() }
+    close: () => {
+      for (const { writes } of lines.values()) writes.close()
+    }
   }
 }
 
-function addressOf (node: string): Address {
+function addressOf(node: string): Address {
   const colon = node.lastIndexOf(':')
   return { host: node.slice(0, colon), port: Number(node.slice(colon + 1)) }
 }

@@ -16,7 +16,7 @@ const reportEveryMs = 1000
  * heard of the failover yet. This one goes where the greatest epoch points, and breaks off at once a
  * connection whose server is the primary no more.
  */
-export function primaryConnector (sentinels: Sentinels, tls?: ConnectionOptions): ConnectorClass {
+export function primaryConnector(sentinels: Sentinels, tls?: ConnectionOptions): ConnectorClass {
   const sockets = new Map<Socket | TLSSocket, Address>()
   sentinels.onMoved(() => {
     for (const [socket, address] of sockets) {
@@ -28,24 +28,27 @@ export function primaryConnector (sentinels: Sentinels, tls?: ConnectionOptions)
     #address: Address | undefined
     #stopWaiting = () => {}
 
-    constructor () {
+    constructor() {
       super(disconnectWithinMs)
     }
 
     /** @param info what the server says of itself before it is used */
-    override check ({ role }: { readonly role?: string }): boolean {
+    override check({ role }: { readonly role?: string }): boolean {
       const isPrimary = role === undefined || role === 'master'
       return isPrimary && isSame(this.#address, sentinels.primary())
     }
 
-    override async connect (report: ReportError): Promise<Socket | TLSSocket> {
+    override async connect(report: ReportError): Promise<Socket | TLSSocket> {
       this.connecting = true
-      const address = sentinels.primary() ?? await this.#firstAddress(report)
+      const address = sentinels.primary() ?? (await this.#firstAddress(report))
       if (address === undefined || !this.connecting) throw new Error('Connection is closed.')
-      const keepError = (error: Error) => { this.firstError = error }
-      const socket = tls === undefined
-        ? adopt(connectPlain(address), keepError)
-        : adopt(connectSecured({ ...tls, ...address }), keepError)
+      const keepError = (error: Error) => {
+        this.firstError = error
+      }
+      const socket =
+        tls === undefined
+          ? adopt(connectPlain(address), keepError)
+          : adopt(connectSecured({ ...tls, ...address }), keepError)
       socket.on('close', () => sockets.delete(socket))
       sockets.set(socket, address)
       this.#address = address
@@ -53,13 +56,13 @@ export function primaryConnector (sentinels: Sentinels, tls?: ConnectionOptions)
       return socket
     }
 
-    override disconnect (): void {
+    override disconnect(): void {
       super.disconnect()
       this.#stopWaiting()
     }
 
     /** @returns undefined where the client was closed meanwhile */
-    async #firstAddress (report: ReportError): Promise<Address | undefined> {
+    async #firstAddress(report: ReportError): Promise<Address | undefined> {
       const tell = () => report('error', new Error('no Sentinel answers'))
       const timer = setInterval(tell, reportEveryMs).unref()
       try {

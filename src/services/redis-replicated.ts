@@ -15,7 +15,11 @@ export interface ReplicatedWrites {
    * Runs `write` on the primary of `key`.
    * @throws where the replicas did not confirm it in time; it may have been done all the same
    */
-  readonly run: <T>(key: string, confirmation: Confirmation, write: (primary: Redis) => Promise<T>) => Promise<T>
+  readonly run: <T>(
+    key: string,
+    confirmation: Confirmation,
+    write: (primary: Redis) => Promise<T>
+  ) => Promise<T>
   readonly close: () => void
 }
 
@@ -47,23 +51,25 @@ const barrierMs = 60_000
 const maxWaits = 3
 const justLeftMs = 2000
 
-export function createReplicatedWrites (options: Options): ReplicatedWrites {
+export function createReplicatedWrites(options: Options): ReplicatedWrites {
   const { primary, sentinels, onRefused } = options
   const gather = createGatherer(options)
   let isRefused = false
   let running: Promise<Evidence> | undefined
   let next: Promise<Evidence> | undefined
 
-  function start (): Promise<Evidence> {
+  function start(): Promise<Evidence> {
     const started = gather()
-    const over = () => { if (running === started) running = undefined }
+    const over = () => {
+      if (running === started) running = undefined
+    }
     running = started
     started.then(over, over)
     return started
   }
 
   /** Begun after the call, so that it holds for what the caller wrote; shared by all who wait at the time. */
-  function evidence (): Promise<Evidence> {
+  function evidence(): Promise<Evidence> {
     if (running === undefined) return start()
     const startNext = () => {
       next = undefined
@@ -74,7 +80,7 @@ export function createReplicatedWrites (options: Options): ReplicatedWrites {
   }
 
   /** @throws where `WAIT` failed */
-  async function evidenceUnlessRefused (): Promise<Evidence | undefined> {
+  async function evidenceUnlessRefused(): Promise<Evidence | undefined> {
     try {
       return await evidence()
     } catch (error) {
@@ -95,23 +101,31 @@ export function createReplicatedWrites (options: Options): ReplicatedWrites {
       if (found.stream !== stream || primary.stream !== stream || stream.destroyed) {
         throw new Error('the connection to the primary was lost before the replicas confirmed')
       }
-      const listed = confirmation === 'every' ? options.expected?.() ?? [] : []
-      const missing = sentinels === undefined
-        ? missingOf(found, [...found.connected, ...found.justLeft, ...listed])
-        : missingBySentinels(found, sentinels, confirmation)
+      const listed = confirmation === 'every' ? (options.expected?.() ?? []) : []
+      const missing =
+        sentinels === undefined
+          ? missingOf(found, [...found.connected, ...found.justLeft, ...listed])
+          : missingBySentinels(found, sentinels, confirmation)
       if (missing !== undefined) throw new Error(missing)
       return result
     },
-    close: () => { primary.disconnect() }
+    close: () => {
+      primary.disconnect()
+    }
   }
 }
 
-function createGatherer ({ primary, barrierKey, waitMs, sentinels }: Options): () => Promise<Evidence> {
+function createGatherer({
+  primary,
+  barrierKey,
+  waitMs,
+  sentinels
+}: Options): () => Promise<Evidence> {
   const departures = createDepartures()
   let replicas = 0
 
   /** Without replicas nothing waits: an ACL of a server alone may not know `WAIT`. */
-  async function waitOnce () {
+  async function waitOnce() {
     const [, count, [role, , followers]] = await Promise.all([
       primary.set(barrierKey, '1', 'PX', barrierMs).catch(unlessFull),
       replicas > 0 ? primary.wait(replicas, waitMs) : 0,
@@ -133,24 +147,31 @@ function createGatherer ({ primary, barrierKey, waitMs, sentinels }: Options): (
       const byOffset = followers.toSorted((a, b) => Number(b[2]) - Number(a[2]))
       const connected = byOffset.map(([host, port]): Address => ({ host, port: Number(port) }))
       // Asked afterwards: a failover that began before the replicas confirmed must be seen.
-      const views = await sentinels?.ask() ?? []
-      return { stream, connected, justLeft: departures(connected), confirmedBy: connected.slice(0, count), views }
+      const views = (await sentinels?.ask()) ?? []
+      return {
+        stream,
+        connected,
+        justLeft: departures(connected),
+        confirmedBy: connected.slice(0, count),
+        views
+      }
     }
   }
 }
 
 /** A Redis that is full lets go of sessions all the same, and `WAIT` holds for that write. */
-function unlessFull (error: Error): void {
+function unlessFull(error: Error): void {
   if (!error.message.startsWith('OOM')) throw error
 }
 
 /** @returns what tells, of the replicas that are connected now, which others were so until a moment ago */
-function createDepartures (): (connected: readonly Address[]) => Address[] {
-  const seen = new Map<string, { readonly address: Address, leftAt: number | undefined }>()
+function createDepartures(): (connected: readonly Address[]) => Address[] {
+  const seen = new Map<string, { readonly address: Address; leftAt: number | undefined }>()
   return connected => {
     const time = performance.now()
     for (const entry of seen.values()) entry.leftAt ??= time
-    for (const address of connected) seen.set(`${address.host}:${address.port}`, { address, leftAt: undefined })
+    for (const address of connected)
+      seen.set(`${address.host}:${address.port}`, { address, leftAt: undefined })
     for (const [key, { leftAt }] of seen) {
       if (leftAt !== undefined && time - leftAt > justLeftMs) seen.delete(key)
     }
@@ -160,7 +181,11 @@ function createDepartures (): (connected: readonly Address[]) => Address[] {
 }
 
 /** @returns undefined where nothing is missing, otherwise what */
-function missingBySentinels (found: Evidence, sentinels: Sentinels, confirmation: Confirmation): string | undefined {
+function missingBySentinels(
+  found: Evidence,
+  sentinels: Sentinels,
+  confirmation: Confirmation
+): string | undefined {
   const current = found.views.filter(view => isSame(view.primary, sentinels.primary()))
   if (current.length < sentinels.majority) return 'too few Sentinels agree on the primary'
   const replicas = current.flatMap(view => view.replicas)
@@ -174,7 +199,7 @@ function missingBySentinels (found: Evidence, sentinels: Sentinels, confirmation
   return missingOf(found, [...turning, ...[...found.connected, ...found.justLeft].filter(isUp)])
 }
 
-function missingOf ({ confirmedBy }: Evidence, wanted: readonly Address[]): string | undefined {
+function missingOf({ confirmedBy }: Evidence, wanted: readonly Address[]): string | undefined {
   const distinct = new Map(wanted.map(each => [`${each.host}:${each.port}`, each]))
   const all = [...distinct.values(), ...confirmedBy]
   // Sentinels may know a replica by a name, the primary by its address: then only their number can be compared.

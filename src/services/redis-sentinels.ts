@@ -13,7 +13,9 @@ export interface SentinelView {
   readonly epoch: number
   readonly isFailingOver: boolean
   /** `isPrimary`: it was replaced by a failover, and not told yet. */
-  readonly replicas: ReadonlyArray<Address & { readonly isUp: boolean, readonly isPrimary: boolean }>
+  readonly replicas: ReadonlyArray<
+    Address & { readonly isUp: boolean; readonly isPrimary: boolean }
+  >
 }
 
 export interface Sentinels {
@@ -46,14 +48,14 @@ export const isSame = (a: Address | undefined, b: Address | undefined): boolean 
   a !== undefined && b !== undefined && a.host === b.host && a.port === b.port
 
 /** One connection to each Sentinel, for `+switch-master` and for questions. */
-export function createSentinels ({ addresses, name, dial }: Options): Sentinels {
+export function createSentinels({ addresses, name, dial }: Options): Sentinels {
   const links = new Map<string, Redis>()
   const listeners = new Set<() => void>()
   let primary: Address | undefined
   let epoch = -1
   let confirmedAt = -Infinity
 
-  function learn (view: SentinelView): void {
+  function learn(view: SentinelView): void {
     const time = performance.now()
     if (isSame(primary, view.primary)) {
       confirmedAt = time
@@ -68,7 +70,7 @@ export function createSentinels ({ addresses, name, dial }: Options): Sentinels 
     for (const listener of listeners) listener()
   }
 
-  async function askOne (sentinel: Redis): Promise<SentinelView | undefined> {
+  async function askOne(sentinel: Redis): Promise<SentinelView | undefined> {
     try {
       const { view, others } = await read(sentinel, name)
       learn(view)
@@ -82,13 +84,15 @@ export function createSentinels ({ addresses, name, dial }: Options): Sentinels 
     }
   }
 
-  function link (address: Address): void {
+  function link(address: Address): void {
     const key = `${address.host}:${address.port}`
     if (links.has(key) || links.size >= maxSentinels) return
     const sentinel = dial(address)
     links.set(key, sentinel)
     // The message has no epoch, and a Sentinel that lags behind may tell of an older failover.
-    sentinel.on('message', () => { void askOne(sentinel) })
+    sentinel.on('message', () => {
+      void askOne(sentinel)
+    })
     sentinel.on('ready', () => {
       void askOne(sentinel)
       sentinel.subscribe('+switch-master').catch(() => {})
@@ -102,13 +106,17 @@ export function createSentinels ({ addresses, name, dial }: Options): Sentinels 
   }
 
   for (const address of addresses) link(address)
-  const poll = setInterval(() => { void askAll() }, askEveryMs).unref()
+  const poll = setInterval(() => {
+    void askAll()
+  }, askEveryMs).unref()
 
   return {
     primary: () => primary,
     onMoved: listener => {
       listeners.add(listener)
-      return () => { listeners.delete(listener) }
+      return () => {
+        listeners.delete(listener)
+      }
     },
     ask: askAll,
     majority: Math.floor(addresses.length / 2) + 1,
@@ -120,11 +128,17 @@ export function createSentinels ({ addresses, name, dial }: Options): Sentinels 
 }
 
 /** @throws where the Sentinel does not answer, or does not know the primary */
-async function read (sentinel: Redis, name: string): Promise<{ view: SentinelView, others: Address[] }> {
+async function read(
+  sentinel: Redis,
+  name: string
+): Promise<{ view: SentinelView; others: Address[] }> {
   const questions = ['get-master-addr-by-name', 'master', 'replicas', 'sentinels']
-  const answers = await Promise.all(questions.map(async word => await sentinel.call('sentinel', word, name)))
+  const answers = await Promise.all(
+    questions.map(async word => await sentinel.call('sentinel', word, name))
+  )
   const [address, master, replicas, others] = answers
-  if (!Array.isArray(address) || address.length !== 2) throw new Error(`the Sentinel does not know ${name}`)
+  if (!Array.isArray(address) || address.length !== 2)
+    throw new Error(`the Sentinel does not know ${name}`)
   const fields = fieldsOf(master)
   return {
     view: {
@@ -138,14 +152,16 @@ async function read (sentinel: Redis, name: string): Promise<{ view: SentinelVie
       }))
     },
     // One that is only disconnected at this moment is worth a connection of our own.
-    others: listOf(others).filter(each => !isCalledDown(each)).map(addressOf)
+    others: listOf(others)
+      .filter(each => !isCalledDown(each))
+      .map(addressOf)
   }
 }
 
 type Fields = ReadonlyMap<string, string>
 
 /** Names and values in turns, as Redis lists them. */
-function fieldsOf (answer: unknown): Fields {
+function fieldsOf(answer: unknown): Fields {
   const words = Array.isArray(answer) ? answer.map(String) : []
   const fields = new Map<string, string>()
   for (let index = 0; index + 1 < words.length; index += 2) {
@@ -154,7 +170,7 @@ function fieldsOf (answer: unknown): Fields {
   return fields
 }
 
-const listOf = (answer: unknown): Fields[] => Array.isArray(answer) ? answer.map(fieldsOf) : []
+const listOf = (answer: unknown): Fields[] => (Array.isArray(answer) ? answer.map(fieldsOf) : [])
 const addressOf = (fields: Fields): Address => ({
   host: fields.get('ip') ?? '',
   port: Number(fields.get('port'))

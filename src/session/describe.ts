@@ -9,17 +9,17 @@ export interface Listed {
   readonly idleEnd: number
 }
 
-export function describeLive ({ session, idleEnd }: Live): Listed {
+export function describeLive({ session, idleEnd }: Live): Listed {
   return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
 }
 
 /** Whole seconds, rounded down: better a second early than late. */
-export function secondsLeft (until: number, now: number): number {
+export function secondsLeft(until: number, now: number): number {
   return Math.max(0, Math.floor((until - now) / 1000))
 }
 
 /** Nothing in it opens anything. @param now the sessions' time */
-export function describeSession ({ session, lastUsedAt, idleEnd }: Listed, now: number) {
+export function describeSession({ session, lastUsedAt, idleEnd }: Listed, now: number) {
   return {
     id: session.id,
     startedAt: new Date(session.createdAt).toISOString(),

@@ -13,11 +13,11 @@ export interface ForgottenEpoch {
  * has forgotten. It is told the greatest epoch again; until it has taken that, everything that asks fails.
  * @param onForgotten told each time
  */
-export function guardEpoch (store: SessionStore, onForgotten: (forgotten: ForgottenEpoch) => void) {
+export function guardEpoch(store: SessionStore, onForgotten: (forgotten: ForgottenEpoch) => void) {
   let greatest = 0
 
   /** @throws StoreUnavailable */
-  async function epoch (): Promise<number> {
+  async function epoch(): Promise<number> {
     const found = await store.epoch()
     if (found >= greatest) {
       greatest = found
@@ -28,7 +28,7 @@ export function guardEpoch (store: SessionStore, onForgotten: (forgotten: Forgot
     return again >= greatest ? again : await restore(again)
   }
 
-  async function restore (found: number): Promise<number> {
+  async function restore(found: number): Promise<number> {
     onForgotten({ found, greatest })
     await store.restoreEpoch(greatest)
     return greatest
@@ -38,7 +38,7 @@ export function guardEpoch (store: SessionStore, onForgotten: (forgotten: Forgot
    * The epoch, where a session carries a greater one than is remembered.
    * @throws StoreUnavailable
    */
-  async function epochAtLeast (carried: number): Promise<number> {
+  async function epochAtLeast(carried: number): Promise<number> {
     const found = await epoch()
     if (found >= carried) return found
     greatest = Math.max(greatest, carried)

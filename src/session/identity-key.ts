@@ -13,11 +13,11 @@ export interface VouchedUser {
 }
 
 /** `SOURCE/ID`. Names of sources hold no slash, so that no two users have one key. */
-export function identityKey ({ source, identity: { id } }: VouchedUser): IdentityKey {
+export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
   return `${source}/${id}` as IdentityKey
 }
 
 /** The id of the user, which a key of the versions before this one was. */
-export function idOf (key: IdentityKey): string {
+export function idOf(key: IdentityKey): string {
   return key.slice(key.indexOf('/') + 1)
 }

@@ -33,18 +33,18 @@ export interface KnownSession {
 /** What is remembered of a record: the session, why it ended, or why it could not be read. */
 export type Known =
   | KnownSession
-  | { readonly ended: EndReason, readonly isRounded?: true }
+  | { readonly ended: EndReason; readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
 /** How long the reason of an end is remembered, so that a late request can be told. */
 export const epitaphMs: Duration = 10 * 60_000
 
-export function createJudge (
+export function createJudge(
   format: RecordFormat,
   now: () => number,
   { review }: Pick<Reviewer, 'review'>
 ) {
-  function parse (key: string, { record, ttlMs }: Found): Known {
+  function parse(key: string, { record, ttlMs }: Found): Known {
     if (record.startsWith(epitaphMark)) return { ended: endReasonOf(record.slice(1)) }
     const opened = format.open(key, record)
     if (opened === undefined) return { ended: 'unknown' }
@@ -64,7 +64,7 @@ export function createJudge (
   }
 
   /** @param epoch how often everyone's sessions have been ended */
-  function judge (known: Known | undefined, epoch: number): Resolved {
+  function judge(known: Known | undefined, epoch: number): Resolved {
     if (known === undefined) return { ended: 'unknown' }
     if ('ended' in known) return known
     // A cookie that our secret signed names a record that another sealed: it opens for nobody here.

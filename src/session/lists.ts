@@ -30,28 +30,30 @@ interface Options {
   readonly judge: (known: Known | undefined, epoch: number) => Promise<Resolved>
 }
 
-export function createLists ({ store, parse, judge }: Options) {
+export function createLists({ store, parse, judge }: Options) {
   /**
    * What is behind the notes of a user, oldest first. Asks the store itself, past whatever is
    * remembered. A note goes only where the store no longer has its record: what this process cannot
    * read, or takes for over by its clock, may live on elsewhere.
    */
-  async function look (user: IdentityKey, notes: readonly Note[]): Promise<Looked> {
+  async function look(user: IdentityKey, notes: readonly Note[]): Promise<Looked> {
     const epoch = await store.epoch()
     const gone: string[] = []
     const entries: Entry[] = []
     let unreadable = 0
-    await Promise.all(notes.map(async ({ key, at }) => {
-      const found = await store.read(key)
-      if (found === undefined || found.record.startsWith(epitaphMark)) return void gone.push(key)
-      const known = parse(key, found)
-      if ('unreadable' in known) unreadable++
-      // A note of a former version may be about another user with the same id.
-      if ('unreadable' in known && at !== undefined) entries.push({ key, at })
-      const resolved = await judge(known, epoch)
-      if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
-      entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
-    }))
+    await Promise.all(
+      notes.map(async ({ key, at }) => {
+        const found = await store.read(key)
+        if (found === undefined || found.record.startsWith(epitaphMark)) return void gone.push(key)
+        const known = parse(key, found)
+        if ('unreadable' in known) unreadable++
+        // A note of a former version may be about another user with the same id.
+        if ('unreadable' in known && at !== undefined) entries.push({ key, at })
+        const resolved = await judge(known, epoch)
+        if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
+        entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
+      })
+    )
     if (gone.length > 0) await store.forget(user, gone)
     entries.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
     return { entries, unreadable }
@@ -61,9 +63,9 @@ export function createLists ({ store, parse, judge }: Options) {
    * The live sessions of a user, oldest first, and how many more records this process cannot read.
    * @throws StoreUnavailable
    */
-  async function inspect (user: IdentityKey): Promise<Inspected> {
+  async function inspect(user: IdentityKey): Promise<Inspected> {
     const { entries, unreadable } = await look(user, await store.notesOf(user))
-    const listed = entries.flatMap(({ live }) => live === undefined ? [] : [describeLive(live)])
+    const listed = entries.flatMap(({ live }) => (live === undefined ? [] : [describeLive(live)]))
     return { listed, unreadable }
   }
 

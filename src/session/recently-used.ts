@@ -11,16 +11,16 @@ class RecentlyUsed<V extends Value> extends LRUCache<string, V> {
    * It grows with what it holds: by `max` alone the library would take its memory at once,
    * 1 MB and 5 ms for 50,000 entries.
    */
-  constructor (maxEntries: number) {
+  constructor(maxEntries: number) {
     super({ maxSize: maxEntries, sizeCalculation: () => 1 })
     this.#roomy = maxEntries / 2
   }
 
-  override get (key: string): V | undefined {
+  override get(key: string): V | undefined {
     return this.size < this.#roomy ? this.peek(key) : super.get(key)
   }
 }
 
-export function recentlyUsed<V extends Value> (maxEntries: number): LRUCache<string, V> {
+export function recentlyUsed<V extends Value>(maxEntries: number): LRUCache<string, V> {
   return new RecentlyUsed<V>(maxEntries)
 }

@@ -37,7 +37,7 @@ export interface RecordFormat {
 const numbered = /^(\d{1,4})\.[^.]*\./
 
 /** @param writes the format of what is written; both are read */
-export function createRecordFormat (seal: Seal, writes: RecordVersion): RecordFormat {
+export function createRecordFormat(seal: Seal, writes: RecordVersion): RecordFormat {
   return {
     close: (key, content) => {
       const text = writeRecord(content)

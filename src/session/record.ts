@@ -68,8 +68,8 @@ const endReasons: ReadonlySet<string> = new Set<EndReason>([
 ])
 
 /** A tombstone's reason; one that only a newer version knows still says that somebody ended it. */
-export function endReasonOf (written: string): EndReason {
-  return endReasons.has(written) ? written as EndReason : 'revoked'
+export function endReasonOf(written: string): EndReason {
+  return endReasons.has(written) ? (written as EndReason) : 'revoked'
 }
 
 /** Somebody who has sessions. */
@@ -85,23 +85,33 @@ export interface RecordContent {
   readonly epoch: number
 }
 
-export function writeRecord (content: RecordContent): string {
+export function writeRecord(content: RecordContent): string {
   return JSON.stringify(content)
 }
 
-function isFileState (value: unknown): boolean {
+function isFileState(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   const { password, state } = value as Partial<FileState>
   return typeof password === 'string' && typeof state === 'string'
 }
 
 /** A record that is not ours, or was damaged, is no session. */
-export function parseRecord (record: string): RecordContent | undefined {
+export function parseRecord(record: string): RecordContent | undefined {
   try {
     const { session, epoch } = parseKeepingDigits(record) as RecordContent
     const { id, identity, createdAt, absoluteEnd, idleMs } = session
-    const sound = [id, identity.id, identity.username, identity.name, session.source, session.address, session.agent].every(value => typeof value === 'string') &&
-      Array.isArray(identity.roles) && identity.roles.every(role => typeof role === 'string') &&
+    const sound =
+      [
+        id,
+        identity.id,
+        identity.username,
+        identity.name,
+        session.source,
+        session.address,
+        session.agent
+      ].every(value => typeof value === 'string') &&
+      Array.isArray(identity.roles) &&
+      identity.roles.every(role => typeof role === 'string') &&
       [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite) &&
       (session.recordVersion === undefined || Number.isInteger(session.recordVersion)) &&
       (session.file === undefined || isFileState(session.file))
@@ -112,12 +122,12 @@ export function parseRecord (record: string): RecordContent | undefined {
 }
 
 /** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
-export function keyOf (secretId: string): string {
+export function keyOf(secretId: string): string {
   return hash('sha256', secretId, 'hex')
 }
 
 /** Who has the session, for lists of all who are signed in. */
-export function signedInOf ({ source, identity: { id, username } }: Session): SignedIn {
+export function signedInOf({ source, identity: { id, username } }: Session): SignedIn {
   return { source, id, username }
 }
 

@@ -8,15 +8,24 @@ export interface FeedOptions {
   /** Tells when the primaries have changed. */
   readonly onTopology: (changed: () => void) => void
   readonly follower: Follower
-  readonly names: { readonly tracked: string, readonly session: string, readonly epoch: string }
+  readonly names: { readonly tracked: string; readonly session: string; readonly epoch: string }
   /** The longest that a silent channel may go unnoticed. */
   readonly boundMs: number
 }
 
-interface Line { readonly redis: Redis, up: boolean }
+interface Line {
+  readonly redis: Redis
+  up: boolean
+}
 
 /** @returns what ends it */
-export function followRedis ({ dial, onTopology, follower, names, boundMs }: FeedOptions): () => void {
+export function followRedis({
+  dial,
+  onTopology,
+  follower,
+  names,
+  boundMs
+}: FeedOptions): () => void {
   let lines: Line[] = []
   let told = false
   let closed = false
@@ -39,12 +48,15 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs }: Fee
     redis.on('close', down)
     redis.on('end', down)
     redis.on('ready', () => {
-      track(redis, names.tracked).then(() => {
-        line.up = true
-        // Also when the others were up all the time: something may have changed here meanwhile.
-        if (told) follower.onUp()
-        tell()
-      }, () => dialAnew(redis))
+      track(redis, names.tracked).then(
+        () => {
+          line.up = true
+          // Also when the others were up all the time: something may have changed here meanwhile.
+          if (told) follower.onUp()
+          tell()
+        },
+        () => dialAnew(redis)
+      )
     })
     // "message" would join the keys with commas.
     redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => {
@@ -54,7 +66,8 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs }: Fee
         const name = key.toString()
         // One on each primary of a Cluster, all of the same beginning.
         if (name.startsWith(names.epoch)) follower.onEpoch()
-        else if (name.startsWith(names.session)) follower.onChanged(name.slice(names.session.length))
+        else if (name.startsWith(names.session))
+          follower.onChanged(name.slice(names.session.length))
       }
     })
     return line
@@ -69,21 +82,29 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs }: Fee
   }
 
   // An answered ping says that the news sent before it have arrived.
-  const heartbeat = setInterval(() => {
-    const askedAt = performance.now()
-    const asked = lines
-    if (!told) return
-    Promise.all(asked.map(async ({ redis }) => {
-      try {
-        await redis.ping()
-      } catch (error) {
-        dialAnew(redis)
-        throw error
-      }
-    })).then(() => {
-      if (told && asked === lines) follower.onAlive(performance.now() - askedAt)
-    }, () => {})
-  }, Math.max(50, boundMs / 4))
+  const heartbeat = setInterval(
+    () => {
+      const askedAt = performance.now()
+      const asked = lines
+      if (!told) return
+      Promise.all(
+        asked.map(async ({ redis }) => {
+          try {
+            await redis.ping()
+          } catch (error) {
+            dialAnew(redis)
+            throw error
+          }
+        })
+      ).then(
+        () => {
+          if (told && asked === lines) follower.onAlive(performance.now() - askedAt)
+        },
+        () => {}
+      )
+    },
+    Math.max(50, boundMs / 4)
+  )
   heartbeat.unref()
 
   redial()
@@ -96,11 +117,11 @@ export function followRedis ({ dial, onTopology, follower, names, boundMs }: Fee
 }
 
 /** One that is being dialled already must be left to it: ioredis would take this for the end. */
-function dialAnew (redis: Redis): void {
+function dialAnew(redis: Redis): void {
   if (redis.status === 'ready') redis.disconnect(true)
 }
 
-async function track (redis: Redis, prefix: string): Promise<void> {
+async function track(redis: Redis, prefix: string): Promise<void> {
   const id = await redis.client('ID')
   await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', String(id), 'BCAST', 'PREFIX', prefix)
   await redis.subscribe('__redis__:invalidate')

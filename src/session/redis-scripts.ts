@@ -3,26 +3,26 @@ import type { Cluster, Redis, Result } from 'ioredis'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    sessionRead (key: string): Result<[string, number] | null, Context>
-    sessionTouch (key: string, ttlMs: number, aboveMs: number): Result<number, Context>
-    sessionEnd (key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
-    sessionReplace (key: string, from: string, to: string): Result<number, Context>
-    sessionNote (key: string, until: number, member: string): Result<string[], Context>
-    sessionNotes (key: string): Result<string[], Context>
-    sessionFormerNote (key: string, until: number, member: string): Result<number, Context>
-    sessionFormerNotes (key: string): Result<string[], Context>
-    usersEnter (key: string, until: number, member: string): Result<number, Context>
-    usersPresent (key: string, max: number): Result<string[], Context>
-    usersAnnounce (key: string, digest: string, before: string): Result<number, Context>
-    sessionEpoch (key: string, atLeast: number, more: number): Result<number, Context>
-    sessionFence (
+    sessionRead(key: string): Result<[string, number] | null, Context>
+    sessionTouch(key: string, ttlMs: number, aboveMs: number): Result<number, Context>
+    sessionEnd(key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
+    sessionReplace(key: string, from: string, to: string): Result<number, Context>
+    sessionNote(key: string, until: number, member: string): Result<string[], Context>
+    sessionNotes(key: string): Result<string[], Context>
+    sessionFormerNote(key: string, until: number, member: string): Result<number, Context>
+    sessionFormerNotes(key: string): Result<string[], Context>
+    usersEnter(key: string, until: number, member: string): Result<number, Context>
+    usersPresent(key: string, max: number): Result<string[], Context>
+    usersAnnounce(key: string, digest: string, before: string): Result<number, Context>
+    sessionEpoch(key: string, atLeast: number, more: number): Result<number, Context>
+    sessionFence(
       lock: string,
       fence: string,
       owner: string,
       ttlMs: number,
       contestedMs: number
     ): Result<[string, number] | null, Context>
-    sessionUnlock (
+    sessionUnlock(
       lock: string,
       fence: string,
       owner: string,
@@ -151,7 +151,7 @@ return redis.call('DEL', KEYS[1])`
 const overTwoKeys: ReadonlySet<string> = new Set(['sessionFence', 'sessionUnlock'])
 
 /** The commands of the store, for each connection that it writes over. */
-export function defineCommands (redis: Redis | Cluster): void {
+export function defineCommands(redis: Redis | Cluster): void {
   for (const [name, lua] of Object.entries(scripts)) {
     redis.defineCommand(name, { numberOfKeys: overTwoKeys.has(name) ? 2 : 1, lua })
   }

@@ -18,7 +18,10 @@ interface Options {
   /** What every key begins with. */
   readonly prefix: string
   /** Brings the news of changes; see redis-feed.ts. */
-  readonly follow: (follower: Follower, names: { readonly tracked: string, readonly session: string, readonly epoch: string }) => void
+  readonly follow: (
+    follower: Follower,
+    names: { readonly tracked: string; readonly session: string; readonly epoch: string }
+  ) => void
   /** Without it a write counts as soon as the primary has it. */
   readonly replicated?: ReplicatedWrites
   /** Tells when a server may be another one than before, before anything else is asked of it. */
@@ -29,12 +32,23 @@ interface Options {
 
 /** What a write waits for. */
 interface ReplicatedWrites {
-  readonly run: <T>(key: string, confirmation: 'every' | 'connected', write: (on: Redis) => Promise<T>) => Promise<T>
+  readonly run: <T>(
+    key: string,
+    confirmation: 'every' | 'connected',
+    write: (on: Redis) => Promise<T>
+  ) => Promise<T>
 }
 
 /** The store does not own the client: whoever made it closes it. */
-export function createRedisStore (options: Options): SessionStore {
-  const { redis, prefix, follow, replicated, onPrimary = () => {}, keysOnEach = key => [key] } = options
+export function createRedisStore(options: Options): SessionStore {
+  const {
+    redis,
+    prefix,
+    follow,
+    replicated,
+    onPrimary = () => {},
+    keysOnEach = key => [key]
+  } = options
   defineCommands(redis)
   // One beginning for all that has to be told when it changes.
   const tracked = `${prefix}session`
@@ -48,41 +62,57 @@ export function createRedisStore (options: Options): SessionStore {
   /** In the slot of the lock, whose key is the hash tag; it begins as all keys do, for ACL users. */
   const fenceKey = (name: string) => `${prefix}fence:{${lockKey(name)}}`
   const journal = createRevocationJournal()
-  const write = async <T>(key: string, confirmation: 'every' | 'connected', work: (on: Redis | Cluster) => Promise<T>) =>
+  const write = async <T>(
+    key: string,
+    confirmation: 'every' | 'connected',
+    work: (on: Redis | Cluster) => Promise<T>
+  ) =>
     await answer(replicated === undefined ? work(redis) : replicated.run(key, confirmation, work))
 
   const epochKeys = () => keysOnEach(epochKey)
   let lastRaise = { epoch: 0, at: -Infinity }
 
-  async function writeEpoch (keys: readonly string[], epoch: number): Promise<void> {
-    await Promise.all(keys.map(async key =>
-      await write(key, 'every', async on => await on.sessionEpoch(key, epoch, 0))))
+  async function writeEpoch(keys: readonly string[], epoch: number): Promise<void> {
+    await Promise.all(
+      keys.map(
+        async key => await write(key, 'every', async on => await on.sessionEpoch(key, epoch, 0))
+      )
+    )
   }
 
   // Sent before any read over the same connection. In full, since a script that has to be loaded first would come later.
   onPrimary(() => {
     for (const { key, tombstone, ttlMs } of journal.recent()) {
-      redis.eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, epitaphMark).catch(() => {})
+      redis
+        .eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, epitaphMark)
+        .catch(() => {})
     }
     if (performance.now() - lastRaise.at > revocationsKeptMs) return
-    for (const key of epochKeys()) redis.eval(scripts.sessionEpoch, 1, key, lastRaise.epoch, 0).catch(() => {})
+    for (const key of epochKeys())
+      redis.eval(scripts.sessionEpoch, 1, key, lastRaise.epoch, 0).catch(() => {})
   })
 
-  async function notesOf (user: IdentityKey): Promise<readonly Note[]> {
-    const [noted, former] = await answer(Promise.all([
-      redis.sessionNotes(placeOf(user)),
-      redis.sessionFormerNotes(formerPlaceOf(user))
-    ]))
+  async function notesOf(user: IdentityKey): Promise<readonly Note[]> {
+    const [noted, former] = await answer(
+      Promise.all([
+        redis.sessionNotes(placeOf(user)),
+        redis.sessionFormerNotes(formerPlaceOf(user))
+      ])
+    )
     return mergeNotes(noted, former)
   }
 
   return {
-    async create (key, record, ttlMs) {
+    async create(key, record, ttlMs) {
       const name = session + key
-      const written = await write(name, 'connected', async on => await on.set(name, record, 'PX', ttlMs, 'NX'))
+      const written = await write(
+        name,
+        'connected',
+        async on => await on.set(name, record, 'PX', ttlMs, 'NX')
+      )
       if (written !== 'OK') throw alreadyThere()
     },
-    async read (key) {
+    async read(key) {
       let found: [string, number] | null
       try {
         found = await redis.sessionRead(session + key)
@@ -91,84 +121,103 @@ export function createRedisStore (options: Options): SessionStore {
         if (error instanceof Error && error.message.includes('WRONGTYPE')) return undefined
         throw new StoreUnavailable(error)
       }
-      if (found !== null && (!Array.isArray(found) || typeof found[0] !== 'string' || typeof found[1] !== 'number')) throw nonsense()
+      if (
+        found !== null &&
+        (!Array.isArray(found) || typeof found[0] !== 'string' || typeof found[1] !== 'number')
+      )
+        throw nonsense()
       // Without a time to live it is not ours either: we never write such.
       return found === null || found[1] < 0 ? undefined : { record: found[0], ttlMs: found[1] }
     },
-    async touch (key, ttlMs, aboveMs) {
+    async touch(key, ttlMs, aboveMs) {
       await answer(redis.sessionTouch(session + key, Math.ceil(ttlMs), aboveMs))
     },
-    async replace (key, from, to) {
-      return await answer(redis.sessionReplace(session + key, from, to)) === 1
+    async replace(key, from, to) {
+      return (await answer(redis.sessionReplace(session + key, from, to))) === 1
     },
-    async end (key, epitaph, ttlMs) {
+    async end(key, epitaph, ttlMs) {
       const name = session + key
       journal.add({ key, tombstone: epitaph, ttlMs })
-      return await write(name, 'every', async on => await on.sessionEnd(name, epitaph, ttlMs, epitaphMark)) === 1
+      return (
+        (await write(
+          name,
+          'every',
+          async on => await on.sessionEnd(name, epitaph, ttlMs, epitaphMark)
+        )) === 1
+      )
     },
-    async note (user, key, until) {
+    async note(user, key, until) {
       const place = placeOf(user)
       const former = formerPlaceOf(user)
       const [noted, [, found]] = await Promise.all([
         write(place, 'connected', async on => await on.sessionNote(place, until, key)),
-        write(former, 'connected', async on => await Promise.all([
-          on.sessionFormerNote(former, until, key),
-          on.sessionFormerNotes(former)
-        ]))
+        write(
+          former,
+          'connected',
+          async on =>
+            await Promise.all([
+              on.sessionFormerNote(former, until, key),
+              on.sessionFormerNotes(former)
+            ])
+        )
       ])
       return mergeNotes(noted, found)
     },
     notesOf,
     keysOf: async user => (await notesOf(user)).map(({ key }) => key),
-    async forget (user, keys) {
+    async forget(user, keys) {
       if (keys.length === 0) return
-      await answer(Promise.all([
-        redis.hdel(placeOf(user), ...keys),
-        redis.zrem(formerPlaceOf(user), ...keys)
-      ]))
+      await answer(
+        Promise.all([redis.hdel(placeOf(user), ...keys), redis.zrem(formerPlaceOf(user), ...keys)])
+      )
     },
-    async enter (user, until) {
+    async enter(user, until) {
       const member = JSON.stringify([user.source, user.id, user.username])
       await answer(redis.usersEnter(signedInKey, until, member))
     },
-    async signedIn (max) {
+    async signedIn(max) {
       const members: unknown = await answer(redis.usersPresent(signedInKey, max))
       if (!Array.isArray(members)) throw nonsense()
       return members.flatMap(readSignedIn)
     },
-    async announceUsers (source, digest, before = '') {
-      return await answer(redis.usersAnnounce(`${prefix}users:${source}`, digest, before)) === 1
+    async announceUsers(source, digest, before = '') {
+      return (await answer(redis.usersAnnounce(`${prefix}users:${source}`, digest, before))) === 1
     },
-    async epoch () {
+    async epoch() {
       const keys = epochKeys()
       const found = await answer(Promise.all(keys.map(async key => await redis.get(key))))
       const epochs = found.map(value => Number(value ?? 0))
       // No session could be told from one that was ended.
-      if (!epochs.every(Number.isSafeInteger)) throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
+      if (!epochs.every(Number.isSafeInteger))
+        throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
       const greatest = Math.max(...epochs)
       // A primary that is new, or forgot: the others know.
       const behind = keys.filter((_key, index) => epochs[index] !== greatest)
       if (behind.length > 0) writeEpoch(behind, greatest).catch(() => {})
       return greatest
     },
-    async raiseEpoch () {
+    async raiseEpoch() {
       const [home = epochKey, ...others] = epochKeys()
       const greatest = await this.epoch()
-      const raised = await write(home, 'every', async on => await on.sessionEpoch(home, greatest, 1))
+      const raised = await write(
+        home,
+        'every',
+        async on => await on.sessionEpoch(home, greatest, 1)
+      )
       lastRaise = { epoch: raised, at: performance.now() }
       await writeEpoch(others, raised)
       return raised
     },
-    async confirmEnds () {
+    async confirmEnds() {
       await Promise.all(epochKeys().map(async key => await write(key, 'every', async () => {})))
     },
-    async restoreEpoch (epoch) {
+    async restoreEpoch(epoch) {
       await writeEpoch(epochKeys(), epoch)
     },
-    async lock (name, owner, ttlMs) {
-      return await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX')) === 'OK'
+    async lock(name, owner, ttlMs) {
+      return (await answer(redis.set(lockKey(name), owner, 'PX', ttlMs, 'NX'))) === 'OK'
     },
-    async fence (name, owner, ttlMs) {
+    async fence(name, owner, ttlMs) {
       const keys = [lockKey(name), fenceKey(name)] as const
       const found = await answer(redis.sessionFence(...keys, owner, ttlMs, contestedMs))
       if (found === null) return undefined
@@ -176,24 +225,27 @@ export function createRedisStore (options: Options): SessionStore {
       if (!Number.isSafeInteger(number)) throw nonsense()
       return { number, isContested: found[1] === 1 }
     },
-    async unlock (name, owner, isSettled = true) {
+    async unlock(name, owner, isSettled = true) {
       const keys = [lockKey(name), fenceKey(name)] as const
       await answer(redis.sessionUnlock(...keys, owner, isSettled ? 1 : 0))
     },
-    follow (follower) {
+    follow(follower) {
       follow(follower, { tracked, session, epoch: epochKey })
     },
-    async ping () {
-      return await redis.ping().then(() => true, () => false)
+    async ping() {
+      return await redis.ping().then(
+        () => true,
+        () => false
+      )
     },
-    async close () {}
+    async close() {}
   }
 }
 
 const alreadyThere = () => new StoreUnavailable(new Error('a session with this id exists already'))
 
 /** Notes of both kinds, oldest first; those of former versions, whose order is unknown, lead. */
-function mergeNotes (flat: unknown, former: unknown): readonly Note[] {
+function mergeNotes(flat: unknown, former: unknown): readonly Note[] {
   if (!isListOfTexts(flat) || !isListOfTexts(former)) throw nonsense()
   const notes: Array<Required<Note>> = []
   for (let index = 0; index < flat.length; index += 2) {
@@ -211,7 +263,7 @@ const isListOfTexts = (given: unknown): given is string[] => {
 }
 
 /** What is no entry of ours names nobody. */
-function readSignedIn (member: unknown): SignedIn[] {
+function readSignedIn(member: unknown): SignedIn[] {
   try {
     const entry = JSON.parse(String(member)) as unknown[]
     if (!isListOfTexts(entry)) return []
@@ -226,7 +278,7 @@ function readSignedIn (member: unknown): SignedIn[] {
 /** A connection whose answers are out of step says things that no command of ours is answered with. */
 const nonsense = () => new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
 
-async function answer<T> (command: Promise<T>): Promise<T> {
+async function answer<T>(command: Promise<T>): Promise<T> {
   try {
     return await command
   } catch (error) {

@@ -6,7 +6,7 @@ export interface Remembered<T extends object> {
   /** @throws StoreUnavailable */
   readonly read: (key: string) => Promise<T | undefined>
   /** What is known without asking; undefined where the store has to be asked. */
-  readonly peek: (key: string) => { readonly value: T, readonly epoch: number } | undefined
+  readonly peek: (key: string) => { readonly value: T; readonly epoch: number } | undefined
   /** @throws StoreUnavailable */
   readonly epoch: () => Promise<number>
   readonly drop: (key: string) => void
@@ -14,7 +14,7 @@ export interface Remembered<T extends object> {
   readonly forgetAll: () => void
   readonly dropEpoch: () => void
   /** For metrics and tests. */
-  readonly stats: { hits: number, misses: number }
+  readonly stats: { hits: number; misses: number }
 }
 
 interface Options<T extends object> {
@@ -28,9 +28,12 @@ interface Options<T extends object> {
   readonly ticks?: () => number
 }
 
-interface Slot<T> { readonly promise: Promise<T | undefined>, dirty: boolean }
+interface Slot<T> {
+  readonly promise: Promise<T | undefined>
+  dirty: boolean
+}
 
-export function createRemembered<T extends object> ({
+export function createRemembered<T extends object>({
   store,
   parse,
   boundMs,
@@ -74,7 +77,9 @@ export function createRemembered<T extends object> ({
       followed = false
       forgetAll()
     },
-    onAlive: agoMs => { aliveAt = ticks() - agoMs },
+    onAlive: agoMs => {
+      aliveAt = ticks() - agoMs
+    },
     onChanged: drop,
     onEpoch: dropEpoch
   })
@@ -82,20 +87,20 @@ export function createRemembered<T extends object> ({
   /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
   const trusted = () => followed && ticks() - aliveAt < boundMs
 
-  async function load (key: string): Promise<T | undefined> {
+  async function load(key: string): Promise<T | undefined> {
     stats.misses++
     const found = await store.read(key)
     return found === undefined ? undefined : parse(key, found)
   }
 
-  function peek (key: string): { value: T, epoch: number } | undefined {
+  function peek(key: string): { value: T; epoch: number } | undefined {
     const value = entries.get(key)
     if (value === undefined || epoch === undefined || !trusted()) return undefined
     stats.hits++
     return { value, epoch }
   }
 
-  async function read (key: string): Promise<T | undefined> {
+  async function read(key: string): Promise<T | undefined> {
     if (trusted()) {
       const known = entries.get(key)
       if (known !== undefined) {
@@ -116,7 +121,7 @@ export function createRemembered<T extends object> ({
     }
   }
 
-  async function currentEpoch (): Promise<number> {
+  async function currentEpoch(): Promise<number> {
     if (epoch !== undefined && trusted()) return epoch
     const told = epochTold
     const found = await store.epoch()

@@ -23,7 +23,7 @@ interface Options {
   readonly store: SessionStore
   readonly format: RecordFormat
   /** What the store has now, and what that says. */
-  readonly read: (key: string) => Promise<{ known: Known | undefined, resolved: Resolved }>
+  readonly read: (key: string) => Promise<{ known: Known | undefined; resolved: Resolved }>
   readonly onWritten: (key: string) => void
   readonly now: () => number
 }
@@ -41,11 +41,11 @@ const retryEveryMs: Duration = 250
 /** Others write a session once a minute at most: so many changes in a row are no accident. */
 const maxTries = 10
 
-export function createRenewals ({ store, format, read, onWritten, now }: Options): Renewals {
+export function createRenewals({ store, format, read, onWritten, now }: Options): Renewals {
   const held = recentlyUsed<Held>(maxHeld)
   let timer: NodeJS.Timeout | undefined
 
-  async function write (from: Live, credential: Credential, fence: number): Promise<Resolved> {
+  async function write(from: Live, credential: Credential, fence: number): Promise<Resolved> {
     const { key } = from
     for (let tries = 0; tries < maxTries; tries++) {
       const { known, resolved } = await read(key)
@@ -57,7 +57,7 @@ export function createRenewals ({ store, format, read, onWritten, now }: Options
       const renewed = { credential, ...(fence > 0 && { fence }) }
       const content = { session: { ...stored, ...renewed }, epoch: known.epoch }
       const record = format.close(key, content)
-      if (!await store.replace(key, known.sealed, record)) continue
+      if (!(await store.replace(key, known.sealed, record))) continue
       onWritten(key)
       const { live } = resolved
       return { live: { ...live, session: { ...live.session, ...renewed } } }
@@ -65,7 +65,7 @@ export function createRenewals ({ store, format, read, onWritten, now }: Options
     throw new StoreUnavailable(new Error('the session changed whenever it was to be written'))
   }
 
-  async function renew (from: Live, credential: Credential, fence = 0): Promise<Renewed> {
+  async function renew(from: Live, credential: Credential, fence = 0): Promise<Renewed> {
     try {
       return await write(from, credential, fence)
     } catch (error) {
@@ -78,7 +78,7 @@ export function createRenewals ({ store, format, read, onWritten, now }: Options
     }
   }
 
-  function schedule (): void {
+  function schedule(): void {
     timer ??= setTimeout(() => {
       void writeHeld().finally(() => {
         timer = undefined
@@ -87,17 +87,22 @@ export function createRenewals ({ store, format, read, onWritten, now }: Options
     }, retryEveryMs).unref()
   }
 
-  async function writeHeld (): Promise<void> {
+  async function writeHeld(): Promise<void> {
     for (const [key, { from, credential, fence }] of held.entries()) {
       const isOver = now() >= from.session.absoluteEnd
-      const isWritten = isOver || await write(from, credential, fence).then(() => true, () => false)
+      const isWritten =
+        isOver ||
+        (await write(from, credential, fence).then(
+          () => true,
+          () => false
+        ))
       // One at a time, and none where the first shows that the store is still away.
       if (!isWritten) return
       held.delete(key)
     }
   }
 
-  function withHeld (live: Live): Live {
+  function withHeld(live: Live): Live {
     if (held.size === 0) return live
     const found = held.get(live.key)
     if (found === undefined || !isSameCredential(found.from.session, live.session)) return live
@@ -108,6 +113,6 @@ export function createRenewals ({ store, format, read, onWritten, now }: Options
 }
 
 /** Whether two states of a session have the same token: nothing was exchanged in between. */
-export function isSameCredential ({ credential: a }: Session, { credential: b }: Session): boolean {
+export function isSameCredential({ credential: a }: Session, { credential: b }: Session): boolean {
   return a?.expiresAt === b?.expiresAt && a?.token === b?.token
 }

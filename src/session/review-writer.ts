@@ -29,14 +29,20 @@ interface Options extends ReturnType<typeof createJudge> {
   readonly onFailed: (error: unknown) => void
 }
 
-export function createReviewWriter (options: Options) {
+export function createReviewWriter(options: Options) {
   const { store, format, reviewer, parse, judge, endKeys, drop, onFailed } = options
 
   /** @throws StoreUnavailable */
-  async function write (known: KnownSession): Promise<Written> {
-    const { live: { key }, sealed, stored, epoch, review } = known
-    if (review === 'unchanged' || !await reviewer.isLatest(stored.source)) return undefined
-    if (review === 'refused') return await endKeys([key], 'revoked') === 1 ? 'closed' : undefined
+  async function write(known: KnownSession): Promise<Written> {
+    const {
+      live: { key },
+      sealed,
+      stored,
+      epoch,
+      review
+    } = known
+    if (review === 'unchanged' || !(await reviewer.isLatest(stored.source))) return undefined
+    if (review === 'refused') return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined
     const record = format.close(key, { session: review.renewed, epoch })
     const isWritten = await store.replace(key, sealed, record)
     drop(key)
@@ -45,7 +51,7 @@ export function createReviewWriter (options: Options) {
   }
 
   /** What is known of a session that somebody uses, once the store has been told of it. */
-  async function settle (known: Known | undefined, resolved: Resolved): Promise<Resolved> {
+  async function settle(known: Known | undefined, resolved: Resolved): Promise<Resolved> {
     if (known === undefined || !('live' in known) || known.review === 'unchanged') return resolved
     // The session is refused, or its roles are narrowed, whether the store can be told or not.
     const done = await write(known).catch(onFailed)
@@ -58,16 +64,18 @@ export function createReviewWriter (options: Options) {
    * Holds all sessions of a user against what their source says now, past whatever is remembered.
    * @throws StoreUnavailable
    */
-  async function reviewOf (user: IdentityKey): Promise<Reviewed> {
+  async function reviewOf(user: IdentityKey): Promise<Reviewed> {
     const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
-    const done = await Promise.all(keys.map(async key => {
-      const found = await store.read(key)
-      const known = found && parse(key, found)
-      if (known === undefined || !('live' in known)) return undefined
-      const isTheirs = identityKey(known.stored) === user
-      const isAlive = 'live' in judge({ ...known, review: 'unchanged' }, epoch)
-      return isTheirs && isAlive ? await write(known) : undefined
-    }))
+    const done = await Promise.all(
+      keys.map(async key => {
+        const found = await store.read(key)
+        const known = found && parse(key, found)
+        if (known === undefined || !('live' in known)) return undefined
+        const isTheirs = identityKey(known.stored) === user
+        const isAlive = 'live' in judge({ ...known, review: 'unchanged' }, epoch)
+        return isTheirs && isAlive ? await write(known) : undefined
+      })
+    )
     const count = (what: string) => done.filter(each => each === what).length
     return { closed: count('closed'), renewed: count('renewed') }
   }

@@ -10,11 +10,11 @@ export const revocationsKeptMs = 60_000
 /** Bounded: one call can close all sessions of a user, and users can sign out as fast as they sign in. */
 const maxEntries = 50_000
 
-export function createRevocationJournal (now: () => number = () => performance.now()) {
-  const entries = new Map<string, { readonly revocation: Revocation, readonly at: number }>()
+export function createRevocationJournal(now: () => number = () => performance.now()) {
+  const entries = new Map<string, { readonly revocation: Revocation; readonly at: number }>()
 
   /** Entries stand in the order of their time. */
-  function dropOld (): void {
+  function dropOld(): void {
     for (const [key, { at }] of entries) {
       if (now() - at < revocationsKeptMs && entries.size <= maxEntries) return
       entries.delete(key)

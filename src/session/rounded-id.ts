@@ -6,7 +6,7 @@ const decimal = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 const upstreamSource = 'upstream-login:'
 
 /** Whether a session's user may be another one than who signed in. */
-export function hasRoundedId ({ identity: { id }, source, recordVersion }: Session): boolean {
+export function hasRoundedId({ identity: { id }, source, recordVersion }: Session): boolean {
   if (recordVersion !== undefined || !source.startsWith(upstreamSource)) return false
   return decimal.test(id) && Math.abs(Number(id)) > Number.MAX_SAFE_INTEGER
 }
@@ -14,7 +14,7 @@ export function hasRoundedId ({ identity: { id }, source, recordVersion }: Sessi
 type EndKeys = (keys: readonly string[], reason: EndReason) => Promise<number>
 
 /** Ends sessions in the store too, so that a replica of a former version takes them no longer. */
-export function countEnded (endKeys: EndKeys, onEnded: (count: number) => void): EndKeys {
+export function countEnded(endKeys: EndKeys, onEnded: (count: number) => void): EndKeys {
   let count = 0
   return async (keys, reason) => {
     const ended = await endKeys(keys, reason)

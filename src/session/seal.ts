@@ -16,7 +16,7 @@ const ivBytes = 12
 const tagBytes = 16
 
 /** @param secrets newest first: it seals, all open. They are stretched apart from what signs the cookie. */
-export function createSeal (secrets: readonly string[]): Seal {
+export function createSeal(secrets: readonly string[]): Seal {
   const keys = secrets.map(secret => {
     const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', 'session-record', 32))
     return { key, id: createHash('sha256').update(key).digest('base64url').slice(0, 6) }
@@ -28,7 +28,12 @@ export function createSeal (secrets: readonly string[]): Seal {
     close: (key, record) => {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv('aes-256-gcm', newest.key, iv).setAAD(Buffer.from(key))
-      const sealed = Buffer.concat([iv, cipher.update(record, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      const sealed = Buffer.concat([
+        iv,
+        cipher.update(record, 'utf8'),
+        cipher.final(),
+        cipher.getAuthTag()
+      ])
       return `${newest.id}.${sealed.toString('base64url')}`
     },
     isForeign: sealed => {
@@ -41,8 +46,15 @@ export function createSeal (secrets: readonly string[]): Seal {
       const sealed = Buffer.from(body, 'base64url')
       if (known === undefined || sealed.length <= ivBytes + tagBytes) return undefined
       try {
-        const decipher = createDecipheriv('aes-256-gcm', known.key, sealed.subarray(0, ivBytes), { authTagLength: tagBytes }).setAAD(Buffer.from(key)).setAuthTag(sealed.subarray(-tagBytes))
-        return decipher.update(sealed.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+        const decipher = createDecipheriv('aes-256-gcm', known.key, sealed.subarray(0, ivBytes), {
+          authTagLength: tagBytes
+        })
+          .setAAD(Buffer.from(key))
+          .setAuthTag(sealed.subarray(-tagBytes))
+        return (
+          decipher.update(sealed.subarray(ivBytes, -tagBytes), undefined, 'utf8') +
+          decipher.final('utf8')
+        )
       } catch {
         return undefined
       }

@@ -20,7 +20,7 @@ import { epitaphMark, type Note, type SessionStore } from './store.ts'
 export interface LifeTimes {
   readonly idle: Duration
   readonly absolute: Duration
-  readonly remembered: { readonly idle?: Duration, readonly absolute?: Duration }
+  readonly remembered: { readonly idle?: Duration; readonly absolute?: Duration }
 }
 
 /** Of a user's sessions one, by its public id, or all but one. */
@@ -29,15 +29,17 @@ interface Which {
   readonly except?: string
 }
 
-export type NewSession =
-  Pick<Session, 'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent' | 'file'>
+export type NewSession = Pick<
+  Session,
+  'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent' | 'file'
+>
 
 interface Options {
   readonly store: SessionStore
   readonly seal: Seal
   readonly lifeTimes: LifeTimes
   /** How many sessions a user may have, and what a further sign-in does. */
-  readonly perUser: { readonly max: number, readonly over: 'evict-oldest' | 'refuse' }
+  readonly perUser: { readonly max: number; readonly over: 'evict-oldest' | 'refuse' }
   /** The longest that the end of a session can go unnoticed by another replica. */
   readonly boundMs: Duration
   /** The format in which records are written; the older one without it. */
@@ -63,7 +65,7 @@ const maxHashes = 10_000
 const maxTouches = 50_000
 
 /** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
-export function createSessions ({
+export function createSessions({
   store: unguarded,
   seal,
   lifeTimes,
@@ -95,7 +97,7 @@ export function createSessions ({
     now
   })
 
-  async function readStored (key: string) {
+  async function readStored(key: string) {
     const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
     const known = found && parse(key, found)
     return { known, resolved: await judgeAsking(known, epoch) }
@@ -114,10 +116,14 @@ export function createSessions ({
   })
 
   /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
-  async function open (secretId: string, given: NewSession): Promise<Live> {
+  async function open(secretId: string, given: NewSession): Promise<Live> {
     const createdAt = now()
-    const absolute = (given.remembered ? lifeTimes.remembered.absolute : undefined) ?? lifeTimes.absolute
-    const idleMs = Math.min((given.remembered ? lifeTimes.remembered.idle : undefined) ?? lifeTimes.idle, absolute)
+    const absolute =
+      (given.remembered ? lifeTimes.remembered.absolute : undefined) ?? lifeTimes.absolute
+    const idleMs = Math.min(
+      (given.remembered ? lifeTimes.remembered.idle : undefined) ?? lifeTimes.idle,
+      absolute
+    )
     const key = keyOf(secretId)
     const session: Session = {
       ...given,
@@ -149,7 +155,7 @@ export function createSessions ({
    * After the fact, by the order in which the store noted the sessions: each sign-in sees all that
    * came before it, so that of several at once, at whatever replicas, not one too many stays.
    */
-  async function holdToCap (key: string, user: IdentityKey, notes: readonly Note[]): Promise<void> {
+  async function holdToCap(key: string, user: IdentityKey, notes: readonly Note[]): Promise<void> {
     // Each live session has a note.
     if (notes.length <= perUser.max) return
     const { entries } = await look(user, notes)
@@ -160,7 +166,10 @@ export function createSessions ({
     const over = older.length + 1 - perUser.max
     if (over <= 0) return
     if (perUser.over === 'evict-oldest') {
-      await endKeys(older.slice(0, over).map(each => each.key), 'replaced')
+      await endKeys(
+        older.slice(0, over).map(each => each.key),
+        'replaced'
+      )
     } else {
       await endKeys([key], 'revoked')
       throw new GatewayError('login.too-many')
@@ -171,7 +180,7 @@ export function createSessions ({
    * The session behind an id, or why there is none. Looking does not keep it from going idle.
    * @throws StoreUnavailable
    */
-  async function resolve (secretId: string): Promise<Resolved> {
+  async function resolve(secretId: string): Promise<Resolved> {
     const key = keyOf(secretId)
     const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
     if (known !== undefined && 'isRounded' in known) await endRounded([key], 'revoked')
@@ -185,7 +194,7 @@ export function createSessions ({
   }
 
   /** Asks the store where a session is ahead of the epoch. @throws StoreUnavailable */
-  async function judgeAsking (known: Known | undefined, epoch: number): Promise<Resolved> {
+  async function judgeAsking(known: Known | undefined, epoch: number): Promise<Resolved> {
     const isAhead = known !== undefined && 'live' in known && known.epoch > epoch
     if (!isAhead) return judge(known, epoch)
     remembered.dropEpoch()
@@ -193,7 +202,7 @@ export function createSessions ({
   }
 
   /** What `resolve` would say, where this process knows it without asking. */
-  function peek (secretId: string): Live | undefined {
+  function peek(secretId: string): Live | undefined {
     const hashed = hashes.get(secretId)
     const key = hashed ?? keyOf(secretId)
     const known = remembered.peek(key)
@@ -210,7 +219,7 @@ export function createSessions ({
    * a session that is used up to its absolute end must not be called idle before.
    * @returns when it ends now unless it is used
    */
-  function use ({ session, key, idleEnd }: Live): number {
+  function use({ session, key, idleEnd }: Live): number {
     const full = now() + session.idleMs
     const every = Math.min(touchAtMostEveryMs, session.idleMs / 4)
     const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
@@ -221,7 +230,7 @@ export function createSessions ({
   }
 
   /** Sets the idle clock anew now. @throws StoreUnavailable */
-  async function extend ({ session, key }: Live): Promise<number> {
+  async function extend({ session, key }: Live): Promise<number> {
     await store.touch(key, session.idleMs + epitaphMs, epitaphMs)
     remembered.drop(key)
     touchedAt.set(key, ticks())
@@ -233,17 +242,19 @@ export function createSessions ({
    * @returns whether it was alive
    * @throws StoreUnavailable
    */
-  async function close (secretId: string, reason: EndReason): Promise<boolean> {
-    return await endKeys([keyOf(secretId)], reason) === 1
+  async function close(secretId: string, reason: EndReason): Promise<boolean> {
+    return (await endKeys([keyOf(secretId)], reason)) === 1
   }
 
-  async function endKeys (keys: readonly string[], reason: EndReason): Promise<number> {
-    const ended = await Promise.all(keys.map(async key => {
-      const did = await store.end(key, epitaphMark + reason, epitaphMs)
-      remembered.drop(key)
-      touchedAt.delete(key)
-      return did
-    }))
+  async function endKeys(keys: readonly string[], reason: EndReason): Promise<number> {
+    const ended = await Promise.all(
+      keys.map(async key => {
+        const did = await store.end(key, epitaphMark + reason, epitaphMs)
+        remembered.drop(key)
+        touchedAt.delete(key)
+        return did
+      })
+    )
     return ended.filter(Boolean).length
   }
 
@@ -255,30 +266,40 @@ export function createSessions ({
    * @returns how many were alive
    * @throws StoreUnavailable
    */
-  async function closeOf (user: IdentityKey, { only, except }: Which = {}): Promise<number> {
-    const keys = (await store.keysOf(user)).filter(key => (only === undefined || publicId(key) === only) && (except === undefined || publicId(key) !== except))
+  async function closeOf(user: IdentityKey, { only, except }: Which = {}): Promise<number> {
+    const keys = (await store.keysOf(user)).filter(
+      key =>
+        (only === undefined || publicId(key) === only) &&
+        (except === undefined || publicId(key) !== except)
+    )
     const isOfAnother = await Promise.all(keys.map(async key => await isSurelyOfAnother(key, user)))
-    const closed = await endKeys(keys.filter((_, index) => isOfAnother[index] === false), 'revoked')
+    const closed = await endKeys(
+      keys.filter((_, index) => isOfAnother[index] === false),
+      'revoked'
+    )
     // What an earlier attempt ended, and answered 503, may have no note any more.
     if (closed === 0) await store.confirmEnds()
     return closed
   }
 
   /** What cannot be read may be the user's, and is closed with the rest. */
-  async function isSurelyOfAnother (key: string, user: IdentityKey): Promise<boolean> {
+  async function isSurelyOfAnother(key: string, user: IdentityKey): Promise<boolean> {
     const found = await store.read(key)
     const known = found && parse(key, found)
     return known !== undefined && 'live' in known && identityKey(known.live.session) !== user
   }
 
   /** Ends all sessions of everyone. @throws StoreUnavailable */
-  const closeAll = async (): Promise<void> => { await store.raiseEpoch() }
+  const closeAll = async (): Promise<void> => {
+    await store.raiseEpoch()
+  }
 
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
   const reread = async ({ key }: Live): Promise<Resolved> => (await readStored(key)).resolved
 
   /** Ends a live session. @throws StoreUnavailable */
-  const end = async ({ key }: Live, reason: EndReason): Promise<boolean> => await endKeys([key], reason) === 1
+  const end = async ({ key }: Live, reason: EndReason): Promise<boolean> =>
+    (await endKeys([key], reason)) === 1
 
   return {
     open,

@@ -30,7 +30,7 @@ const alarmMs: Duration = 5000
 /** A smaller difference than this is no news: answers take their time. */
 const toleranceMs: Duration = 20
 
-export function createStoreClock ({
+export function createStoreClock({
   askTime,
   onSkew,
   everyMs = 5000,
@@ -42,9 +42,9 @@ export function createStoreClock ({
   let isSkewed = false
 
   const now = () => Math.floor(ticks() + offset)
-  const skewMs = () => isMeasured ? wall() - now() : 0
+  const skewMs = () => (isMeasured ? wall() - now() : 0)
 
-  async function measure (): Promise<void> {
+  async function measure(): Promise<void> {
     const sentAt = ticks()
     const time = await askTime().catch(() => undefined)
     if (time === undefined) return
@@ -57,7 +57,7 @@ export function createStoreClock ({
     judgeSkew()
   }
 
-  function judgeSkew (): void {
+  function judgeSkew(): void {
     const skew = skewMs()
     // Half of it before the all-clear: a clock at the edge would alarm each time.
     const isOver = Math.abs(skew) > (isSkewed ? alarmMs / 2 : alarmMs)
@@ -66,7 +66,9 @@ export function createStoreClock ({
     onSkew(skew, isSkewed)
   }
 
-  const timer = setInterval(() => { void measure() }, everyMs)
+  const timer = setInterval(() => {
+    void measure()
+  }, everyMs)
   timer.unref()
   return { now, skewMs, measure, close: () => clearInterval(timer) }
 }

@@ -5,7 +5,7 @@ import type { SignedIn } from './record.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
 export class StoreUnavailable extends GatewayError {
-  constructor (cause: unknown) {
+  constructor(cause: unknown) {
     super('session.unavailable', { cause, retryAfter: 2 })
   }
 }
@@ -40,63 +40,63 @@ export interface Note {
  */
 export interface SessionStore {
   /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
-  create (key: string, record: string, ttlMs: number): Promise<void>
-  read (key: string): Promise<Found | undefined>
+  create(key: string, record: string, ttlMs: number): Promise<void>
+  read(key: string): Promise<Found | undefined>
   /** Sets the time left of a record that has more than `aboveMs` left. */
-  touch (key: string, ttlMs: number, aboveMs: number): Promise<void>
+  touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
   /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
-  replace (key: string, from: string, to: string): Promise<boolean>
+  replace(key: string, from: string, to: string): Promise<boolean>
   /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
-  end (key: string, epitaph: string, ttlMs: number): Promise<boolean>
+  end(key: string, epitaph: string, ttlMs: number): Promise<boolean>
   /**
    * Notes that a key is of a user, until a time of the store's clock. A note may outlive its record.
    * @returns all notes of the user as they were at this very moment, this one among them
    */
-  note (user: IdentityKey, key: string, until: number): Promise<readonly Note[]>
+  note(user: IdentityKey, key: string, until: number): Promise<readonly Note[]>
   /** The notes of a user, oldest first, but those whose time is over. As for `keysOf`. */
-  notesOf (user: IdentityKey): Promise<readonly Note[]>
+  notesOf(user: IdentityKey): Promise<readonly Note[]>
   /**
    * The keys noted for a user, but those whose time is over. Notes of versions that did not tell
    * credential sources apart are among them: such a key may be of a user of another source with
    * the same id, which its record tells.
    */
-  keysOf (user: IdentityKey): Promise<string[]>
+  keysOf(user: IdentityKey): Promise<string[]>
   /** Takes back notes whose records are gone. */
-  forget (user: IdentityKey, keys: readonly string[]): Promise<void>
+  forget(user: IdentityKey, keys: readonly string[]): Promise<void>
   /** Notes that a user has sessions until a time, so that operators find them by name. */
-  enter (user: SignedIn, until: number): Promise<void>
+  enter(user: SignedIn, until: number): Promise<void>
   /** Those who have sessions, at most so many; a session of theirs may be over. */
-  signedIn (max: number): Promise<SignedIn[]>
+  signedIn(max: number): Promise<SignedIn[]>
   /**
    * Says which state of a source's users a replica has read, by a digest, and the one before where
    * it saw the change: known states stand in the order in which they came.
    * @returns whether no replica knows a later one
    */
-  announceUsers (source: string, digest: string, before?: string): Promise<boolean>
+  announceUsers(source: string, digest: string, before?: string): Promise<boolean>
   /** Resolves once no failover undoes the ends that were written so far, by anyone. */
-  confirmEnds (): Promise<void>
+  confirmEnds(): Promise<void>
   /** How often all sessions of everyone were ended. */
-  epoch (): Promise<number>
-  raiseEpoch (): Promise<number>
+  epoch(): Promise<number>
+  raiseEpoch(): Promise<number>
   /** Makes the epoch at least so great, wherever it is kept. */
-  restoreEpoch (epoch: number): Promise<void>
+  restoreEpoch(epoch: number): Promise<void>
   /** Takes a lock that ends by itself; says whether it was free. */
-  lock (name: string, owner: string, ttlMs: number): Promise<boolean>
+  lock(name: string, owner: string, ttlMs: number): Promise<boolean>
   /**
    * Confirms that `owner` still holds a lock, holds it for another `ttlMs`, and numbers the holder.
    * @returns undefined where the lock was lost
    */
-  fence (name: string, owner: string, ttlMs: number): Promise<Fence | undefined>
+  fence(name: string, owner: string, ttlMs: number): Promise<Fence | undefined>
   /**
    * Frees a lock, if `owner` holds it.
    * @param isSettled whether all that was done under it is written; a fence contests it otherwise
    */
-  unlock (name: string, owner: string, isSettled?: boolean): Promise<void>
+  unlock(name: string, owner: string, isSettled?: boolean): Promise<void>
   /** Tells of every change of a record or the epoch by anyone. At most one follows a store. */
-  follow (follower: Follower): void
+  follow(follower: Follower): void
   /** Whether the store answers now. */
-  ping (): Promise<boolean>
-  close (): Promise<void>
+  ping(): Promise<boolean>
+  close(): Promise<void>
 }
 
 export interface Follower {

@@ -25,32 +25,62 @@ const guarded = [
   ['GET', '/nowhere']
 ] as const
 
-t.test('without the secret, or with a wrong one, only /healthz and a bare /readyz answer', async t => {
-  const gateway = await testGateway(t.after, {
-    gateway: { ops: { secret: '${OPS_SECRET}' } }
-  }, { OPS_SECRET: secret })
-  const cookie = await gateway.signIn()
-  const wrong = ['', 'Bearer', 'Bearer ', `Bearer ${secret}x`, `Bearer ${secret.slice(1)}`, `Basic ${secret}`, secret]
-  for (const authorization of [undefined, ...wrong]) {
-    const headers = authorization === undefined ? {} : { authorization }
-    for (const [method, path] of guarded) {
-      const json = method === 'POST' && { body: '{"user":"1"}', headers: { ...headers, 'content-type': 'application/json' } }
-      const response = await fetch(gateway.opsUrl + path, { method, headers, ...json })
-      t.equal(response.status, 401, `${method} ${path} with ${authorization}`)
-      t.match(response.headers.get('www-authenticate'), /^Bearer/)
-      if (method !== 'HEAD') t.match(await response.json(), { code: 'ops.secret' })
+t.test(
+  'without the secret, or with a wrong one, only /healthz and a bare /readyz answer',
+  async t => {
+    const gateway = await testGateway(
+      t.after,
+      {
+        gateway: { ops: { secret: '${OPS_SECRET}' } }
+      },
+      { OPS_SECRET: secret }
+    )
+    const cookie = await gateway.signIn()
+    const wrong = [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Bearer ${secret}x`,
+      `Bearer ${secret.slice(1)}`,
+      `Basic ${secret}`,
+      secret
+    ]
+    for (const authorization of [undefined, ...wrong]) {
+      const headers = authorization === undefined ? {} : { authorization }
+      for (const [method, path] of guarded) {
+        const json = method === 'POST' && {
+          body: '{"user":"1"}',
+          headers: { ...headers, 'content-type': 'application/json' }
+        }
+        const response = await fetch(gateway.opsUrl + path, { method, headers, ...json })
+        t.equal(response.status, 401, `${method} ${path} with ${authorization}`)
+        t.match(response.headers.get('www-authenticate'), /^Bearer/)
+        if (method !== 'HEAD') t.match(await response.json(), { code: 'ops.secret' })
+      }
+      t.equal((await fetch(`${gateway.opsUrl}/healthz`, { headers })).status, 200)
+      t.same(await (await fetch(`${gateway.opsUrl}/readyz`, { headers })).json(), {
+        status: 'ready'
+      })
     }
-    t.equal((await fetch(`${gateway.opsUrl}/healthz`, { headers })).status, 200)
-    t.same(await (await fetch(`${gateway.opsUrl}/readyz`, { headers })).json(), { status: 'ready' })
+    t.equal(
+      (await gateway.call('/api/account/profile', { cookie })).status,
+      200,
+      'no session was closed'
+    )
+    const headers = { authorization: `bearer ${secret}` }
+    t.match(await (await fetch(`${gateway.opsUrl}/readyz`, { headers })).json(), {
+      status: 'ready',
+      sessions: 'in this process'
+    })
+    for (const path of ['/status', '/sessions?user=1', '/metrics', '/openapi.json']) {
+      t.equal((await fetch(gateway.opsUrl + path, { headers })).status, 200, path)
+    }
+    t.notOk(
+      gateway.log.some(line => JSON.stringify(line).includes(secret)),
+      'no log line holds the secret'
+    )
   }
-  t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200, 'no session was closed')
-  const headers = { authorization: `bearer ${secret}` }
-  t.match(await (await fetch(`${gateway.opsUrl}/readyz`, { headers })).json(), { status: 'ready', sessions: 'in this process' })
-  for (const path of ['/status', '/sessions?user=1', '/metrics', '/openapi.json']) {
-    t.equal((await fetch(gateway.opsUrl + path, { headers })).status, 200, path)
-  }
-  t.notOk(gateway.log.some(line => JSON.stringify(line).includes(secret)), 'no log line holds the secret')
-})
+)
 
 t.test('with ops.openMetrics, /metrics alone is answered without the secret', async t => {
   const gateway = await testGateway(t.after, { gateway: { ops: { openMetrics: true } } })
@@ -72,27 +102,49 @@ t.test('commands send the secret of the config, or say that it is another one', 
   const gateway = await testGateway(t.after, folder, { OPS_SECRET: secret })
   const command = (env: Record<string, string>) => run(['status', '--config', folder], { env })
   t.match(await command({ OPS_SECRET: secret }), { code: 0, out: /^gateway +\d/ })
-  t.match(await command({ OPS_SECRET: `${secret}!` }), { code: 1, err: /^The gateway refused ops\.secret: it runs with another one/ })
-  t.match(await command({}), { code: 1, err: /gateway\.yaml:\d+ ops\.secret: the environment variable OPS_SECRET is not set/ })
+  t.match(await command({ OPS_SECRET: `${secret}!` }), {
+    code: 1,
+    err: /^The gateway refused ops\.secret: it runs with another one/
+  })
+  t.match(await command({}), {
+    code: 1,
+    err: /gateway\.yaml:\d+ ops\.secret: the environment variable OPS_SECRET is not set/
+  })
   t.equal((await askOps(gateway.opsUrl, '/status')).status, 401, 'and none was left in a file')
 })
 
 t.test('without the file that the gateway left, commands say what to do', async t => {
-  const folder = await configFolder({ gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } } })
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
+  })
   const gateway = await testGateway(t.after, folder)
-  const { file } = await gateway.logged(line => String(line['msg']).startsWith('ops.secret is not set')) as { file: string }
+  const { file } = (await gateway.logged(line =>
+    String(line['msg']).startsWith('ops.secret is not set')
+  )) as { file: string }
   const command = () => run(['status', '--config', folder])
   t.match(await command(), { code: 0 })
   writeFileSync(file, 'of a gateway that was here before')
-  t.match(await command(), { code: 1, err: /the secret that it left for commands on this machine is another gateway’s/ })
+  t.match(await command(), {
+    code: 1,
+    err: /the secret that it left for commands on this machine is another gateway’s/
+  })
   rmSync(file)
-  t.match(await command(), { code: 1, err: /this user can read none .* or set ops\.secret in gateway\.yaml/ })
+  t.match(await command(), {
+    code: 1,
+    err: /this user can read none .* or set ops\.secret in gateway\.yaml/
+  })
 })
 
 t.test('a short secret, and one that no header field can carry, are faults', async t => {
-  for (const weak of ['short', 'a secret with blanks of more than 32 letters', `${'x'.repeat(40)}ü`]) {
+  for (const weak of [
+    'short',
+    'a secret with blanks of more than 32 letters',
+    `${'x'.repeat(40)}ü`
+  ]) {
     const folder = await configFolder({ gateway: { ops: { secret: '${OPS_SECRET}' } } })
-    const { code, out, err } = await run(['check', '--config', folder], { env: { OPS_SECRET: weak } })
+    const { code, out, err } = await run(['check', '--config', folder], {
+      env: { OPS_SECRET: weak }
+    })
     t.equal(code, 1)
     t.match(out + err, /ops\.secret: has to be at least 32 visible ASCII characters/)
     t.notMatch(out + err, weak)

@@ -7,30 +7,41 @@ export interface Tap {
 }
 
 /** A fresh visitor; fails the test when the page itself reports an error. */
-export async function visit (t: Tap, browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Page> {
+export async function visit(
+  t: Tap,
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {}
+): Promise<Page> {
   const context = await browser.newContext(options)
   context.setDefaultTimeout(90_000)
   t.teardown(() => context.close())
   const page = await context.newPage()
   await page.clock.install()
   page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))
-  page.on('console', message => { if (message.text().includes('Content Security Policy')) t.fail(message.text()) })
+  page.on('console', message => {
+    if (message.text().includes('Content Security Policy')) t.fail(message.text())
+  })
   await page.goto(url)
   return page
 }
 
-export async function signIn (page: Page, username: string, password = 'ant.design'): Promise<void> {
+export async function signIn(page: Page, username: string, password = 'ant.design'): Promise<void> {
   await page.getByTestId('username').fill(username)
   await page.getByTestId('password').fill(password)
   await page.getByTestId('sign-in').click()
 }
 
 /** Lets time pass at once, for the gateway, which lives in this process, and for pages; call it before the gateway starts. */
-export function timeMachine (t: Pick<Tap, 'teardown'>): (ms: number, ...pages: Page[]) => Promise<void> {
+export function timeMachine(
+  t: Pick<Tap, 'teardown'>
+): (ms: number, ...pages: Page[]) => Promise<void> {
   const { now } = Date
   let passed = 0
   Date.now = () => now() + passed
-  t.teardown(() => { Date.now = now })
+  t.teardown(() => {
+    Date.now = now
+  })
   return async (ms, ...pages) => {
     passed += ms
     for (const page of pages) await page.clock.fastForward(ms)

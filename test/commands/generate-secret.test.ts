@@ -27,7 +27,11 @@ t.test('a file that is there is never overwritten, also by several at once', asy
   t.ok(ran.every(({ code, out }) => code === 0 && out === ''))
   t.equal(ran.filter(({ err }) => err === `wrote ${file}\n`).length, 1)
   const before = readFileSync(file, 'utf8')
-  t.same(await run(['generate-secret', file]), { code: 0, out: '', err: `${file} exists and was left as it is\n` })
+  t.same(await run(['generate-secret', file]), {
+    code: 0,
+    out: '',
+    err: `${file} exists and was left as it is\n`
+  })
   t.equal(readFileSync(file, 'utf8'), before)
 })
 
@@ -38,7 +42,10 @@ t.test('a place where no file can be is an error in one line', async t => {
 })
 
 t.test('what was written is a secret that config takes', async t => {
-  const config = textFolder(t.after, { 'gateway.yaml': 'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { secrets: ["file:session-secret"] }' })
+  const config = textFolder(t.after, {
+    'gateway.yaml':
+      'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { secrets: ["file:session-secret"] }'
+  })
   await run(['generate-secret', join(config, 'session-secret')])
   t.same(faultsOf(config), [])
 })

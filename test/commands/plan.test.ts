@@ -6,7 +6,11 @@ import { textFolder } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 
-const folder = (cleanUp: (undo: () => unknown) => void, access: string, idle = '30m') => textFolder(cleanUp, { 'gateway.yaml': `server: { hosts: [h] }\nsession: { idle: ${idle} }`, 'routes.yaml': `upstreams: { b: { url: https://b.internal } }\nroutes: { r: { path: /api/r, upstream: b, access: ${access} } }` })
+const folder = (cleanUp: (undo: () => unknown) => void, access: string, idle = '30m') =>
+  textFolder(cleanUp, {
+    'gateway.yaml': `server: { hosts: [h] }\nsession: { idle: ${idle} }`,
+    'routes.yaml': `upstreams: { b: { url: https://b.internal } }\nroutes: { r: { path: /api/r, upstream: b, access: ${access} } }`
+  })
 
 t.test('plan says what would change live, what after a restart, and what is a risk', async t => {
   const [old, next] = [folder(t.after, 'session'), folder(t.after, 'public', '20m')]
@@ -15,25 +19,51 @@ t.test('plan says what would change live, what after a restart, and what is a ri
     out: 'Live, at the next reload:\n  routes.yaml routes.r.access session → public\nOnly after a restart:\n  gateway.yaml session.idle 30m → 20m\n\nRisks:\n  ! routes.r (/api/r) becomes public: anyone may call it\n',
     err: ''
   })
-  t.match(JSON.parse((await run(['plan', next, '-c', old, '--json'])).out), { changes: [{ file: 'gateway', path: 'session.idle', restart: true }, { file: 'routes', restart: false }], risks: [String] })
+  t.match(JSON.parse((await run(['plan', next, '-c', old, '--json'])).out), {
+    changes: [
+      { file: 'gateway', path: 'session.idle', restart: true },
+      { file: 'routes', restart: false }
+    ],
+    risks: [String]
+  })
   t.match(await run(['plan', old, '-c', old]), { code: 0, out: 'Nothing would change.\n' })
-  t.match(await run(['plan', old, next]), { code: 2, err: /Name one folder of the new config, or none/ })
+  t.match(await run(['plan', old, next]), {
+    code: 2,
+    err: /Name one folder of the new config, or none/
+  })
   t.match(await run(['plan', '/nowhere', '-c', old]), { code: 1, err: /cannot be read/ })
 })
 
 t.test('a lockout that is gone, or holds much less, is a risk', async t => {
   const having = (lockout: string) => textFolder(t.after, { 'limits.yaml': `lockout: ${lockout}` })
   const old = having('{}')
-  const { risks } = JSON.parse((await run(['plan', having('{ account: { mode: shadow }, address: { after: 200 } }'), '-c', old, '--json'])).out) as { risks: string[] }
-  t.same(risks, ['lockout.account no longer holds: passwords may be guessed', 'lockout.address is at least ten times looser'])
+  const { risks } = JSON.parse(
+    (
+      await run([
+        'plan',
+        having('{ account: { mode: shadow }, address: { after: 200 } }'),
+        '-c',
+        old,
+        '--json'
+      ])
+    ).out
+  ) as { risks: string[] }
+  t.same(risks, [
+    'lockout.account no longer holds: passwords may be guessed',
+    'lockout.address is at least ten times looser'
+  ])
 })
 
 t.test('without a new folder it says what the files would change of what runs', async t => {
   const ops = { listen: `127.0.0.1:${await freePort()}` }
-  const at = await configFolder({ gateway: { ops, session: { idle: '30m' } }, limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } } })
+  const at = await configFolder({
+    gateway: { ops, session: { idle: '30m' } },
+    limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } }
+  })
   t.match(await run(['plan', '-c', at]), { code: 1, err: /No gateway answers/ })
   await testGateway(t.after, at)
-  const change = (file: string, make: (text: string) => string) => writeFileSync(join(at, file), make(readFileSync(join(at, file), 'utf8')))
+  const change = (file: string, make: (text: string) => string) =>
+    writeFileSync(join(at, file), make(readFileSync(join(at, file), 'utf8')))
   change('limits.yaml', text => text.replace('max: 10\n', 'max: 500\n'))
   change('gateway.yaml', text => text.replace('idle: 30m', 'idle: 20m'))
   t.match(JSON.parse((await run(['plan', '-c', at, '--json'])).out), {
@@ -43,13 +73,17 @@ t.test('without a new folder it says what the files would change of what runs', 
     ],
     risks: [/50 times looser/]
   })
-  t.match(await run(['plan', '-c', at]), { code: 3, out: /^Live, at the next reload:\n {2}limits\.yaml limits\.user\.max 10 → 500\nOnly after a restart:\n {2}gateway\.yaml session\.idle 30m → 20m\n/ })
+  t.match(await run(['plan', '-c', at]), {
+    code: 3,
+    out: /^Live, at the next reload:\n {2}limits\.yaml limits\.user\.max 10 → 500\nOnly after a restart:\n {2}gateway\.yaml session\.idle 30m → 20m\n/
+  })
   change('limits.yaml', () => 'limits: 5\n')
   t.match(await run(['plan', '-c', at]), { code: 1, err: /limits\.yaml:1 limits/ })
 })
 
 t.test('a secret that comes first before all replicas have it is a risk', async t => {
-  const having = (secrets: string) => textFolder(t.after, { 'gateway.yaml': `session: { secrets: [${secrets}] }` })
+  const having = (secrets: string) =>
+    textFolder(t.after, { 'gateway.yaml': `session: { secrets: [${secrets}] }` })
   const env = { A: 'a'.repeat(32), B: 'b'.repeat(32) }
   const risks = async (before: string, after: string) => {
     const { out } = await run(['plan', having(after), '-c', having(before), '--json'], { env })

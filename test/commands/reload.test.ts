@@ -6,53 +6,94 @@ import { run, start } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 
-const limits = (max: number) => stringify({ limits: { login: { by: 'address', max, window: '1m', routes: ['login'] } } })
+const limits = (max: number) =>
+  stringify({ limits: { login: { by: 'address', max, window: '1m', routes: ['login'] } } })
 
-t.test('operators reload, look and go back on the command line; SIGHUP reloads too, and the process lives on', async t => {
-  const ops = `127.0.0.1:${await freePort()}`
-  const folder = await configFolder({ gateway: { ops: { listen: ops } } })
-  const put = (text: string) => writeFileSync(join(folder, 'limits.yaml'), text)
-  put(limits(5))
-  const gateway = start(t.after, folder)
-  await gateway.says('listening on')
-  const command = (...words: string[]) => run([...words, '--config', folder])
+t.test(
+  'operators reload, look and go back on the command line; SIGHUP reloads too, and the process lives on',
+  async t => {
+    const ops = `127.0.0.1:${await freePort()}`
+    const folder = await configFolder({ gateway: { ops: { listen: ops } } })
+    const put = (text: string) => writeFileSync(join(folder, 'limits.yaml'), text)
+    put(limits(5))
+    const gateway = start(t.after, folder)
+    await gateway.says('listening on')
+    const command = (...words: string[]) => run([...words, '--config', folder])
 
-  t.match(await command('reload'), { code: 0, out: 'unchanged; generation 1 runs\n' })
-  put(limits(10))
-  t.match(await command('reload'), { code: 0, out: 'limits.login.max 5 → 10\nreloaded; generation 2 runs\n' })
-  const again = await command('reload')
-  t.match(again, { code: 0, out: /^unchanged; generation 2 runs\nit was taken at \S+ \(operator\): limits\.login\.max 5 → 10\n$/ })
-  put('limits: no')
-  const refused = await command('reload')
-  t.match(refused, { code: 1, out: '' })
-  t.match(refused.err, /limits\.yaml:1 limits: expected a mapping, found "no"\nrefused; generation 2 goes on as it is\n$/)
+    t.match(await command('reload'), { code: 0, out: 'unchanged; generation 1 runs\n' })
+    put(limits(10))
+    t.match(await command('reload'), {
+      code: 0,
+      out: 'limits.login.max 5 → 10\nreloaded; generation 2 runs\n'
+    })
+    const again = await command('reload')
+    t.match(again, {
+      code: 0,
+      out: /^unchanged; generation 2 runs\nit was taken at \S+ \(operator\): limits\.login\.max 5 → 10\n$/
+    })
+    put('limits: no')
+    const refused = await command('reload')
+    t.match(refused, { code: 1, out: '' })
+    t.match(
+      refused.err,
+      /limits\.yaml:1 limits: expected a mapping, found "no"\nrefused; generation 2 goes on as it is\n$/
+    )
 
-  t.match(await command('status'), { code: 3 }, 'the files are refused')
-  const told = (await command('status')).out
-  t.match(told, /^files +refused at /m)
-  t.match(told, /^generation +2, /m)
-  t.match(told, /limits\.yaml:1 limits: expected a mapping/)
-  t.match(told, /REVISION +SINCE +BY +WHAT CHANGED\n2 +\S+ +operator +limits\.login\.max 5 → 10\n1 +\S+ +start\n$/)
-  t.match(JSON.parse((await command('status', '--json')).out), { generation: 2, files: { state: 'refused' }, revisions: [{ number: 2 }, { number: 1 }] })
+    t.match(await command('status'), { code: 3 }, 'the files are refused')
+    const told = (await command('status')).out
+    t.match(told, /^files +refused at /m)
+    t.match(told, /^generation +2, /m)
+    t.match(told, /limits\.yaml:1 limits: expected a mapping/)
+    t.match(
+      told,
+      /REVISION +SINCE +BY +WHAT CHANGED\n2 +\S+ +operator +limits\.login\.max 5 → 10\n1 +\S+ +start\n$/
+    )
+    t.match(JSON.parse((await command('status', '--json')).out), {
+      generation: 2,
+      files: { state: 'refused' },
+      revisions: [{ number: 2 }, { number: 1 }]
+    })
 
-  t.match(await command('rollback'), { code: 0, out: /limits\.login\.max 10 → 5\nrolled back; generation 3 runs\nthe files still hold the other config/ })
-  t.match(await command('rollback', '9'), { code: 1, err: /There is no revision 9; there are 3, 2, 1\./ })
+    t.match(await command('rollback'), {
+      code: 0,
+      out: /limits\.login\.max 10 → 5\nrolled back; generation 3 runs\nthe files still hold the other config/
+    })
+    t.match(await command('rollback', '9'), {
+      code: 1,
+      err: /There is no revision 9; there are 3, 2, 1\./
+    })
 
-  t.match(await command('rollback', '2'), { code: 0, out: /limits\.login\.max 5 → 10/ })
-  t.match(await command('rollback'), { code: 0, out: /limits\.login\.max 10 → 5\n/ }, 'back to what ran before')
+    t.match(await command('rollback', '2'), { code: 0, out: /limits\.login\.max 5 → 10/ })
+    t.match(
+      await command('rollback'),
+      { code: 0, out: /limits\.login\.max 10 → 5\n/ },
+      'back to what ran before'
+    )
 
-  put(limits(20))
-  gateway.signal('SIGHUP')
-  await gateway.says('config reloaded: limits.login.max 5 → 20')
-  gateway.signal('SIGHUP')
-  await gateway.says('the config files are what runs: nothing to reload')
-  // The other of the two listeners.
-  writeFileSync(join(folder, 'gateway.yaml'), stringify({ ops: { listen: ops }, session: { cookie: { secure: false } }, reload: { watch: false } }))
-  t.match((await command('reload')).out, /restart needed: .*server\.listen/)
-  gateway.signal('SIGTERM')
-  t.same(await gateway.ended, { code: 0, signal: null })
-})
+    put(limits(20))
+    gateway.signal('SIGHUP')
+    await gateway.says('config reloaded: limits.login.max 5 → 20')
+    gateway.signal('SIGHUP')
+    await gateway.says('the config files are what runs: nothing to reload')
+    // The other of the two listeners.
+    writeFileSync(
+      join(folder, 'gateway.yaml'),
+      stringify({
+        ops: { listen: ops },
+        session: { cookie: { secure: false } },
+        reload: { watch: false }
+      })
+    )
+    t.match((await command('reload')).out, /restart needed: .*server\.listen/)
+    gateway.signal('SIGTERM')
+    t.same(await gateway.ended, { code: 0, signal: null })
+  }
+)
 
 t.test('words that make no sense are told the right ones', async t => {
-  for (const words of [['reload', 'x'], ['rollback', '0']]) t.match(await run(words), { code: 2, err: /Usage: console-gateway/ }, words.join(' '))
+  for (const words of [
+    ['reload', 'x'],
+    ['rollback', '0']
+  ])
+    t.match(await run(words), { code: 2, err: /Usage: console-gateway/ }, words.join(' '))
 })

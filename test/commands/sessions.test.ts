@@ -5,66 +5,117 @@ import { freePort } from '../support/ports.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 t.test('operators list and close sessions of a running gateway', async t => {
-  const folder = await configFolder({ gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } } })
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
+  })
   const gateway = await testGateway(t.after, folder)
-  const status = async (cookie: string) => (await gateway.call('/api/account/profile', { cookie })).status
+  const status = async (cookie: string) =>
+    (await gateway.call('/api/account/profile', { cookie })).status
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const command = (...words: string[]) => run(['sessions', ...words, '--config', folder])
   const listed = await command('list', '1')
   t.equal(listed.code, 0)
   t.match(listed.out, /^SESSION +STARTED +LAST USED +ADDRESS +AGENT\n[\w-]{12} .*127\.0\.0\.1/)
-  const asJson = JSON.parse((await command('list', '1', '--json')).out) as { sessions: Array<{ id: string }> }
-  t.match(await command('close', '1', asJson.sessions[0]?.id ?? ''), { code: 0, out: 'closed: 1\n' })
+  const asJson = JSON.parse((await command('list', '1', '--json')).out) as {
+    sessions: Array<{ id: string }>
+  }
+  t.match(await command('close', '1', asJson.sessions[0]?.id ?? ''), {
+    code: 0,
+    out: 'closed: 1\n'
+  })
   t.same([await status(alice), await status(bob)], [401, 200])
   t.match(await command('list', '1'), { code: 0, out: 'no sessions\n' })
   t.match(await command('close', '--everyone'), { code: 0, out: 'closed: everyone\n' })
   t.equal(await status(bob), 401)
 })
 
-t.test('words that make no sense are told the right ones; a gateway that does not run is said as such', async t => {
-  const folder = await configFolder({ gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } } })
-  for (const words of [[], ['list', '1', 'more'], ['list', '--source', 'users-file'], ['close'], ['close', '--id', '1', '--name', 'alice'], ['close', '1', '--everyone'], ['forget', '1']]) {
-    const { code, err } = await run(['sessions', ...words, '--config', folder])
-    t.equal(code, 2, words.join(' '))
-    t.match(err, 'Usage: console-gateway sessions')
+t.test(
+  'words that make no sense are told the right ones; a gateway that does not run is said as such',
+  async t => {
+    const folder = await configFolder({
+      gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
+    })
+    for (const words of [
+      [],
+      ['list', '1', 'more'],
+      ['list', '--source', 'users-file'],
+      ['close'],
+      ['close', '--id', '1', '--name', 'alice'],
+      ['close', '1', '--everyone'],
+      ['forget', '1']
+    ]) {
+      const { code, err } = await run(['sessions', ...words, '--config', folder])
+      t.equal(code, 2, words.join(' '))
+      t.match(err, 'Usage: console-gateway sessions')
+    }
+    const away = await run(['sessions', 'list', '1', '--config', folder])
+    t.equal(away.code, 1)
+    t.match(away.err, /No gateway answers on 127\.0\.0\.1:\d+.*Is it running/)
   }
-  const away = await run(['sessions', 'list', '1', '--config', folder])
-  t.equal(away.code, 1)
-  t.match(away.err, /No gateway answers on 127\.0\.0\.1:\d+.*Is it running/)
-})
+)
 
-t.test('users are named by user name or id; who is not clear, or not there, is said, and nothing is closed', async t => {
-  const upstream = await testUpstream(t.after, json(200, { id: 'alice', name: 'carol' }))
-  const folder = await configFolder({
-    gateway: {
-      ops: { listen: `127.0.0.1:${await freePort()}` },
-      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id', username: 'name' } }] },
-      identity: { prefix: true }
-    },
-    routes: { upstreams: { b: { url: upstream.url } } }
-  })
-  const gateway = await testGateway(t.after, folder)
-  const command = (...words: string[]) => run(['sessions', ...words, '--config', folder])
-  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
-  const status = async (cookie: string) => (await gateway.call('/api/account/profile', { cookie })).status
-  t.match(gateway.log.find(({ msg, user }) => msg === 'request' && user === 'bob'), { userId: '2' })
-  t.match(await command('close', '--id', 'bob'), { code: 3, out: '', err: 'No session of a user with id bob. Did you mean user name bob (id 2)?\n' })
-  t.match(await command('close', 'nobody'), { code: 3, err: 'No session of a user with id or name nobody.\n' })
-  t.equal(await status(bob), 200)
-  t.match(await command('close', 'bob'), { code: 0, out: 'closed: 1\n' })
-  t.same([await status(alice), await status(bob)], [200, 401])
-  await gateway.signIn('carol')
-  const unclear = await command('close', 'alice')
-  t.equal(unclear.code, 3)
-  t.match(unclear.err, /^"alice" may be any of these users; say which with --id, --name or --source:\nSOURCE +ID +NAME\n/)
-  t.match(unclear.err, /^upstream-login:b +alice +carol$/m)
-  t.match(unclear.err, /^users-file +1 +alice$/m)
-  t.equal(await status(alice), 200)
-  const all = await command('list')
-  t.match(all.out, /^SESSION +STARTED +LAST USED +USER +ID +SOURCE +ADDRESS +AGENT\n/)
-  t.match(all.out, / alice +1 +users-file /)
-  t.match(all.out, / carol +alice +upstream-login:b /)
-  t.match(await command('list', '--name', 'alice'), { code: 0, out: /^SESSION/ })
-  t.match(await command('close', 'alice', '--source', 'users-file'), { code: 0, out: 'closed: 1\n' })
-  t.equal(await status(alice), 401)
-})
+t.test(
+  'users are named by user name or id; who is not clear, or not there, is said, and nothing is closed',
+  async t => {
+    const upstream = await testUpstream(t.after, json(200, { id: 'alice', name: 'carol' }))
+    const folder = await configFolder({
+      gateway: {
+        ops: { listen: `127.0.0.1:${await freePort()}` },
+        login: {
+          sources: [
+            { kind: 'users-file', file: 'users.yaml' },
+            {
+              kind: 'upstream-login',
+              upstream: 'b',
+              path: '/login',
+              user: { id: 'id', username: 'name' }
+            }
+          ]
+        },
+        identity: { prefix: true }
+      },
+      routes: { upstreams: { b: { url: upstream.url } } }
+    })
+    const gateway = await testGateway(t.after, folder)
+    const command = (...words: string[]) => run(['sessions', ...words, '--config', folder])
+    const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+    const status = async (cookie: string) =>
+      (await gateway.call('/api/account/profile', { cookie })).status
+    t.match(
+      gateway.log.find(({ msg, user }) => msg === 'request' && user === 'bob'),
+      { userId: '2' }
+    )
+    t.match(await command('close', '--id', 'bob'), {
+      code: 3,
+      out: '',
+      err: 'No session of a user with id bob. Did you mean user name bob (id 2)?\n'
+    })
+    t.match(await command('close', 'nobody'), {
+      code: 3,
+      err: 'No session of a user with id or name nobody.\n'
+    })
+    t.equal(await status(bob), 200)
+    t.match(await command('close', 'bob'), { code: 0, out: 'closed: 1\n' })
+    t.same([await status(alice), await status(bob)], [200, 401])
+    await gateway.signIn('carol')
+    const unclear = await command('close', 'alice')
+    t.equal(unclear.code, 3)
+    t.match(
+      unclear.err,
+      /^"alice" may be any of these users; say which with --id, --name or --source:\nSOURCE +ID +NAME\n/
+    )
+    t.match(unclear.err, /^upstream-login:b +alice +carol$/m)
+    t.match(unclear.err, /^users-file +1 +alice$/m)
+    t.equal(await status(alice), 200)
+    const all = await command('list')
+    t.match(all.out, /^SESSION +STARTED +LAST USED +USER +ID +SOURCE +ADDRESS +AGENT\n/)
+    t.match(all.out, / alice +1 +users-file /)
+    t.match(all.out, / carol +alice +upstream-login:b /)
+    t.match(await command('list', '--name', 'alice'), { code: 0, out: /^SESSION/ })
+    t.match(await command('close', 'alice', '--source', 'users-file'), {
+      code: 0,
+      out: 'closed: 1\n'
+    })
+    t.equal(await status(alice), 401)
+  }
+)

@@ -4,9 +4,10 @@ import { textFolder } from '../support/config-files.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const answer = { code: 0, data: [{ a: 1, secret: 'x' }] }
-const folderFor = (cleanUp: (undo: () => unknown) => void, url: string) => textFolder(cleanUp, {
-  'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
-  'routes.yaml': `
+const folderFor = (cleanUp: (undo: () => unknown) => void, url: string) =>
+  textFolder(cleanUp, {
+    'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
+    'routes.yaml': `
 upstreams: { b: { url: "${url}" } }
 routes:
   r: { path: /api/r, upstream: b, rewrite: /list, shape: s }
@@ -19,21 +20,38 @@ shapes:
         - drop: [secret]
     - wrap: list
 `
-})
+  })
 
 t.test('before, after and what each operation did, from a file or standard input', async t => {
   const folder = folderFor(t.after, 'http://b.internal')
-  const { code, out } = await run(['shape', 'r', '--input', '-', '-c', folder], { input: JSON.stringify(answer) })
+  const { code, out } = await run(['shape', 'r', '--input', '-', '-c', folder], {
+    input: JSON.stringify(answer)
+  })
   t.equal(code, 0)
-  t.match(out, /^before\n[^]*1\. open: code-data\n {3}~ \(all\): [^]*2\. each:\n[^]*rename:[^]*- 0\.a\n {3}\+ 0\.b: 1\n[^]*3\. each:\n[^]*- 0\.secret\n[^]*4\. wrap: list\n[^]*after\n/)
-  t.match(JSON.parse(out.slice(out.indexOf('\nafter\n') + 7)), { success: true, data: [{ b: 1 }], total: 1 })
-  const asJson = await run(['shape', 's', '--input', '-', '--json', '-c', folder], { input: JSON.stringify(answer) })
-  t.match(JSON.parse(asJson.out), { before: answer, operations: [{ operation: { open: 'code-data' } }, {}, {}, {}], after: { data: [{ b: 1 }] } })
+  t.match(
+    out,
+    /^before\n[^]*1\. open: code-data\n {3}~ \(all\): [^]*2\. each:\n[^]*rename:[^]*- 0\.a\n {3}\+ 0\.b: 1\n[^]*3\. each:\n[^]*- 0\.secret\n[^]*4\. wrap: list\n[^]*after\n/
+  )
+  t.match(JSON.parse(out.slice(out.indexOf('\nafter\n') + 7)), {
+    success: true,
+    data: [{ b: 1 }],
+    total: 1
+  })
+  const asJson = await run(['shape', 's', '--input', '-', '--json', '-c', folder], {
+    input: JSON.stringify(answer)
+  })
+  t.match(JSON.parse(asJson.out), {
+    before: answer,
+    operations: [{ operation: { open: 'code-data' } }, {}, {}, {}],
+    after: { data: [{ b: 1 }] }
+  })
 })
 
 t.test('ids beyond 2^53 keep their digits, from a file and from the upstream', async t => {
   const long = '{"code":0,"data":[{"a":1234567890123456789}]}'
-  const backend = await testUpstream(t.after, (_request, response) => { response.end(long) })
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.end(long)
+  })
   const folder = folderFor(t.after, backend.url)
   for (const from of [['--input', '-'], ['--live']]) {
     const { out } = await run(['shape', 'r', ...from, '-c', folder], { input: long })
@@ -42,7 +60,10 @@ t.test('ids beyond 2^53 keep their digits, from a file and from the upstream', a
 })
 
 t.test('an answer that tells a failure ends there', async t => {
-  const { code, out } = await run(['shape', 'r', '--input', '-', '-c', folderFor(t.after, 'http://b.internal')], { input: '{"code": 404, "msg": "gone"}' })
+  const { code, out } = await run(
+    ['shape', 'r', '--input', '-', '-c', folderFor(t.after, 'http://b.internal')],
+    { input: '{"code": 404, "msg": "gone"}' }
+  )
   t.equal(code, 1)
   t.match(out, '1. open: code-data\n   a failure: 404, gone\n')
   t.notMatch(out, 'after')
@@ -50,7 +71,15 @@ t.test('an answer that tells a failure ends there', async t => {
 
 t.test('--live asks the upstream, with a header field of one’s own', async t => {
   const backend = await testUpstream(t.after, json(200, answer))
-  const { code, out, err } = await run(['shape', 'r', '--live', '--header', 'authorization: Bearer x', '-c', folderFor(t.after, backend.url)])
+  const { code, out, err } = await run([
+    'shape',
+    'r',
+    '--live',
+    '--header',
+    'authorization: Bearer x',
+    '-c',
+    folderFor(t.after, backend.url)
+  ])
   t.equal(code, 0)
   t.match(err, `200 from ${backend.url}`)
   t.match(out, '"total": 1')

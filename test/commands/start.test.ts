@@ -7,7 +7,10 @@ import { textFolder } from '../support/config-files.ts'
 import { configFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 
-const ready = async (cleanUp: (undo: () => unknown) => void, gateway: Record<string, unknown> = {}) => {
+const ready = async (
+  cleanUp: (undo: () => unknown) => void,
+  gateway: Record<string, unknown> = {}
+) => {
   const folder = await configFolder({ gateway })
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   return folder
@@ -20,11 +23,20 @@ t.test('a gateway whose config is well writes nothing on standard error', async 
 })
 
 t.test('a broken config is told in whole, and the exit code is 1', async t => {
-  const folder = textFolder(t.after, { 'gateway.yaml': 'server:\n  lisen: x\nsession:\n  secrets: [literal-secret]\n', 'limits.yaml': 'limits: 5\n' })
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'server:\n  lisen: x\nsession:\n  secrets: [literal-secret]\n',
+    'limits.yaml': 'limits: 5\n'
+  })
   const { code, out, err } = await run(['start', '--config', folder])
   t.same({ code, out }, { code: 1, out: '' })
-  t.match(err, `${folder}/gateway.yaml:2 server.lisen: unknown key "lisen". Did you mean "listen"?\n`)
-  t.match(err, `${folder}/gateway.yaml:4 session.secrets.0: a secret never stands in the file itself`)
+  t.match(
+    err,
+    `${folder}/gateway.yaml:2 server.lisen: unknown key "lisen". Did you mean "listen"?\n`
+  )
+  t.match(
+    err,
+    `${folder}/gateway.yaml:4 session.secrets.0: a secret never stands in the file itself`
+  )
   t.match(err, `${folder}/limits.yaml:1 limits: expected a mapping, found 5\n`)
   t.notMatch(err, 'literal-secret')
   t.notMatch(err, /^ +at /m)
@@ -36,28 +48,47 @@ t.test('a port in use gives a clear line, for either listener, and ends the proc
   t.after(() => other.close())
   const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
   for (const section of ['server', 'ops']) {
-    const { code, err } = await run(['start', '--config', await ready(t.after, { [section]: { listen: address } })])
+    const { code, err } = await run([
+      'start',
+      '--config',
+      await ready(t.after, { [section]: { listen: address } })
+    ])
     t.equal(code, 1, section)
-    t.equal(err, `${address} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.\n`)
+    t.equal(
+      err,
+      `${address} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.\n`
+    )
   }
 })
 
 t.test('an address that is not of this machine ends the process with what is wrong', async t => {
-  const { code, err } = await run(['start', '--config', await ready(t.after, { server: { listen: '192.0.2.1:8080' } })])
+  const { code, err } = await run([
+    'start',
+    '--config',
+    await ready(t.after, { server: { listen: '192.0.2.1:8080' } })
+  ])
   t.equal(code, 1)
   t.match(err, '192.0.2.1')
 })
 
-t.test('start is what runs without a command; SIGTERM ends it with 0, and what was logged is JSON', async t => {
-  const folder = await ready(t.after)
-  const gateway = running(t.after, process.execPath, ['src/launch.js', '--config', folder])
-  const written = await gateway.says('listening on http://127.0.0.1:')
-  const { url } = written.trim().split('\n').map(line => JSON.parse(line) as { url?: string }).find(line => line.url !== undefined) ?? {}
-  t.equal((await fetch(`${url}/api/account/profile`)).status, 401)
-  gateway.signal('SIGTERM')
-  t.same(await gateway.ended, { code: 0, signal: null })
-  t.match(await gateway.says('stopped'), 'stopping')
-})
+t.test(
+  'start is what runs without a command; SIGTERM ends it with 0, and what was logged is JSON',
+  async t => {
+    const folder = await ready(t.after)
+    const gateway = running(t.after, process.execPath, ['src/launch.js', '--config', folder])
+    const written = await gateway.says('listening on http://127.0.0.1:')
+    const { url } =
+      written
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line) as { url?: string })
+        .find(line => line.url !== undefined) ?? {}
+    t.equal((await fetch(`${url}/api/account/profile`)).status, 401)
+    gateway.signal('SIGTERM')
+    t.same(await gateway.ended, { code: 0, signal: null })
+    t.match(await gateway.says('stopped'), 'stopping')
+  }
+)
 
 t.test('a second SIGTERM ends it at once, and what is logged is JSON', async t => {
   const gateway = start(t.after, await ready(t.after, { drain: { notice: '60s', grace: '60s' } }))
@@ -78,7 +109,14 @@ t.test('Ctrl+C does not wait for load balancers', async t => {
 })
 
 t.test('it starts without Redis being there, and says that it is away', async t => {
-  const gateway = start(t.after, await ready(t.after, { redis: { url: 'redis://127.0.0.1:1' }, session: { secrets: ['${S}'], cookie: { secure: false } } }), { S: 'x'.repeat(32) })
+  const gateway = start(
+    t.after,
+    await ready(t.after, {
+      redis: { url: 'redis://127.0.0.1:1' },
+      session: { secrets: ['${S}'], cookie: { secure: false } }
+    }),
+    { S: 'x'.repeat(32) }
+  )
   await gateway.says('listening on')
   await gateway.says('Redis is away')
   gateway.signal('SIGTERM')

@@ -1,4 +1,13 @@
-import { appendFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -8,7 +17,7 @@ import { createInputs } from '../../src/config/inputs.ts'
 import { until } from '../support/until.ts'
 
 /** Writes a file piece by piece. @returns the longest time for which it stood still meanwhile */
-async function writeSlowly (file: string, pieces: number): Promise<number> {
+async function writeSlowly(file: string, pieces: number): Promise<number> {
   let longestPauseMs = 0
   let last = performance.now()
   for (let piece = 0; piece < pieces; piece++) {
@@ -20,11 +29,22 @@ async function writeSlowly (file: string, pieces: number): Promise<number> {
   return longestPauseMs
 }
 
-function watched (cleanUp: (undo: () => unknown) => void, files: (folder: string) => readonly string[], { pollMs = 3_600_000, settleMs = 20 } = {}) {
+function watched(
+  cleanUp: (undo: () => unknown) => void,
+  files: (folder: string) => readonly string[],
+  { pollMs = 3_600_000, settleMs = 20 } = {}
+) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-watch-'))
   const names = files(folder)
   const seen = { changes: 0 }
-  const watch = watchFiles({ files: names, settleMs, pollMs, onChange: () => { seen.changes++ } })
+  const watch = watchFiles({
+    files: names,
+    settleMs,
+    pollMs,
+    onChange: () => {
+      seen.changes++
+    }
+  })
   // What watches keeps no process alive.
   const alive = setInterval(() => {}, 1000)
   cleanUp(() => {
@@ -76,17 +96,23 @@ t.test('a file behind links is told wherever on the way it changes', async t => 
 })
 
 t.test('where the system tells nothing, looking now and then finds it', async t => {
-  const { folder, changed } = watched(t.after, at => [join(at, 'not', 'there', 'a')], { pollMs: 10 })
+  const { folder, changed } = watched(t.after, at => [join(at, 'not', 'there', 'a')], {
+    pollMs: 10
+  })
   mkdirSync(join(folder, 'not', 'there'), { recursive: true })
   writeFileSync(join(folder, 'not', 'there', 'a'), '1')
   await changed(1)
 })
 
 t.test('other files of the folder are none of its business', async t => {
-  const { folder, changed, changes } = watched(t.after, at => {
-    writeFileSync(join(at, 'a'), '1')
-    return [join(at, 'a')]
-  }, { settleMs: 300 })
+  const { folder, changed, changes } = watched(
+    t.after,
+    at => {
+      writeFileSync(join(at, 'a'), '1')
+      return [join(at, 'a')]
+    },
+    { settleMs: 300 }
+  )
   const lines = setInterval(() => appendFileSync(join(folder, 'log'), 'a line\n'), 5)
   appendFileSync(join(folder, 'a'), '2')
   await changed(1)
@@ -100,10 +126,14 @@ t.test('a file that is still being written is told once, when it is whole', asyn
   let longestPauseMs = Infinity
   // A busy machine may pause for longer than a file has to stand still: then it is tried again.
   for (let tries = 0; tries < 20 && longestPauseMs >= settleMs; tries++) {
-    const { folder, changed, changes } = watched(t.after, at => {
-      writeFileSync(join(at, 'a'), '')
-      return [join(at, 'a')]
-    }, { settleMs, pollMs: 5 })
+    const { folder, changed, changes } = watched(
+      t.after,
+      at => {
+        writeFileSync(join(at, 'a'), '')
+        return [join(at, 'a')]
+      },
+      { settleMs, pollMs: 5 }
+    )
     longestPauseMs = await writeSlowly(join(folder, 'a'), pieces)
     if (longestPauseMs >= settleMs) continue
     t.equal(changes(), 0, 'not while it is written')
@@ -113,39 +143,49 @@ t.test('a file that is still being written is told once, when it is whole', asyn
   t.ok(longestPauseMs < settleMs, 'the machine stood still in each of 20 tries')
 })
 
-t.test('nor is it told before where only looking finds it, less often than it has to stand still', async t => {
-  const settleMs = 200
-  let longestPauseMs = Infinity
-  for (let tries = 0; tries < 20 && longestPauseMs >= settleMs; tries++) {
-    const elsewhere = mkdtempSync(join(tmpdir(), 'gateway-written-'))
-    t.after(() => rmSync(elsewhere, { recursive: true }))
-    const written = join(elsewhere, 'a')
-    const { changed, changes } = watched(t.after, at => {
-      writeFileSync(written, '')
-      // The system tells nothing of what is written by another name.
-      linkSync(written, join(at, 'a'))
-      return [join(at, 'a')]
-    }, { settleMs, pollMs: 300 })
-    longestPauseMs = await writeSlowly(written, 120)
-    if (longestPauseMs >= settleMs) continue
-    t.equal(changes(), 0, 'not while it is written')
-    await changed(1)
-    t.equal(changes(), 1)
+t.test(
+  'nor is it told before where only looking finds it, less often than it has to stand still',
+  async t => {
+    const settleMs = 200
+    let longestPauseMs = Infinity
+    for (let tries = 0; tries < 20 && longestPauseMs >= settleMs; tries++) {
+      const elsewhere = mkdtempSync(join(tmpdir(), 'gateway-written-'))
+      t.after(() => rmSync(elsewhere, { recursive: true }))
+      const written = join(elsewhere, 'a')
+      const { changed, changes } = watched(
+        t.after,
+        at => {
+          writeFileSync(written, '')
+          // The system tells nothing of what is written by another name.
+          linkSync(written, join(at, 'a'))
+          return [join(at, 'a')]
+        },
+        { settleMs, pollMs: 300 }
+      )
+      longestPauseMs = await writeSlowly(written, 120)
+      if (longestPauseMs >= settleMs) continue
+      t.equal(changes(), 0, 'not while it is written')
+      await changed(1)
+      t.equal(changes(), 1)
+    }
+    t.ok(longestPauseMs < settleMs, 'the machine stood still in each of 20 tries')
   }
-  t.ok(longestPauseMs < settleMs, 'the machine stood still in each of 20 tries')
-})
+)
 
-t.test('files that are followed from now on are told once, since nobody saw what they held before', async t => {
-  const { folder, watch, changed } = watched(t.after, at => {
-    for (const name of ['a', 'b']) writeFileSync(join(at, name), '1')
-    return [join(at, 'a')]
-  })
-  watch.follow([join(folder, 'a')])
-  watch.follow([join(folder, 'a'), join(folder, 'b')])
-  await changed(1)
-  appendFileSync(join(folder, 'b'), '2')
-  await changed(2)
-})
+t.test(
+  'files that are followed from now on are told once, since nobody saw what they held before',
+  async t => {
+    const { folder, watch, changed } = watched(t.after, at => {
+      for (const name of ['a', 'b']) writeFileSync(join(at, name), '1')
+      return [join(at, 'a')]
+    })
+    watch.follow([join(folder, 'a')])
+    watch.follow([join(folder, 'a'), join(folder, 'b')])
+    await changed(1)
+    appendFileSync(join(folder, 'b'), '2')
+    await changed(2)
+  }
+)
 
 t.test('whether files still hold what was read of them', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-watch-'))

@@ -8,10 +8,15 @@ const hour = 60 * minute
 const freshKey = () => `contract-${process.pid}-${++keys}`
 
 /** @param pass lets so much time pass on the counters' own clock */
-export function countersContract (t: Test, counters: Counters, pass: (ms: number) => Promise<void>): void {
+export function countersContract(
+  t: Test,
+  counters: Counters,
+  pass: (ms: number) => Promise<void>
+): void {
   const hits = async (key: string, times: number, windowMs = hour) => {
     const counts: number[] = []
-    for (let index = 0; index < times; index++) counts.push((await counters.hit(key, windowMs)).current)
+    for (let index = 0; index < times; index++)
+      counts.push((await counters.hit(key, windowMs)).current)
     return counts
   }
 
@@ -21,7 +26,17 @@ export function countersContract (t: Test, counters: Counters, pass: (ms: number
 
   t.test('keys are counted apart, also such as look alike', async t => {
     const key = freshKey()
-    for (const other of [key, `${key} `, key.toUpperCase(), `${key}:1`, `${key}\u0000`, `${key}💡`, '__proto__', 'constructor']) t.same(await hits(other, 2), [1, 2], JSON.stringify(other))
+    for (const other of [
+      key,
+      `${key} `,
+      key.toUpperCase(),
+      `${key}:1`,
+      `${key}\u0000`,
+      `${key}💡`,
+      '__proto__',
+      'constructor'
+    ])
+      t.same(await hits(other, 2), [1, 2], JSON.stringify(other))
   })
 
   t.test('the window starts with the first hit and no later one makes it longer', async t => {
@@ -84,14 +99,21 @@ export function countersContract (t: Test, counters: Counters, pass: (ms: number
   t.test('of 200 hits at once each gets a number of its own, and none is lost', async t => {
     const key = freshKey()
     const counts = await Promise.all(Array.from({ length: 200 }, () => counters.hit(key, hour)))
-    t.same(counts.map(({ current }) => current).toSorted((a, b) => a - b), Array.from({ length: 200 }, (_, index) => index + 1))
+    t.same(
+      counts.map(({ current }) => current).toSorted((a, b) => a - b),
+      Array.from({ length: 200 }, (_, index) => index + 1)
+    )
     t.ok(counts.every(({ ttl }) => ttl > 0 && ttl <= hour))
   })
 
   t.test('hits and what is given back at once add up', async t => {
     const key = freshKey()
     await hits(key, 100)
-    await Promise.all(Array.from({ length: 100 }, (_, index) => index % 2 === 0 ? counters.hit(key, hour) : counters.giveBack(key)))
+    await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        index % 2 === 0 ? counters.hit(key, hour) : counters.giveBack(key)
+      )
+    )
     t.same(await hits(key, 1), [101])
   })
 }

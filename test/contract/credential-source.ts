@@ -5,12 +5,28 @@ import type { Attempt, CredentialSource } from '../../src/login/credential-sourc
 /** What the source under test has to know: `alice` with this password, named `Alice`, in the roles admin and user. */
 export const rightPassword = 'pä$$ “word” 🔑 & more'
 
-export const attempt = (over: Partial<Attempt> = {}): Attempt => ({ username: 'alice', password: rightPassword, extra: {}, address: '192.0.2.7', requestId: 'req-1', ...over })
+export const attempt = (over: Partial<Attempt> = {}): Attempt => ({
+  username: 'alice',
+  password: rightPassword,
+  extra: {},
+  address: '192.0.2.7',
+  requestId: 'req-1',
+  ...over
+})
 
-export function credentialSourceContract (t: Test, source: CredentialSource): void {
+export function credentialSourceContract(t: Test, source: CredentialSource): void {
   t.test('the right password gives the identity', async t => {
     const verdict = await source.verify(attempt())
-    t.match(verdict, { vouched: true, identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } } })
+    t.match(verdict, {
+      vouched: true,
+      identity: {
+        id: '1',
+        username: 'alice',
+        name: 'Alice',
+        roles: ['admin', 'user'],
+        profile: { email: 'alice@example.com' }
+      }
+    })
   })
 
   t.test('an identity survives being written down, as a session does', async t => {
@@ -19,19 +35,60 @@ export function credentialSourceContract (t: Test, source: CredentialSource): vo
   })
 
   t.test('a wrong password is refused, however near', async t => {
-    for (const password of ['wrong', rightPassword.toUpperCase(), ` ${rightPassword}`, `${rightPassword} `, rightPassword.slice(0, -1), `${rightPassword}\u0000`, rightPassword.normalize('NFD'), '{password}', '\u0000', 'x'.repeat(1024)]) {
-      const { isFinal: _, ...verdict } = { isFinal: false, ...await source.verify(attempt({ password })) }
+    for (const password of [
+      'wrong',
+      rightPassword.toUpperCase(),
+      ` ${rightPassword}`,
+      `${rightPassword} `,
+      rightPassword.slice(0, -1),
+      `${rightPassword}\u0000`,
+      rightPassword.normalize('NFD'),
+      '{password}',
+      '\u0000',
+      'x'.repeat(1024)
+    ]) {
+      const { isFinal: _, ...verdict } = {
+        isFinal: false,
+        ...(await source.verify(attempt({ password })))
+      }
       t.same(verdict, { vouched: false }, JSON.stringify(password))
     }
   })
 
   t.test('an unknown user is refused in the same words, whatever the password', async t => {
-    for (const username of ['nobody', 'Alice', 'alice ', 'alice\u0000', '__proto__', 'constructor', 'toString', '{username}', '*', '張偉', 'x'.repeat(255)]) t.same(await source.verify(attempt({ username })), { vouched: false }, JSON.stringify(username))
+    for (const username of [
+      'nobody',
+      'Alice',
+      'alice ',
+      'alice\u0000',
+      '__proto__',
+      'constructor',
+      'toString',
+      '{username}',
+      '*',
+      '張偉',
+      'x'.repeat(255)
+    ])
+      t.same(
+        await source.verify(attempt({ username })),
+        { vouched: false },
+        JSON.stringify(username)
+      )
   })
 
   t.test('attempts at once do not get each other’s verdict', async t => {
-    const verdicts = await Promise.all(Array.from({ length: 20 }, async (_, index) => (await source.verify(attempt(index % 2 === 0 ? {} : { password: `wrong ${index}` }))).vouched))
-    t.same(verdicts, Array.from({ length: 20 }, (_, index) => index % 2 === 0))
+    const verdicts = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async (_, index) =>
+          (await source.verify(attempt(index % 2 === 0 ? {} : { password: `wrong ${index}` })))
+            .vouched
+      )
+    )
+    t.same(
+      verdicts,
+      Array.from({ length: 20 }, (_, index) => index % 2 === 0)
+    )
   })
 
   t.test('its name tells it from others', async t => {

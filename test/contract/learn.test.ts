@@ -5,20 +5,51 @@ import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { learnSchema, longNumbers } from '../../src/contract/learn.ts'
 import { seed } from '../support/seed.ts'
 
-t.test('what is in every answer is required, what varies is a union, what is null at times may be null', t => {
-  t.same(learnSchema([{ id: 'a', n: 1, note: null }, { id: 'b', n: 'x', note: 'y', more: true }]), {
-    type: 'object',
-    required: ['id', 'n', 'note'],
-    properties: { id: { type: 'string' }, n: { type: ['number', 'string'] }, note: { type: ['string', 'null'] }, more: { type: 'boolean' } }
-  })
-  t.same(learnSchema([null]), { type: 'null' })
-  t.same(learnSchema([{ a: 1 }, null]), { type: ['object', 'null'], required: ['a'], properties: { a: { type: 'number' } } })
-  t.same(learnSchema([{ a: 1 }, 'x', null]), { anyOf: [{ type: 'object', required: ['a'], properties: { a: { type: 'number' } } }, { type: 'string' }, { type: 'null' }] })
-  t.end()
-})
+t.test(
+  'what is in every answer is required, what varies is a union, what is null at times may be null',
+  t => {
+    t.same(
+      learnSchema([
+        { id: 'a', n: 1, note: null },
+        { id: 'b', n: 'x', note: 'y', more: true }
+      ]),
+      {
+        type: 'object',
+        required: ['id', 'n', 'note'],
+        properties: {
+          id: { type: 'string' },
+          n: { type: ['number', 'string'] },
+          note: { type: ['string', 'null'] },
+          more: { type: 'boolean' }
+        }
+      }
+    )
+    t.same(learnSchema([null]), { type: 'null' })
+    t.same(learnSchema([{ a: 1 }, null]), {
+      type: ['object', 'null'],
+      required: ['a'],
+      properties: { a: { type: 'number' } }
+    })
+    t.same(learnSchema([{ a: 1 }, 'x', null]), {
+      anyOf: [
+        { type: 'object', required: ['a'], properties: { a: { type: 'number' } } },
+        { type: 'string' },
+        { type: 'null' }
+      ]
+    })
+    t.end()
+  }
+)
 
 t.test('the items of all lists at a place are one kind of thing', t => {
-  t.same(learnSchema([[{ id: 1 }, { id: 2, tag: 'x' }], []]), { type: 'array', items: { type: 'object', required: ['id'], properties: { id: { type: 'number' }, tag: { type: 'string' } } } })
+  t.same(learnSchema([[{ id: 1 }, { id: 2, tag: 'x' }], []]), {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'number' }, tag: { type: 'string' } }
+    }
+  })
   t.same(learnSchema([[], []]), { type: 'array' })
   t.end()
 })
@@ -36,7 +67,11 @@ t.test('a format is learned only where every text has it', t => {
 t.test('names that are data are not learned by name', t => {
   t.same(learnSchema([{ 17: { n: 1 }, 18: { n: 2, tag: 'x' } }, { 19: { n: null } }]), {
     type: 'object',
-    additionalProperties: { type: 'object', required: ['n'], properties: { n: { type: ['number', 'null'] }, tag: { type: 'string' } } }
+    additionalProperties: {
+      type: 'object',
+      required: ['n'],
+      properties: { n: { type: ['number', 'null'] }, tag: { type: 'string' } }
+    }
   })
   t.end()
 })
@@ -45,7 +80,8 @@ t.test('members may be called like what objects are born with', t => {
   for (const name of ['toString', 'constructor', 'valueOf', 'hasOwnProperty']) {
     const given = [{}, JSON.parse(`{"${name}": false}`)] as unknown[]
     const { deviations, refusal } = compileSchema(learnSchema(given))
-    for (const answer of given) t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
+    for (const answer of given)
+      t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
     t.match(refusal(JSON.parse(`{"${name}": "x"}`)), { kind: 'retyped' }, name)
   }
   t.end()
@@ -55,7 +91,14 @@ t.test('numbers of more digits than JavaScript holds are pointed out', t => {
   const answer = (id: string) => parseKeepingDigits(`{"list":[{"id":${id},"n":1}]}`)
   t.match(learnSchema([answer('1234567890123456789'), answer('null')]), {
     properties: {
-      list: { items: { properties: { id: { type: ['number', 'null'], description: longNumbers }, n: { description: undefined } } } }
+      list: {
+        items: {
+          properties: {
+            id: { type: ['number', 'null'], description: longNumbers },
+            n: { description: undefined }
+          }
+        }
+      }
     }
   })
   t.notMatch(JSON.stringify(learnSchema([answer('9007199254740991')])), longNumbers)
@@ -63,13 +106,21 @@ t.test('numbers of more digits than JavaScript holds are pointed out', t => {
 })
 
 t.test('what was learned from answers holds for them, whatever they are', t => {
-  fc.assert(fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }), answers => {
-    // As they are parsed.
-    const given = JSON.parse(JSON.stringify(answers)) as unknown[]
-    const schema = learnSchema(given)
-    if (schemaProblems(schema).length > 0) return false
-    const { deviations, refusal } = compileSchema(schema)
-    return given.every(answer => refusal(answer) === undefined && deviations(answer).length === 0)
-  }), { numRuns: 60, seed })
+  fc.assert(
+    fc.property(
+      fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }),
+      answers => {
+        // As they are parsed.
+        const given = JSON.parse(JSON.stringify(answers)) as unknown[]
+        const schema = learnSchema(given)
+        if (schemaProblems(schema).length > 0) return false
+        const { deviations, refusal } = compileSchema(schema)
+        return given.every(
+          answer => refusal(answer) === undefined && deviations(answer).length === 0
+        )
+      }
+    ),
+    { numRuns: 60, seed }
+  )
   t.end()
 })

@@ -12,7 +12,12 @@ const freshKey = () => `contract-${process.pid}-${++keys}`
  * @param pass lets so much time pass on the store's own clock
  * @param clock what it reads
  */
-export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: number) => Promise<void>, clock: () => number): void {
+export function sessionStoreContract(
+  t: Test,
+  store: SessionStore,
+  pass: (ms: number) => Promise<void>,
+  clock: () => number
+): void {
   t.test('a record is read as it was written, with the time it has left', async t => {
     const key = freshKey()
     await store.create(key, '{"a":"ü\u0000💡"}', hour)
@@ -97,27 +102,36 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
 
   t.test('of two who create the same record one fails', async t => {
     const key = freshKey()
-    const outcomes = await Promise.allSettled([store.create(key, '{"n":1}', hour), store.create(key, '{"n":2}', hour)])
+    const outcomes = await Promise.allSettled([
+      store.create(key, '{"n":1}', hour),
+      store.create(key, '{"n":2}', hour)
+    ])
     t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   })
 
-  t.test('a record is replaced only where it still is what was read, and keeps its time', async t => {
-    const key = freshKey()
-    await store.create(key, '{"v":1}', hour)
-    t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
-    t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
-    const found = await store.read(key)
-    t.equal(found?.record, '{"v":2}')
-    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-    await store.end(key, `${epitaphMark}revoked`, hour)
-    t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
-    t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
-  })
+  t.test(
+    'a record is replaced only where it still is what was read, and keeps its time',
+    async t => {
+      const key = freshKey()
+      await store.create(key, '{"v":1}', hour)
+      t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
+      t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
+      const found = await store.read(key)
+      t.equal(found?.record, '{"v":2}')
+      t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
+      await store.end(key, `${epitaphMark}revoked`, hour)
+      t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
+      t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
+    }
+  )
 
   t.test('of two who replace the same record one wins', async t => {
     const key = freshKey()
     await store.create(key, '{"v":1}', hour)
-    const won = await Promise.all([store.replace(key, '{"v":1}', '{"a":1}'), store.replace(key, '{"v":1}', '{"b":1}')])
+    const won = await Promise.all([
+      store.replace(key, '{"v":1}', '{"a":1}'),
+      store.replace(key, '{"v":1}', '{"b":1}')
+    ])
     t.same(won.toSorted(), [false, true])
   })
 
@@ -139,12 +153,21 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     t.match(await store.note(user, 'k1', until), [{ key: 'k1' }])
     // Not by how long they last.
     t.match(await store.note(user, 'k2', until - minute), [{ key: 'k1' }, { key: 'k2' }])
-    const seen = await Promise.all(Array.from({ length: 20 }, (_, n) => store.note(user, `n${n}`, until)))
-    t.same(seen.map(notes => notes.length).toSorted((a, b) => a - b), Array.from({ length: 20 }, (_, n) => n + 3), 'each sees those before it')
+    const seen = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => store.note(user, `n${n}`, until))
+    )
+    t.same(
+      seen.map(notes => notes.length).toSorted((a, b) => a - b),
+      Array.from({ length: 20 }, (_, n) => n + 3),
+      'each sees those before it'
+    )
     const notes = await store.notesOf(user)
     t.equal(notes.length, 22)
     const moments = notes.map(({ at }) => at ?? NaN)
-    t.ok(moments.every((at, index) => index === 0 || at > (moments[index - 1] ?? NaN)), 'no two at the same moment')
+    t.ok(
+      moments.every((at, index) => index === 0 || at > (moments[index - 1] ?? NaN)),
+      'no two at the same moment'
+    )
     t.ok(Math.abs((moments[0] ?? 0) / 1000 - clock()) < minute, 'microseconds since the epoch')
     for (const before of seen) t.same(before, notes.slice(0, before.length))
   })
@@ -174,8 +197,11 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
 
   t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
     const name = freshKey()
-    t.same((await Promise.all([store.lock(name, 'a', hour), store.lock(name, 'b', hour)])).toSorted(), [false, true])
-    const owner = await store.lock(name, 'x', hour) ? 'x' : 'held'
+    t.same(
+      (await Promise.all([store.lock(name, 'a', hour), store.lock(name, 'b', hour)])).toSorted(),
+      [false, true]
+    )
+    const owner = (await store.lock(name, 'x', hour)) ? 'x' : 'held'
     t.equal(owner, 'held')
     await store.unlock(name, 'nobody')
     t.equal(await store.lock(name, 'c', hour), false)
@@ -187,37 +213,44 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     t.equal(await store.lock(brief, 'c', hour), true)
   })
 
-  t.test('a fence numbers the holders of a lock, and tells where one of them never said that it was done', async t => {
-    const name = freshKey()
-    t.equal(await store.fence(name, 'a', minute), undefined, 'nobody holds it')
-    await store.lock(name, 'a', minute)
-    const first = await store.fence(name, 'a', minute)
-    t.match(first, { isContested: false })
-    t.same(await store.fence(name, 'a', minute), first, 'the same holder has one number')
-    t.equal(await store.fence(name, 'b', minute), undefined)
-    await store.unlock(name, 'a')
-    await store.lock(name, 'b', minute)
-    const second = await store.fence(name, 'b', minute)
-    t.match(second, { isContested: false })
-    t.ok((second?.number ?? 0) > (first?.number ?? 0), 'later is greater')
-    // It does not come back in time.
-    await pass(minute + 1)
-    t.equal(await store.fence(name, 'b', minute), undefined, 'lost')
-    await store.lock(name, 'c', minute)
-    const third = await store.fence(name, 'c', minute)
-    t.match(third, { isContested: true })
-    t.ok((third?.number ?? 0) > (second?.number ?? 0))
-    await store.unlock(name, 'c', false)
-    await store.lock(name, 'd', minute)
-    t.match(await store.fence(name, 'd', minute), { isContested: true }, 'as long as nobody settles it')
-    await store.unlock(name, 'd')
-    await store.lock(name, 'e', minute)
-    t.match(await store.fence(name, 'e', minute), { isContested: false })
-    await store.unlock(name, 'e', false)
-    await pass(2 * minute + 1)
-    await store.lock(name, 'f', minute)
-    t.match(await store.fence(name, 'f', minute), { isContested: false }, 'two minutes at most')
-  })
+  t.test(
+    'a fence numbers the holders of a lock, and tells where one of them never said that it was done',
+    async t => {
+      const name = freshKey()
+      t.equal(await store.fence(name, 'a', minute), undefined, 'nobody holds it')
+      await store.lock(name, 'a', minute)
+      const first = await store.fence(name, 'a', minute)
+      t.match(first, { isContested: false })
+      t.same(await store.fence(name, 'a', minute), first, 'the same holder has one number')
+      t.equal(await store.fence(name, 'b', minute), undefined)
+      await store.unlock(name, 'a')
+      await store.lock(name, 'b', minute)
+      const second = await store.fence(name, 'b', minute)
+      t.match(second, { isContested: false })
+      t.ok((second?.number ?? 0) > (first?.number ?? 0), 'later is greater')
+      // It does not come back in time.
+      await pass(minute + 1)
+      t.equal(await store.fence(name, 'b', minute), undefined, 'lost')
+      await store.lock(name, 'c', minute)
+      const third = await store.fence(name, 'c', minute)
+      t.match(third, { isContested: true })
+      t.ok((third?.number ?? 0) > (second?.number ?? 0))
+      await store.unlock(name, 'c', false)
+      await store.lock(name, 'd', minute)
+      t.match(
+        await store.fence(name, 'd', minute),
+        { isContested: true },
+        'as long as nobody settles it'
+      )
+      await store.unlock(name, 'd')
+      await store.lock(name, 'e', minute)
+      t.match(await store.fence(name, 'e', minute), { isContested: false })
+      await store.unlock(name, 'e', false)
+      await pass(2 * minute + 1)
+      await store.lock(name, 'f', minute)
+      t.match(await store.fence(name, 'f', minute), { isContested: false }, 'two minutes at most')
+    }
+  )
 
   t.test('a fence makes a lock last', async t => {
     const name = freshKey()
@@ -246,7 +279,7 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
   })
 
   /** Follows the store; resolves for the next news of a key. */
-  function follower () {
+  function follower() {
     const waiting = new Map<string, () => void>()
     const heard = new Set<string>()
     let onEpoch = () => {}
@@ -266,11 +299,15 @@ export function sessionStoreContract (t: Test, store: SessionStore, pass: (ms: n
     })
     return {
       up,
-      of: (key: string) => new Promise<void>(resolve => {
-        if (heard.delete(key)) resolve()
-        else waiting.set(key, resolve)
-      }),
-      epoch: () => new Promise<void>(resolve => { onEpoch = resolve })
+      of: (key: string) =>
+        new Promise<void>(resolve => {
+          if (heard.delete(key)) resolve()
+          else waiting.set(key, resolve)
+        }),
+      epoch: () =>
+        new Promise<void>(resolve => {
+          onEpoch = resolve
+        })
     }
   }
 

@@ -35,14 +35,25 @@ const environment = (more: Record<string, string> = {}) => ({
 })
 
 /** Starts what serves, and ends it with all that it started. @returns once it has printed `ready` */
-async function serve (t: Test, command: string, ready: string, env: Record<string, string>): Promise<void> {
-  const child = adopt(spawn('sh', ['-c', `exec ${command}`], { env: environment(env), detached: true }))
+async function serve(
+  t: Test,
+  command: string,
+  ready: string,
+  env: Record<string, string>
+): Promise<void> {
+  const child = adopt(
+    spawn('sh', ['-c', `exec ${command}`], { env: environment(env), detached: true })
+  )
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) {
-    adopt(stream).on('data', chunk => { printed += String(chunk) })
+    adopt(stream).on('data', chunk => {
+      printed += String(chunk)
+    })
   }
   let isOver = false
-  child.once('close', () => { isOver = true })
+  child.once('close', () => {
+    isOver = true
+  })
   t.teardown(async () => {
     if (!isOver && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
     await until(`"${command}" ends`, () => isOver)
@@ -53,38 +64,44 @@ async function serve (t: Test, command: string, ready: string, env: Record<strin
 
 t.test('every block is run, but for a few that say why not', t => {
   const known = ['sh', 'yaml', 'console', 'ts']
-  t.same(toRun.filter(({ language }) => !known.includes(language)).map(({ place }) => place), [])
+  t.same(
+    toRun.filter(({ language }) => !known.includes(language)).map(({ place }) => place),
+    []
+  )
   const skipped = blocks.filter(({ notRun }) => notRun !== undefined)
   t.ok(skipped.length <= maxNotRun, skipped.map(({ place }) => place).join(', '))
   t.ok(toRun.length >= 12, `${toRun.length} blocks were found`)
   t.end()
 })
 
-t.test('README: the demo starts, and its calls are answered as getting started shows them', async t => {
-  const [port, opsPort, backendPort] = await freePorts(3)
-  const [demo] = of('README.md', 'sh')
-  // This checkout is installed: what is left is the second command of the line.
-  const command = demo?.text.replace('npm ci && ', '') ?? ''
-  t.equal(command, 'npm run demo')
-  await serve(t, command, 'The console:', {
-    LISTEN: `127.0.0.1:${port}`,
-    OPS_LISTEN: `127.0.0.1:${opsPort}`,
-    BACKEND_PORT: String(backendPort)
-  })
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-docs-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  for (const { place, text } of of(started, 'console')) {
-    for (const { command: call, expected } of exchangesOf(text)) {
-      const here = call.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-      const { stdout } = await execute('bash', ['-c', here], { cwd: folder })
-      const written: unknown = JSON.parse(expected.replaceAll(',…]', ',"…"]'))
-      t.ok(isAsWritten(written, JSON.parse(stdout)), `${place}: ${call}\nprints ${stdout}`)
+t.test(
+  'README: the demo starts, and its calls are answered as getting started shows them',
+  async t => {
+    const [port, opsPort, backendPort] = await freePorts(3)
+    const [demo] = of('README.md', 'sh')
+    // This checkout is installed: what is left is the second command of the line.
+    const command = demo?.text.replace('npm ci && ', '') ?? ''
+    t.equal(command, 'npm run demo')
+    await serve(t, command, 'The console:', {
+      LISTEN: `127.0.0.1:${port}`,
+      OPS_LISTEN: `127.0.0.1:${opsPort}`,
+      BACKEND_PORT: String(backendPort)
+    })
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-docs-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    for (const { place, text } of of(started, 'console')) {
+      for (const { command: call, expected } of exchangesOf(text)) {
+        const here = call.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+        const { stdout } = await execute('bash', ['-c', here], { cwd: folder })
+        const written: unknown = JSON.parse(expected.replaceAll(',…]', ',"…"]'))
+        t.ok(isAsWritten(written, JSON.parse(stdout)), `${place}: ${call}\nprints ${stdout}`)
+      }
     }
   }
-})
+)
 
 /** A folder that holds what the YAML blocks say, with addresses of this machine. */
-async function configOfGettingStarted (t: Test) {
+async function configOfGettingStarted(t: Test) {
   const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
   const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
   const [port = 0, opsPort = 0] = await freePorts(2)
@@ -97,11 +114,14 @@ async function configOfGettingStarted (t: Test) {
   for (const { place: where, text } of of(started, 'yaml')) {
     const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
     if (name === undefined) throw new Error(`${where}: of which file is it?`)
-    writeFileSync(join(folder, name), text
-      .replace('http://shop.internal:8080', shop.url)
-      .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
-      .replace('redis://redis:6379', redis.url)
-      .replace('/run/secrets/redis-password', join(place, 'redis-password')))
+    writeFileSync(
+      join(folder, name),
+      text
+        .replace('http://shop.internal:8080', shop.url)
+        .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
+        .replace('redis://redis:6379', redis.url)
+        .replace('/run/secrets/redis-password', join(place, 'redis-password'))
+    )
   }
   const gateway = join(folder, 'gateway.yaml')
   const ops = { ops: { listen: `127.0.0.1:${opsPort}` } }
@@ -112,34 +132,39 @@ async function configOfGettingStarted (t: Test) {
 
 const placeholders: Readonly<Record<string, string>> = {
   'USER-ID': 'alice',
-  USER: 'alice',
-  NAME: 'alice',
-  ID: 'alice',
-  IP: '192.0.2.7',
-  CALLER: 'user:alice'
+  'USER': 'alice',
+  'NAME': 'alice',
+  'ID': 'alice',
+  'IP': '192.0.2.7',
+  'CALLER': 'user:alice'
 }
 
 /** The command lines of a block, ready to run: placeholders filled, options that may be left out in, their brackets gone. */
-function commandLines ({ text }: Block, folder: string): string[] {
-  return text.split('\n').filter(line => line.trim() !== '').map(line => line
-    .replace(/\s+#.*$/, '')
-    .replaceAll(/ \[[A-Z-]+\]/g, '')
-    .replaceAll(/\[(-[^\]]*)\]/g, '$1')
-    .replaceAll(/\bDIR\b/g, folder)
-    .replaceAll('--source NAME', '--source users-file')
-    .replaceAll(/\b(USER-ID|USER|NAME|ID|IP|CALLER)\b/g, name => placeholders[name] ?? name)
-    .replace(/^(?:npx )?console-gateway /, `${process.execPath} ${program} `))
+function commandLines({ text }: Block, folder: string): string[] {
+  return text
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .map(line =>
+      line
+        .replace(/\s+#.*$/, '')
+        .replaceAll(/ \[[A-Z-]+\]/g, '')
+        .replaceAll(/\[(-[^\]]*)\]/g, '$1')
+        .replaceAll(/\bDIR\b/g, folder)
+        .replaceAll('--source NAME', '--source users-file')
+        .replaceAll(/\b(USER-ID|USER|NAME|ID|IP|CALLER)\b/g, name => placeholders[name] ?? name)
+        .replace(/^(?:npx )?console-gateway /, `${process.execPath} ${program} `)
+    )
 }
 
 /** What an operator does before a reload. */
-function editLimits (folder: string): void {
+function editLimits(folder: string): void {
   const file = join(folder, 'limits.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace('max: 600', 'max: 500'))
 }
 
-async function signIn (port: number): Promise<number> {
+async function signIn(port: number): Promise<number> {
   return await new Promise((fulfil, reject) => {
-    const headers = { host: 'console.example.com', 'content-type': 'application/json' }
+    const headers = { 'host': 'console.example.com', 'content-type': 'application/json' }
     const path = '/api/auth/admin/login'
     const call = request({ port, host: '127.0.0.1', method: 'POST', path, headers }, response => {
       response.resume()
@@ -150,38 +175,50 @@ async function signIn (port: number): Promise<number> {
   })
 }
 
-t.test('the commands of getting started, operations and console developers do what they say', async t => {
-  const { place, folder, port } = await configOfGettingStarted(t)
-  const env = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-  mkdirSync(join(place, 'console/src/services'), { recursive: true })
-  mkdirSync(join(folder, 'contracts'))
-  writeFileSync(
-    join(place, 'console/src/services/typings.d.ts'),
-    'declare namespace API { type NoticeIconItem = { id?: string, title?: string, read?: boolean } }\n'
-  )
-  const shell = documents.flatMap(file => of(file, 'sh')).filter(({ text }) => text.includes('console-gateway'))
-  for (const block of shell) {
-    for (const line of commandLines(block, folder)) {
-      if (line.startsWith('npm start')) {
-        await serve(t, line, 'listening on', env)
-        await until('alice is signed in', async () => await signIn(port) === 200)
-        continue
+t.test(
+  'the commands of getting started, operations and console developers do what they say',
+  async t => {
+    const { place, folder, port } = await configOfGettingStarted(t)
+    const env = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+    mkdirSync(join(place, 'console/src/services'), { recursive: true })
+    mkdirSync(join(folder, 'contracts'))
+    writeFileSync(
+      join(place, 'console/src/services/typings.d.ts'),
+      'declare namespace API { type NoticeIconItem = { id?: string, title?: string, read?: boolean } }\n'
+    )
+    const shell = documents
+      .flatMap(file => of(file, 'sh'))
+      .filter(({ text }) => text.includes('console-gateway'))
+    for (const block of shell) {
+      for (const line of commandLines(block, folder)) {
+        if (line.startsWith('npm start')) {
+          await serve(t, line, 'listening on', env)
+          await until('alice is signed in', async () => (await signIn(port)) === 200)
+          continue
+        }
+        if (line.includes(' reload')) editLimits(folder)
+        if (line.includes(' sessions ')) await signIn(port)
+        const what = `${block.place}: ${line}`
+        const run = execute('bash', ['-c', `printf ${password} | ${line}`], {
+          cwd: place,
+          env: environment(env)
+        })
+        const failed = await run.then(
+          () => undefined,
+          (error: { stderr: string }) => error.stderr
+        )
+        t.equal(failed, undefined, what)
       }
-      if (line.includes(' reload')) editLimits(folder)
-      if (line.includes(' sessions ')) await signIn(port)
-      const what = `${block.place}: ${line}`
-      const run = execute('bash', ['-c', `printf ${password} | ${line}`], { cwd: place, env: environment(env) })
-      const failed = await run.then(() => undefined, (error: { stderr: string }) => error.stderr)
-      t.equal(failed, undefined, what)
     }
+    const [types] = of('docs/console-developers.md', 'ts')
+    t.same(typeFaults(join(place, 'console/src/services'), types?.text ?? ''), [])
   }
-  const [types] = of('docs/console-developers.md', 'ts')
-  t.same(typeFaults(join(place, 'console/src/services'), types?.text ?? ''), [])
-})
+)
 
-function typeFaults (folder: string, example: string): string[] {
+function typeFaults(folder: string, example: string): string[] {
   const use = join(folder, 'use.ts')
-  const shown = 'declare function show (list: unknown, total?: number): void\ndeclare function warn (...texts: string[]): void\n'
+  const shown =
+    'declare function show (list: unknown, total?: number): void\ndeclare function warn (...texts: string[]): void\n'
   writeFileSync(use, `${example}\n${shown}`)
   const program = ts.createProgram([use], {
     noEmit: true,
@@ -205,7 +242,12 @@ t.test('the YAML of operations is sound', async t => {
     aliases: { '/api/currentUser': '/api/account/profile' },
     routes: {
       notices: { path: '/api/notices', upstream: 'backend' },
-      orders: { path: '/api/orders', methods: ['GET', 'POST'], access: { roles: ['admin'] }, upstream: 'backend' }
+      orders: {
+        path: '/api/orders',
+        methods: ['GET', 'POST'],
+        access: { roles: ['admin'] },
+        upstream: 'backend'
+      }
     }
   }
   for (const { place, text } of of('docs/operations.md', 'yaml')) {
@@ -214,6 +256,13 @@ t.test('the YAML of operations is sound', async t => {
     if (isInstall) writeFileSync(join(folder, 'gateway.yaml'), text)
     const env = environment({ SESSION_SECRET: 'a secret of at least thirty-two characters' })
     const checked = execute(process.execPath, [program, 'check', '--config', folder], { env })
-    t.equal(await checked.then(() => '', (error: { stderr: string }) => error.stderr), '', place)
+    t.equal(
+      await checked.then(
+        () => '',
+        (error: { stderr: string }) => error.stderr
+      ),
+      '',
+      place
+    )
   }
 })

@@ -3,41 +3,80 @@ import t from 'tap'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-const schema = { type: 'array', items: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } }
+const schema = {
+  type: 'array',
+  items: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
+}
 
 /** A back-end whose items are what `answer` holds at the time. */
-const setUp = async (cleanUp: (undo: () => unknown) => void, contract: object, shape: object[] = [{ unwrap: 'items' }, { wrap: 'list' }]) => {
+const setUp = async (
+  cleanUp: (undo: () => unknown) => void,
+  contract: object,
+  shape: object[] = [{ unwrap: 'items' }, { wrap: 'list' }]
+) => {
   const answer = { items: [{ id: 'a' }] as unknown[] }
-  const backend = await testUpstream(cleanUp, (_request, response) => { response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer)) })
-  const gateway = await testGateway(cleanUp, { routes: { upstreams: { b: { url: backend.url } }, routes: { r: { path: '/api/r', access: 'public', upstream: 'b', shape: 's', contract: { schema, sample: 1, ...contract } } }, shapes: { s: shape } } })
+  const backend = await testUpstream(cleanUp, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  const gateway = await testGateway(cleanUp, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        r: {
+          path: '/api/r',
+          access: 'public',
+          upstream: 'b',
+          shape: 's',
+          contract: { schema, sample: 1, ...contract }
+        }
+      },
+      shapes: { s: shape }
+    }
+  })
   return { gateway, answer }
 }
-const drifts = ({ log }: TestGateway) => log.filter(({ event }) => String(event).startsWith('contract.')).map(({ event, route, path, kind }) => [event, route, path, kind].join(' '))
+const drifts = ({ log }: TestGateway) =>
+  log
+    .filter(({ event }) => String(event).startsWith('contract.'))
+    .map(({ event, route, path, kind }) => [event, route, path, kind].join(' '))
 
-t.test('an observed answer passes as it is; what differs is logged once, without values', async t => {
-  const { gateway, answer } = await setUp(t.after, {})
-  t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 'a' }] } })
-  t.same(drifts(gateway), [])
-  answer.items = [{ id: 17, note: 'private words' }]
-  for (let index = 0; index < 3; index++) t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 17 }] } })
-  // The next answer comes after those before it were looked at.
-  await gateway.call('/api/r')
-  t.same(drifts(gateway), ['contract.drift r [].id retyped', 'contract.drift r [].note new'])
-  t.notMatch(JSON.stringify(gateway.log), 'private words')
-})
+t.test(
+  'an observed answer passes as it is; what differs is logged once, without values',
+  async t => {
+    const { gateway, answer } = await setUp(t.after, {})
+    t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 'a' }] } })
+    t.same(drifts(gateway), [])
+    answer.items = [{ id: 17, note: 'private words' }]
+    for (let index = 0; index < 3; index++)
+      t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 17 }] } })
+    // The next answer comes after those before it were looked at.
+    await gateway.call('/api/r')
+    t.same(drifts(gateway), ['contract.drift r [].id retyped', 'contract.drift r [].note new'])
+    t.notMatch(JSON.stringify(gateway.log), 'private words')
+  }
+)
 
-t.test('a strict contract turns an answer that breaks it into 502, and says where in the log alone', async t => {
-  const { gateway, answer } = await setUp(t.after, { mode: 'strict' })
-  t.match(await gateway.call('/api/r'), { status: 200, json: { total: 1 } })
-  answer.items = [{ id: 'a', note: 'private words' }]
-  t.equal((await gateway.call('/api/r')).status, 200, 'a new member breaks nothing')
-  answer.items = [{ note: 'private words' }]
-  const broken = await gateway.call('/api/r')
-  t.match(broken, { status: 502, json: { success: false, errorCode: 'contract.broken', requestId: String } })
-  t.notMatch(broken.text, '[].id')
-  t.match(gateway.log.find(({ code }) => code === 'contract.broken'), { route: 'r', reason: 'missing: [].id' })
-  t.notMatch(JSON.stringify(gateway.log), 'private words')
-})
+t.test(
+  'a strict contract turns an answer that breaks it into 502, and says where in the log alone',
+  async t => {
+    const { gateway, answer } = await setUp(t.after, { mode: 'strict' })
+    t.match(await gateway.call('/api/r'), { status: 200, json: { total: 1 } })
+    answer.items = [{ id: 'a', note: 'private words' }]
+    t.equal((await gateway.call('/api/r')).status, 200, 'a new member breaks nothing')
+    answer.items = [{ note: 'private words' }]
+    const broken = await gateway.call('/api/r')
+    t.match(broken, {
+      status: 502,
+      json: { success: false, errorCode: 'contract.broken', requestId: String }
+    })
+    t.notMatch(broken.text, '[].id')
+    t.match(
+      gateway.log.find(({ code }) => code === 'contract.broken'),
+      { route: 'r', reason: 'missing: [].id' }
+    )
+    t.notMatch(JSON.stringify(gateway.log), 'private words')
+  }
+)
 
 t.test('without an envelope the contract is about the whole answer', async t => {
   const { gateway, answer } = await setUp(t.after, { mode: 'strict' }, [{ unwrap: 'items' }])
@@ -47,35 +86,88 @@ t.test('without an envelope the contract is about the whole answer', async t => 
 })
 
 t.test('what passes byte for byte is observed too, compressed or not', async t => {
-  const bodies: Record<string, Buffer> = { plain: Buffer.from('[{"id": 17}]  '), gzip: gzipSync('[{"id":"a","fresh":1}]'), broken: Buffer.from('[') }
+  const bodies: Record<string, Buffer> = {
+    plain: Buffer.from('[{"id": 17}]  '),
+    gzip: gzipSync('[{"id":"a","fresh":1}]'),
+    broken: Buffer.from('[')
+  }
   const backend = await testUpstream(t.after, ({ url = '' }, response) => {
     const which = url.slice(1)
-    response.writeHead(which === 'plain' ? 201 : 200, { 'content-type': 'application/json', ...(which === 'gzip' && { 'content-encoding': 'gzip' }) }).end(bodies[which])
+    response
+      .writeHead(which === 'plain' ? 201 : 200, {
+        'content-type': 'application/json',
+        ...(which === 'gzip' && { 'content-encoding': 'gzip' })
+      })
+      .end(bodies[which])
   })
-  const gateway = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, routes: { r: { path: '/api/r/*', rewrite: '/*', access: 'public', upstream: 'b', contract: { schema, sample: 1 } } } } })
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        r: {
+          path: '/api/r/*',
+          rewrite: '/*',
+          access: 'public',
+          upstream: 'b',
+          contract: { schema, sample: 1 }
+        }
+      }
+    }
+  })
   t.match(await gateway.call('/api/r/plain'), { status: 201, text: '[{"id": 17}]  ' })
   t.match(await gateway.call('/api/r/gzip'), { status: 200, json: [{ id: 'a' }] })
   t.equal((await gateway.call('/api/r/broken')).text, '[')
   await gateway.call('/api/r/gzip')
-  t.same(drifts(gateway), ['contract.drift r [].id retyped', 'contract.drift r [].fresh new', 'contract.drift r (all) invalid'])
+  t.same(drifts(gateway), [
+    'contract.drift r [].id retyped',
+    'contract.drift r [].fresh new',
+    'contract.drift r (all) invalid'
+  ])
 })
 
-t.test('an expression’s answer is held against the contract too, and `off` holds nothing against it', async t => {
-  const { gateway, answer } = await setUp(t.after, { mode: 'strict' }, [{ jsonata: 'items' }, { wrap: 'list' }])
-  t.equal((await gateway.call('/api/r')).status, 200)
-  answer.items = [1, 2]
-  t.match(await gateway.call('/api/r'), { status: 502, json: { errorCode: 'contract.broken' } })
-  const off = await setUp(t.after, { mode: 'off' })
-  off.answer.items = [1, 2]
-  t.equal((await off.gateway.call('/api/r')).status, 200)
-})
+t.test(
+  'an expression’s answer is held against the contract too, and `off` holds nothing against it',
+  async t => {
+    const { gateway, answer } = await setUp(t.after, { mode: 'strict' }, [
+      { jsonata: 'items' },
+      { wrap: 'list' }
+    ])
+    t.equal((await gateway.call('/api/r')).status, 200)
+    answer.items = [1, 2]
+    t.match(await gateway.call('/api/r'), { status: 502, json: { errorCode: 'contract.broken' } })
+    const off = await setUp(t.after, { mode: 'off' })
+    off.answer.items = [1, 2]
+    t.equal((await off.gateway.call('/api/r')).status, 200)
+  }
+)
 
 t.test('the current user has a contract as well, whoever answers it', async t => {
   const contract = { schema: { type: 'object', required: ['email', 'phone'] }, mode: 'strict' }
   const own = await testGateway(t.after, { routes: { endpoints: { profile: { contract } } } })
-  t.match(await own.call('/api/account/profile', { cookie: await own.signIn() }), { status: 502, json: { errorCode: 'contract.broken' } })
-  const backend = await testUpstream(t.after, (request, response) => { response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ email: 'a@example.com', ...(request.headers['x-user-id'] === '1' && { phone: '1' }) })) })
-  const proxied = await testGateway(t.after, { routes: { upstreams: { b: { url: backend.url } }, endpoints: { profile: { from: 'upstream', upstream: 'b', contract } } } })
-  t.match(await proxied.call('/api/account/profile', { cookie: await proxied.signIn('alice') }), { status: 200, json: { data: { username: 'alice', phone: '1' } } })
-  t.equal((await proxied.call('/api/account/profile', { cookie: await proxied.signIn('bob') })).status, 502)
+  t.match(await own.call('/api/account/profile', { cookie: await own.signIn() }), {
+    status: 502,
+    json: { errorCode: 'contract.broken' }
+  })
+  const backend = await testUpstream(t.after, (request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        email: 'a@example.com',
+        ...(request.headers['x-user-id'] === '1' && { phone: '1' })
+      })
+    )
+  })
+  const proxied = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      endpoints: { profile: { from: 'upstream', upstream: 'b', contract } }
+    }
+  })
+  t.match(await proxied.call('/api/account/profile', { cookie: await proxied.signIn('alice') }), {
+    status: 200,
+    json: { data: { username: 'alice', phone: '1' } }
+  })
+  t.equal(
+    (await proxied.call('/api/account/profile', { cookie: await proxied.signIn('bob') })).status,
+    502
+  )
 })

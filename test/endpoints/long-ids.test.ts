@@ -6,25 +6,32 @@ import { testUpstream } from '../support/upstream.ts'
 const ids: Record<string, string> = { ann: '1234567890123456789', ben: '1234567890123456790' }
 
 /** A gateway before a back-end with its own sign-in, whose users have ids of 19 digits. */
-async function longIds (t: Test, { limits = {}, session = {} }: { limits?: object, session?: object } = {}): Promise<{ gateway: TestGateway, toldIds: () => unknown[] }> {
+async function longIds(
+  t: Test,
+  { limits = {}, session = {} }: { limits?: object; session?: object } = {}
+): Promise<{ gateway: TestGateway; toldIds: () => unknown[] }> {
   const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
     response.setHeader('content-type', 'application/json')
     if (url !== '/login') return response.end('{}')
     const { username } = JSON.parse(body.toString()) as { username: string }
-    response.end(`{"token":"t-${username}","user":{"id":${ids[username]},"team":{"lead":${ids[username]},"size":3}}}`)
+    response.end(
+      `{"token":"t-${username}","user":{"id":${ids[username]},"team":{"lead":${ids[username]},"size":3}}}`
+    )
   })
   const gateway = await testGateway(t.after, {
     gateway: {
       session,
       login: {
-        sources: [{
-          kind: 'upstream-login',
-          upstream: 'b',
-          path: '/login',
-          body: { username: '{username}', password: '{password}' },
-          user: { id: 'user.id', profile: 'user.team' },
-          token: 'token'
-        }]
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'b',
+            path: '/login',
+            body: { username: '{username}', password: '{password}' },
+            user: { id: 'user.id', profile: 'user.team' },
+            token: 'token'
+          }
+        ]
       }
     },
     routes: {
@@ -33,16 +40,21 @@ async function longIds (t: Test, { limits = {}, session = {} }: { limits?: objec
     },
     limits: { limits: { 'signed-in': { by: 'user', max: 1000, window: '1m' }, ...limits } }
   })
-  const toldIds = () => backend.seen.filter(({ url }) => url === '/api/orders').map(({ headers }) => headers['x-user-id'])
+  const toldIds = () =>
+    backend.seen
+      .filter(({ url }) => url === '/api/orders')
+      .map(({ headers }) => headers['x-user-id'])
   return { gateway, toldIds }
 }
 
 const orders = '/api/orders'
-const opsClose = (gateway: TestGateway, body: object) => gateway.ops('/sessions/close', { json: body })
+const opsClose = (gateway: TestGateway, body: object) =>
+  gateway.ops('/sessions/close', { json: body })
 
 t.test('the back-end is told each user’s own id, digit by digit', async t => {
   const { gateway, toldIds } = await longIds(t)
-  for (const name of ['ann', 'ben']) await gateway.call(orders, { cookie: await gateway.signIn(name) })
+  for (const name of ['ann', 'ben'])
+    await gateway.call(orders, { cookie: await gateway.signIn(name) })
   t.same(toldIds(), [ids['ann'], ids['ben']])
 })
 
@@ -64,23 +76,38 @@ t.test('each lists and closes their own sessions only', async t => {
   t.equal((await gateway.call('/api/session/list', { cookie: ann })).json.total, 1)
   const closed = await gateway.call('/api/session/close', { cookie: ann, json: { all: true } })
   t.equal(closed.json.data.closed, 1)
-  t.same([(await gateway.call(orders, { cookie: ann })).status, (await gateway.call(orders, { cookie: ben })).status], [401, 200])
+  t.same(
+    [
+      (await gateway.call(orders, { cookie: ann })).status,
+      (await gateway.call(orders, { cookie: ben })).status
+    ],
+    [401, 200]
+  )
 })
 
 t.test('operators list and close the sessions of one of them only', async t => {
   const { gateway } = await longIds(t)
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
-  const listed = await (await gateway.ops(`/sessions?user=${ids['ann']}`)).json() as { sessions: unknown[] }
+  const listed = (await (await gateway.ops(`/sessions?user=${ids['ann']}`)).json()) as {
+    sessions: unknown[]
+  }
   t.equal(listed.sessions.length, 1)
   t.match(await (await opsClose(gateway, { user: ids['ann'] })).json(), { closed: 1 })
-  t.same([(await gateway.call(orders, { cookie: ann })).status, (await gateway.call(orders, { cookie: ben })).status], [401, 200])
+  t.same(
+    [
+      (await gateway.call(orders, { cookie: ann })).status,
+      (await gateway.call(orders, { cookie: ben })).status
+    ],
+    [401, 200]
+  )
 })
 
 t.test('a limit by user counts each of them alone', async t => {
   const { gateway } = await longIds(t, { limits: { user: { by: 'user', max: 1, window: '1h' } } })
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
   const statuses = []
-  for (const cookie of [ann, ann, ben]) statuses.push((await gateway.call(orders, { cookie })).status)
+  for (const cookie of [ann, ann, ben])
+    statuses.push((await gateway.call(orders, { cookie })).status)
   t.same(statuses, [200, 429, 200])
 })
 
@@ -99,14 +126,16 @@ t.test('a sign-in passes on other members with all their digits', async t => {
   const gateway = await testGateway(t.after, {
     gateway: {
       login: {
-        sources: [{
-          kind: 'upstream-login',
-          upstream: 'b',
-          path: '/login',
-          passExtra: true,
-          body: { username: '{username}', password: '{password}' },
-          user: { id: 'user.id' }
-        }]
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'b',
+            path: '/login',
+            passExtra: true,
+            body: { username: '{username}', password: '{password}' },
+            user: { id: 'user.id' }
+          }
+        ]
       }
     },
     routes: { upstreams: { b: { url: backend.url } } }

@@ -20,7 +20,12 @@ export interface Places {
 
 const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
 const shapedKinds = [
-  'shaped', 'expression', 'open/expression', 'observed', 'strict', 'parts'
+  'shaped',
+  'expression',
+  'open/expression',
+  'observed',
+  'strict',
+  'parts'
 ] as const
 
 /** The public paths below which something is proxied. */
@@ -37,7 +42,7 @@ const contract = {
   properties: { rows: { type: 'array', items: { type: 'object', required: ['id'] } } }
 }
 
-function routes (places: Places): Record<string, unknown> {
+function routes(places: Places): Record<string, unknown> {
   const upstreams = {
     steady: { url: places.steady, ...timeouts },
     faulty: { url: places.faulty, ...timeouts, connections: 16, queue: 8, credential: 'bearer' },
@@ -47,15 +52,18 @@ function routes (places: Places): Record<string, unknown> {
   }
   const plain = kinds.flatMap(kind => [
     [kind, { path: `/api/${kind}/*`, methods: all, upstream: kind, rewrite: '/*' }],
-    [`open-${kind}`, {
-      path: `/api/open/${kind}/*`,
-      methods: all,
-      access: 'public',
-      upstream: kind,
-      rewrite: '/*',
-      passCookies: ['kept'],
-      setCookies: ['given']
-    }]
+    [
+      `open-${kind}`,
+      {
+        path: `/api/open/${kind}/*`,
+        methods: all,
+        access: 'public',
+        upstream: kind,
+        rewrite: '/*',
+        passCookies: ['kept'],
+        setCookies: ['given']
+      }
+    ]
   ])
   const formed = (name: string, more: object) => [
     name.replace('/', '-'),
@@ -134,8 +142,15 @@ interface Options {
   readonly userFile?: Record<string, unknown>
 }
 
-export async function attackedConfig (options: Options): Promise<AttackedConfig> {
-  const { checkout, places, redis, server = shortTimeouts, session, userFile = wireUsers() } = options
+export async function attackedConfig(options: Options): Promise<AttackedConfig> {
+  const {
+    checkout,
+    places,
+    redis,
+    server = shortTimeouts,
+    session,
+    userFile = wireUsers()
+  } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
@@ -145,8 +160,8 @@ export async function attackedConfig (options: Options): Promise<AttackedConfig>
       reload: { watch: true, settle: '50ms', poll: '1s', grace: '1s' },
       console: { root: 'console' },
       login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
-      ...hasSetting(checkout, 'ops', 'secret') && { ops: { secret: '${OPS_SECRET}' } },
-      ...hasSetting(checkout, 'identity', 'prefix') && { identity: { prefix: true } }
+      ...(hasSetting(checkout, 'ops', 'secret') && { ops: { secret: '${OPS_SECRET}' } }),
+      ...(hasSetting(checkout, 'identity', 'prefix') && { identity: { prefix: true } })
     },
     routes: base,
     limits,
@@ -175,7 +190,7 @@ export async function attackedConfig (options: Options): Promise<AttackedConfig>
 }
 
 type Tree = Record<string, any>
-type Change = (base: Tree, random: Random) => { readonly file: string, readonly tree: unknown }
+type Change = (base: Tree, random: Random) => { readonly file: string; readonly tree: unknown }
 
 const changes: Readonly<Record<string, Change>> = {
   'as at first': base => ({ file: 'routes.yaml', tree: base }),

@@ -4,9 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createRandom, type Random, seedOf } from '../support/random.ts'
 import { makeRequest, mutate } from './grammar.ts'
 
-type Step =
-  | { readonly send: Buffer }
-  | { readonly pauseMs: number }
+type Step = { readonly send: Buffer } | { readonly pauseMs: number }
 
 type End = 'answers' | 'close' | 'reset' | 'half-close' | 'stall' | 'linger'
 
@@ -25,7 +23,7 @@ export interface Conversation {
 const longestMs = 2500
 
 /** @param cookies of sessions that are open, as far as is known */
-export function plan (seed: number, number: number, cookies: readonly string[]): Conversation {
+export function plan(seed: number, number: number, cookies: readonly string[]): Conversation {
   const random = createRandom(seedOf(seed, number))
   const requests = random.chance(0.7) ? 1 : random.integer(2, 5)
   const pieces = Array.from({ length: requests }, () => {
@@ -33,7 +31,16 @@ export function plan (seed: number, number: number, cookies: readonly string[]):
     return random.chance(0.25) ? mutate(random, request) : request
   }).flat()
   const end = random.pick<End>([
-    'answers', 'answers', 'answers', 'answers', 'answers', 'close', 'reset', 'half-close', 'stall', 'linger'
+    'answers',
+    'answers',
+    'answers',
+    'answers',
+    'answers',
+    'close',
+    'reset',
+    'half-close',
+    'stall',
+    'linger'
   ])
   return {
     number,
@@ -46,7 +53,7 @@ export function plan (seed: number, number: number, cookies: readonly string[]):
 }
 
 /** The client is gone after any byte. */
-function cutAnywhere (random: Random, pieces: readonly Buffer[]): Buffer[] {
+function cutAnywhere(random: Random, pieces: readonly Buffer[]): Buffer[] {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let left = random.integer(1, length)
   const kept: Buffer[] = []
@@ -59,14 +66,19 @@ function cutAnywhere (random: Random, pieces: readonly Buffer[]): Buffer[] {
 }
 
 /** Some pieces leave together, some after a pause, some in two halves. */
-function stepsOf (random: Random, pieces: readonly Buffer[]): Step[] {
+function stepsOf(random: Random, pieces: readonly Buffer[]): Step[] {
   const isSlow = random.chance(0.4)
   return pieces.flatMap(piece => {
     const pauseMs = random.pick([0, 1, 5, 20, 60, 150, 300])
     const pause = isSlow && random.chance(0.6) ? [{ pauseMs }] : []
     if (!random.chance(0.1)) return [...pause, { send: piece }]
     const middle = random.integer(0, piece.length)
-    return [...pause, { send: piece.subarray(0, middle) }, { pauseMs }, { send: piece.subarray(middle) }]
+    return [
+      ...pause,
+      { send: piece.subarray(0, middle) },
+      { pauseMs },
+      { send: piece.subarray(middle) }
+    ]
   })
 }
 
@@ -74,7 +86,7 @@ function stepsOf (random: Random, pieces: readonly Buffer[]): Step[] {
  * Plays a conversation; resolves once its connection is gone.
  * @param onOpen told of the port that the client has
  */
-export async function play (
+export async function play(
   url: string,
   conversation: Conversation,
   onOpen: (port: number) => void
@@ -85,7 +97,9 @@ export async function play (
   let answers = 0
   socket.on('error', () => {})
   socket.on('connect', () => onOpen(socket.localPort ?? 0))
-  socket.on('data', chunk => { answers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1 })
+  socket.on('data', chunk => {
+    answers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1
+  })
   const limit = setTimeout(() => socket.destroy(), longestMs)
   if (conversation.isDeaf) socket.pause()
   for (const step of conversation.steps) {
@@ -98,7 +112,11 @@ export async function play (
   clearTimeout(limit)
 }
 
-async function endIt (socket: Socket, { end, requests, isDeaf }: Conversation, answers: () => number) {
+async function endIt(
+  socket: Socket,
+  { end, requests, isDeaf }: Conversation,
+  answers: () => number
+) {
   // Bytes that are still here would be lost with the connection, and no byte is the last one sent.
   if (end !== 'stall' && socket.writableLength > 0 && !socket.destroyed) {
     await new Promise<void>(resolve => {
@@ -119,8 +137,8 @@ async function endIt (socket: Socket, { end, requests, isDeaf }: Conversation, a
 }
 
 /** One line for reports. */
-export function describe ({ number, steps, end, isDeaf }: Conversation): string {
-  const sent = steps.flatMap(step => 'send' in step ? [step.send] : [])
+export function describe({ number, steps, end, isDeaf }: Conversation): string {
+  const sent = steps.flatMap(step => ('send' in step ? [step.send] : []))
   const bytes = Buffer.concat(sent)
   const text = JSON.stringify(bytes.subarray(0, 200).toString('latin1'))
   const more = bytes.length > 200 ? ` … ${bytes.length} bytes` : ''

@@ -12,7 +12,9 @@ export interface Surroundings {
   readonly proxy: FaultyProxy
 }
 
-export async function openSurroundings (cleanUp: (undo: () => unknown) => void): Promise<Surroundings> {
+export async function openSurroundings(
+  cleanUp: (undo: () => unknown) => void
+): Promise<Surroundings> {
   const redis = await testRedis(cleanUp)
   return { redis, proxy: await faultyProxy(cleanUp, redis.port) }
 }
@@ -23,44 +25,59 @@ interface Parts extends Surroundings {
   readonly upstreams: Upstreams
 }
 
-const modes: readonly Mode[] = ['lose-answers', 'swallow', 'garbage', 'refuse', 'cut', 'trickle', 'flap', { delayMs: 300 }]
+const modes: readonly Mode[] = [
+  'lose-answers',
+  'swallow',
+  'garbage',
+  'refuse',
+  'cut',
+  'trickle',
+  'flap',
+  { delayMs: 300 }
+]
 
 type Fault = (parts: Parts, random: Random) => Promise<string>
 
 const otherFaults: readonly Fault[] = [
-  async function files ({ config }, random) { return `config files: ${config.change(random)}` },
-  async function filesAgain ({ config }, random) { return `config files: ${config.change(random)}` },
-  async function signal ({ gateway, config }, random) {
+  async function files({ config }, random) {
+    return `config files: ${config.change(random)}`
+  },
+  async function filesAgain({ config }, random) {
+    return `config files: ${config.change(random)}`
+  },
+  async function signal({ gateway, config }, random) {
     const change = config.change(random)
     gateway.signal('SIGHUP')
     return `SIGHUP after a change: ${change}`
   },
-  async function operator ({ gateway }, random) {
+  async function operator({ gateway }, random) {
     const path = random.pick(['/reload', '/rollback', '/status', '/sessions/close'])
-    const { status } = await gateway.ask(path, { ...path !== '/status' && { json: { user: 'bob' } } })
+    const { status } = await gateway.ask(path, {
+      ...(path !== '/status' && { json: { user: 'bob' } })
+    })
     return `operators: ${path} ${status}`
   },
-  async function fickle ({ upstreams }) {
+  async function fickle({ upstreams }) {
     await upstreams.toggle()
     return 'the fickle back-end opens or closes'
   }
 ]
 
 const redisFaults: readonly Fault[] = [
-  async function network ({ proxy }, random) {
+  async function network({ proxy }, random) {
     const mode = random.pick(modes)
     await proxy.set(mode)
     await wait(random.integer(100, 1200))
     await proxy.set('pass')
     return `on the way to Redis: ${JSON.stringify(mode)}`
   },
-  async function killed ({ redis }, random) {
+  async function killed({ redis }, random) {
     await redis.kill()
     await wait(random.integer(0, 1000))
     await redis.start()
     return 'Redis killed and started again'
   },
-  async function frozen ({ redis }, random) {
+  async function frozen({ redis }, random) {
     redis.signal('SIGSTOP')
     await wait(random.integer(100, 1500))
     redis.signal('SIGCONT')
@@ -72,7 +89,7 @@ const redisFaults: readonly Fault[] = [
 const calmMs = 4000
 
 /** One fault after the other; in the same order for the same seed. */
-export async function trouble (
+export async function trouble(
   parts: Parts,
   seed: number,
   runs: () => boolean,
@@ -94,7 +111,7 @@ export async function trouble (
 }
 
 /** All is well again. */
-export async function heal ({ proxy, config, upstreams }: Parts): Promise<void> {
+export async function heal({ proxy, config, upstreams }: Parts): Promise<void> {
   await proxy.set('pass', 'news')
   await proxy.set('pass')
   config.restore()

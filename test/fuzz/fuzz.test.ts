@@ -7,9 +7,11 @@ import { plan } from './conversation.ts'
 import { fuzz, readRange } from './fuzz.ts'
 
 /** Ends a gateway at its 40th request: by then it is under attack, however slow the machine is. */
-function writeFragile (folder: string): string {
+function writeFragile(folder: string): string {
   const file = join(folder, 'fragile.js')
-  writeFileSync(file, `import { Server } from 'node:http'
+  writeFileSync(
+    file,
+    `import { Server } from 'node:http'
     const { emit } = Server.prototype
     let requests = 0
     Server.prototype.emit = function (name, ...values) {
@@ -17,7 +19,8 @@ function writeFragile (folder: string): string {
         setImmediate(() => { throw new Error('fragile') })
       }
       return emit.call(this, name, ...values)
-    }`)
+    }`
+  )
   return file
 }
 
@@ -44,13 +47,24 @@ t.test('an attack finds a gateway that ends, and says why', async t => {
 t.test('a replay makes only the requests of its range, and names them where it fails', async t => {
   const fragile = writeFragile(t.testdir())
   const seed = freshSeed()
-  const report = await fuzz(t.after, { checkout: '.', seed, seconds: 12, preload: fragile, replay: [40, 42] })
+  const report = await fuzz(t.after, {
+    checkout: '.',
+    seed,
+    seconds: 12,
+    preload: fragile,
+    replay: [40, 42]
+  })
   t.match(report.problems, [/the process ended/], `seed ${seed}`)
   t.ok(report.conversations > 3, 'again and again')
   t.same(report.lastNumbers, [40, 42])
 })
 
 t.test('a range is two numbers in order, or one', async t => {
-  t.same(['100-140', '7', '7-7'].map(readRange), [[100, 140], [7, 7], [7, 7]])
-  for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', '']) t.equal(readRange(text), undefined, text)
+  t.same(['100-140', '7', '7-7'].map(readRange), [
+    [100, 140],
+    [7, 7],
+    [7, 7]
+  ])
+  for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', ''])
+    t.equal(readRange(text), undefined, text)
 })

@@ -1,6 +1,11 @@
 /** One run: a gateway of some checkout is attacked, and judged. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce, type GatewayProcess, opsSecret, startGatewayProcess } from '../support/gateway-process.ts'
+import {
+  callOnce,
+  type GatewayProcess,
+  opsSecret,
+  startGatewayProcess
+} from '../support/gateway-process.ts'
 import { seedOf } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { cookieIn, password } from '../support/sign-in.ts'
@@ -50,7 +55,10 @@ const cookieSlots = 6
 const keptConversations = 40
 const patienceMs = 15_000
 
-export async function fuzz (cleanUp: (undo: () => unknown) => void, options: FuzzOptions): Promise<FuzzReport> {
+export async function fuzz(
+  cleanUp: (undo: () => unknown) => void,
+  options: FuzzOptions
+): Promise<FuzzReport> {
   const { checkout, seed, seconds, preload, tell = () => {} } = options
   const upstreams = await openUpstreams(cleanUp)
   const surroundings = await openSurroundings(cleanUp)
@@ -62,7 +70,7 @@ export async function fuzz (cleanUp: (undo: () => unknown) => void, options: Fuz
   const gateway = await startGatewayProcess(cleanUp, {
     checkout,
     folder: config.folder,
-    ...preload !== undefined && { preload },
+    ...(preload !== undefined && { preload }),
     environment: { ...config.environment, OPS_SECRET: opsSecret }
   })
   const parts = { ...surroundings, gateway, config, upstreams }
@@ -89,10 +97,10 @@ export async function fuzz (cleanUp: (undo: () => unknown) => void, options: Fuz
     await rage(Math.max(5, seconds / 3))
     before = await rest()
     tell(`at rest after warm-up: ${before.descriptors} descriptors, heap ${before.memory.heapUsed}`)
-    await rage(seconds * 2 / 3)
+    await rage((seconds * 2) / 3)
     attack.problems.push(...before.problems)
     await heal(parts)
-    attack.problems.push(...await judge(gateway, before))
+    attack.problems.push(...(await judge(gateway, before)))
     after = await atRest(gateway, attack.whose)
     attack.problems.push(...after.problems)
   } catch (error) {
@@ -111,7 +119,7 @@ export async function fuzz (cleanUp: (undo: () => unknown) => void, options: Fuz
   }
 }
 
-function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
+function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
   const problems: string[] = []
   const last: Conversation[] = []
   /** Which conversation had a port last. */
@@ -128,10 +136,10 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
     const index = begun++
     if (replay === undefined) return index
     const [first, end] = replay
-    return first + index % (end - first + 1)
+    return first + (index % (end - first + 1))
   }
 
-  async function converse (runs: () => boolean): Promise<void> {
+  async function converse(runs: () => boolean): Promise<void> {
     while (runs()) {
       const conversation = plan(seed, nextNumber(), cookies)
       last.push(conversation)
@@ -141,24 +149,26 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
   }
 
   /** Sessions that attackers have: signed in anew where one ended. */
-  async function keepSignedIn (runs: () => boolean): Promise<void> {
+  async function keepSignedIn(runs: () => boolean): Promise<void> {
     for (let slot = 0; runs(); slot = (slot + 1) % cookieSlots) {
       const cookie = cookies[slot]
       const username = users[slot % users.length]
-      const isOpen = cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
+      const isOpen =
+        cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
       if (!isOpen) await signIn(slot, username ?? '')
       await wait(200)
     }
   }
 
-  async function signIn (slot: number, username: string): Promise<void> {
-    const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, { json: { username, password } })
-      .catch(() => undefined)
+  async function signIn(slot: number, username: string): Promise<void> {
+    const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, {
+      json: { username, password }
+    }).catch(() => undefined)
     const cookie = cookieIn(answer?.headers['set-cookie'])
     if (cookie !== '') cookies[slot] = cookie
   }
 
-  async function count (path: string, headers: Record<string, string>): Promise<number> {
+  async function count(path: string, headers: Record<string, string>): Promise<number> {
     const answer = await callOnce(gateway.url + path, { headers }).catch(() => undefined)
     const status = answer?.status ?? 0
     answers[status] = (answers[status] ?? 0) + 1
@@ -166,7 +176,7 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
   }
 
   /** A gateway that answers nobody any more is as bad as one that is gone. */
-  async function watch (runs: () => boolean): Promise<void> {
+  async function watch(runs: () => boolean): Promise<void> {
     while (runs()) {
       const asked = performance.now()
       const answer = await gateway.ask('/healthz', { timeoutMs: patienceMs }).catch(() => undefined)
@@ -186,7 +196,8 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
       return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
     },
     begin: async () => {
-      for (let slot = 0; slot < cookieSlots; slot++) await signIn(slot, users[slot % users.length] ?? '')
+      for (let slot = 0; slot < cookieSlots; slot++)
+        await signIn(slot, users[slot % users.length] ?? '')
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,
@@ -215,13 +226,13 @@ function createAttack (gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
 }
 
 /** The least range that holds all of some numbers. */
-function rangeOf (numbers: readonly number[]): readonly [first: number, last: number] {
+function rangeOf(numbers: readonly number[]): readonly [first: number, last: number] {
   if (numbers.length === 0) return [0, 0]
   return [Math.min(...numbers), Math.max(...numbers)]
 }
 
 /** Reads `FIRST-LAST` or one number; undefined where it is neither. */
-export function readRange (text: string): readonly [first: number, last: number] | undefined {
+export function readRange(text: string): readonly [first: number, last: number] | undefined {
   const [, first, last = first] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(text) ?? []
   if (first === undefined || Number(last) < Number(first)) return undefined
   return [Number(first), Number(last)]

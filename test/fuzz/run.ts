@@ -23,9 +23,11 @@ const { values } = parseArgs({
   }
 })
 
-const write = (line: string) => { process.stdout.write(`${line}\n`) }
+const write = (line: string) => {
+  process.stdout.write(`${line}\n`)
+}
 
-async function main (): Promise<number> {
+async function main(): Promise<number> {
   if (values.help) {
     write(usage)
     return 0
@@ -41,23 +43,35 @@ async function main (): Promise<number> {
   const checkout = resolve(values.gateway)
   write(`fuzz: seed ${seed}, ${seconds} s, ${checkout}`)
   const undo: Array<() => unknown> = []
-  const cleanUp = async () => { for (const step of undo.splice(0).toReversed()) await step() }
+  const cleanUp = async () => {
+    for (const step of undo.splice(0).toReversed()) await step()
+  }
   endOnSignals(cleanUp)
   try {
     const report = await fuzz(step => undo.push(step), {
       checkout,
       seed,
       seconds,
-      ...replay !== undefined && { replay },
+      ...(replay !== undefined && { replay }),
       tell: write
     })
-    const { problems, lastRequests, lastNumbers, lastFaults, lastLines, complaints, stacks, ...figures } = report
+    const {
+      problems,
+      lastRequests,
+      lastNumbers,
+      lastFaults,
+      lastLines,
+      complaints,
+      stacks,
+      ...figures
+    } = report
     write(JSON.stringify(figures))
     if (problems.length === 0) {
       write('fuzz: all is well')
       return 0
     }
-    const section = (title: string, lines: readonly string[]) => write([title, ...lines].join('\n  '))
+    const section = (title: string, lines: readonly string[]) =>
+      write([title, ...lines].join('\n  '))
     section('The last requests:', lastRequests)
     section('What happened around the gateway last:', lastFaults)
     section('The gateway said last:', lastLines)

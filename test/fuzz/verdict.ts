@@ -22,11 +22,12 @@ const perUser = 48
 /** Counts of what is under way at the moment. */
 const isUnderWay = (name: string) => /_in_flight$|_draining$|_queued$|_waiting$/.test(name)
 /** Counts of what must never happen. */
-const isFault = ({ name, labels }: Samples[number]) => labels.includes('code="gateway.fault"') ||
+const isFault = ({ name, labels }: Samples[number]) =>
+  labels.includes('code="gateway.fault"') ||
   /^console_gateway_.*(?:stray|uncaught|unhandled)/.test(name)
 
 /** Waits until nothing is under way and descriptors stay the same; and measures. */
-export async function atRest (
+export async function atRest(
   gateway: GatewayProcess,
   whose: (port: number) => string
 ): Promise<AtRest> {
@@ -50,7 +51,7 @@ export async function atRest (
 }
 
 /** Every client has closed its connection, so that whatever is open of them is open for good. */
-function leftOpen (handles: readonly string[], whose: (port: number) => string): string[] {
+function leftOpen(handles: readonly string[], whose: (port: number) => string): string[] {
   return handles.flatMap(handle => {
     const port = /^a client’s Socket \d+ → (\d+)/.exec(handle)?.[1]
     return port === undefined ? [] : [`still open: ${handle}, of ${whose(Number(port))}`]
@@ -58,13 +59,13 @@ function leftOpen (handles: readonly string[], whose: (port: number) => string):
 }
 
 /** Threads that are started when they are needed, and end a while later: they are there now. */
-async function wakeThreads (gateway: GatewayProcess): Promise<void> {
+async function wakeThreads(gateway: GatewayProcess): Promise<void> {
   await gateway.ask('/reload', { method: 'POST' })
   await callOnce(`${gateway.url}/api/open/expression/1`)
 }
 
 /** @returns what is still wrong after all patience; nothing where all is well */
-async function settles (
+async function settles(
   gateway: GatewayProcess,
   what: string,
   wrong: () => Promise<string[]>,
@@ -73,12 +74,13 @@ async function settles (
   const giveUp = performance.now() + withinMs
   for (;;) {
     const found = await wrong().catch((error: unknown) => [`${what}: ${String(error)}`])
-    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined) return found
+    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined)
+      return found
     await wait(200)
   }
 }
 
-async function underWay (gateway: GatewayProcess): Promise<string[]> {
+async function underWay(gateway: GatewayProcess): Promise<string[]> {
   const samples = await gateway.metrics()
   if (samples.length === 0) return ['there are no metrics']
   return samples
@@ -87,25 +89,36 @@ async function underWay (gateway: GatewayProcess): Promise<string[]> {
 }
 
 /** Everything that is wrong. The surroundings are healed, no client is connected. */
-export async function judge (gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+export async function judge(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
   const { exit } = gateway
   if (exit() !== undefined) return [`the process ended: ${JSON.stringify(exit())}`]
   const problems = await settles(gateway, 'in-flight counts', async () => await underWay(gateway))
-  problems.push(...await freshRequests(gateway))
-  problems.push(...await settles(gateway, 'descriptors', async () => await descriptors(gateway, before)))
-  problems.push(...await settles(gateway, 'heap', async () => await heap(gateway, before), heapWithinMs))
+  problems.push(...(await freshRequests(gateway)))
+  problems.push(
+    ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before)))
+  )
+  problems.push(
+    ...(await settles(gateway, 'heap', async () => await heap(gateway, before), heapWithinMs))
+  )
   const samples = await gateway.metrics()
-  problems.push(...samples
-    .filter(sample => isFault(sample) && sample.value !== 0)
-    .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`))
-  problems.push(...gateway.complaints().map(line => `on standard error: ${line}`).slice(0, 5))
+  problems.push(
+    ...samples
+      .filter(sample => isFault(sample) && sample.value !== 0)
+      .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
+  )
+  problems.push(
+    ...gateway
+      .complaints()
+      .map(line => `on standard error: ${line}`)
+      .slice(0, 5)
+  )
   const { body } = await gateway.ask('/status')
   const { pid } = JSON.parse(body) as { pid: number }
   if (pid !== gateway.pid) problems.push(`process ${pid} answers, not ${gateway.pid}`)
   return problems
 }
 
-async function descriptors (gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+async function descriptors(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
   await wakeThreads(gateway)
   await wait(100)
   const now = gateway.descriptors()
@@ -121,14 +134,16 @@ async function descriptors (gateway: GatewayProcess, before: AtRest): Promise<st
   ]
 }
 
-async function heap (gateway: GatewayProcess, before: AtRest): Promise<string[]> {
-  const { memory: { heapUsed } } = await gateway.collect()
+async function heap(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+  const {
+    memory: { heapUsed }
+  } = await gateway.collect()
   const growth = heapUsed / before.memory.heapUsed
   return growth <= heapGrowth ? [] : [`the heap grew ${before.memory.heapUsed} → ${heapUsed} bytes`]
 }
 
 /** A new client signs in, and all that one user may have in flight is answered. */
-async function freshRequests (gateway: GatewayProcess): Promise<string[]> {
+async function freshRequests(gateway: GatewayProcess): Promise<string[]> {
   return await settles(gateway, 'fresh requests', async () => {
     const json = { username: 'alice', password }
     const signedIn = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })
@@ -144,6 +159,8 @@ async function freshRequests (gateway: GatewayProcess): Promise<string[]> {
       return status
     })
     const odd = (await Promise.all(all)).filter(status => status !== 200)
-    return odd.length === 0 ? [] : [`of ${perUser} requests at once, these were answered otherwise: ${odd.join()}`]
+    return odd.length === 0
+      ? []
+      : [`of ${perUser} requests at once, these were answered otherwise: ${odd.join()}`]
   })
 }

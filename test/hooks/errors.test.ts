@@ -14,12 +14,22 @@ t.test('a client that leaves before its page begins is no fault of the gateway',
   for (let visitor = 0; visitor < 5; visitor++) {
     const socket = connect(Number(port), '127.0.0.1')
     await once(socket, 'connect')
-    socket.end('GET /a/page HTTP/1.1\r\nHost: console.test\r\nAccept: text/html\r\n\r\n', () => socket.resetAndDestroy())
+    socket.end('GET /a/page HTTP/1.1\r\nHost: console.test\r\nAccept: text/html\r\n\r\n', () =>
+      socket.resetAndDestroy()
+    )
     await once(socket, 'close')
   }
   await gateway.logged(line => line['msg'] === 'request' && line['status'] === 499)
   t.equal((await gateway.call('/a/page', { headers: { accept: 'text/html' } })).status, 200)
-  t.same(gateway.log.filter(({ level }) => level === 'error'), [], 'nothing is logged as an error')
+  t.same(
+    gateway.log.filter(({ level }) => level === 'error'),
+    [],
+    'nothing is logged as an error'
+  )
   const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
-  t.notMatch(metrics, /console_gateway_errors_total\{code="gateway.fault"\}/, 'and nothing is counted')
+  t.notMatch(
+    metrics,
+    /console_gateway_errors_total\{code="gateway.fault"\}/,
+    'and nothing is counted'
+  )
 })

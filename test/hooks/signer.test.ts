@@ -10,7 +10,11 @@ t.test('a value whose signature an older secret made is signed as it came', asyn
   const signer = rememberingSigner([young, old])
   t.match(signer.unsign(signed), { valid: true, value: 'value' })
   t.equal(signer.sign('value'), signed)
-  t.equal(signer.sign('another'), new Signer(young).sign('another'), 'what it has not seen is signed by the newest')
+  t.equal(
+    signer.sign('another'),
+    new Signer(young).sign('another'),
+    'what it has not seen is signed by the newest'
+  )
 })
 
 t.test('a signature of none of the secrets is not valid, and leaves nothing behind', async t => {
@@ -22,5 +26,9 @@ t.test('a signature of none of the secrets is not valid, and leaves nothing behi
 t.test('cookies beyond those that are kept verify all the same', async t => {
   const signer = rememberingSigner([young])
   const signed = Array.from({ length: 10_500 }, (_, n) => signer.sign(`value-${n}`))
-  for (const round of [1, 2]) t.ok(signed.every(each => signer.unsign(each).valid), `round ${round}`)
+  for (const round of [1, 2])
+    t.ok(
+      signed.every(each => signer.unsign(each).valid),
+      `round ${round}`
+    )
 })

@@ -12,10 +12,16 @@ const orders = '[{"id":1234567890123456790,"n":1},{"id":1234567890123456789,"n":
 const id = '9007199254740993'
 
 t.test('numbers that no double holds move as they are', async t => {
-  t.equal(await run('$', `{"id":${id},"tiny":1e-400,"huge":1e400}`), `{"id":${id},"tiny":1e-400,"huge":1e400}`)
+  t.equal(
+    await run('$', `{"id":${id},"tiny":1e-400,"huge":1e400}`),
+    `{"id":${id},"tiny":1e-400,"huge":1e400}`
+  )
   t.equal(await run('{"ids": $.id}', orders), '{"ids":[1234567890123456790,1234567890123456789,7]}')
   t.equal(await run('$string(id) & "!"', `{"id":${id}}`), `"${id}!"`)
-  t.equal(await run('$ ~> |list|{"seen":true}|', `{"list":[{"id":${id}}]}`), `{"list":[{"id":${id},"seen":true}]}`)
+  t.equal(
+    await run('$ ~> |list|{"seen":true}|', `{"list":[{"id":${id}}]}`),
+    `{"list":[{"id":${id},"seen":true}]}`
+  )
   t.equal(await run('$type(id)', `{"id":${id}}`), '"number"')
   t.equal(await run('id ? "yes" : "no"', `{"id":${id}}`), '"yes"')
 })
@@ -36,13 +42,26 @@ t.test('numbers that no double holds compare by their text', async t => {
     '[a, {"x": b}] = [b, {"x": b}]': false,
     '$count($distinct([a, b, c])) = 2': true
   }
-  for (const [expression, expected] of Object.entries(claims)) t.equal(await run(expression, two), String(expected), expression)
+  for (const [expression, expected] of Object.entries(claims))
+    t.equal(await run(expression, two), String(expected), expression)
   t.equal(await run('$[id = "1234567890123456790"].n', orders), '1')
 })
 
 t.test('numbers that no double holds are ordered by their value', async t => {
-  const two = '{"a":1234567890123456789,"b":1234567890123456790,"minus":-1234567890123456789,"huge":1e400}'
-  for (const expression of ['a < b', 'a <= b', 'b > a', 'b >= a', 'a <= a', 'a > 5', 'minus < a', 'minus < -5', 'huge > b']) t.equal(await run(expression, two), 'true', expression)
+  const two =
+    '{"a":1234567890123456789,"b":1234567890123456790,"minus":-1234567890123456789,"huge":1e400}'
+  for (const expression of [
+    'a < b',
+    'a <= b',
+    'b > a',
+    'b >= a',
+    'a <= a',
+    'a > 5',
+    'minus < a',
+    'minus < -5',
+    'huge > b'
+  ])
+    t.equal(await run(expression, two), 'true', expression)
   t.equal(await run('a < nothing', two), undefined)
   t.equal(await run('$^(id).n', orders), '[3,2,1]')
   t.equal(await run('$^(>id).n', orders), '[1,2,3]')
@@ -53,27 +72,107 @@ t.test('numbers that no double holds are ordered by their value', async t => {
 
 t.test('arithmetic on them fails, and never rounds', async t => {
   const input = `{"id":${id},"list":[1,${id}]}`
-  for (const expression of ['id + 1', '1 + id', '-id', 'id % 2', '$sum(list)', '$max(list)', '$abs(id)', '$number(id)', '$round(id)', '[1..id]', '$fromMillis(id)', 'id & 1 & (id * 2)']) {
-    await t.rejects(run(expression, input).catch((error: unknown) => { throw new Error(String(isAboutLongNumber(error))) }), { message: 'true' }, expression)
+  for (const expression of [
+    'id + 1',
+    '1 + id',
+    '-id',
+    'id % 2',
+    '$sum(list)',
+    '$max(list)',
+    '$abs(id)',
+    '$number(id)',
+    '$round(id)',
+    '[1..id]',
+    '$fromMillis(id)',
+    'id & 1 & (id * 2)'
+  ]) {
+    await t.rejects(
+      run(expression, input).catch((error: unknown) => {
+        throw new Error(String(isAboutLongNumber(error)))
+      }),
+      { message: 'true' },
+      expression
+    )
   }
-  await t.rejects(run('"a" + 1', input).catch((error: unknown) => { throw new Error(String(isAboutLongNumber(error))) }), { message: 'false' })
-  t.equal(await run('$sum(list[$ < 100])', input), '1', 'short ones beside them are numbers as always')
+  await t.rejects(
+    run('"a" + 1', input).catch((error: unknown) => {
+      throw new Error(String(isAboutLongNumber(error)))
+    }),
+    { message: 'false' }
+  )
+  t.equal(
+    await run('$sum(list[$ < 100])', input),
+    '1',
+    'short ones beside them are numbers as always'
+  )
 })
 
 t.test('an order key sorts as the numbers do', async t => {
-  const sorted = ['-1e500', '-1e400', '-12.5', '-12', '-1.05', '-1', '-1e-400', '0', '5e-400', '0.1', '0.10000000000000000001', '1', '1.5', '9', '10', '1234567890123456789', '1234567890123456790', '1e400', '1.1e400']
-  t.same(sorted.toReversed().toSorted((a, b) => orderKey(a) < orderKey(b) ? -1 : 1), sorted)
+  const sorted = [
+    '-1e500',
+    '-1e400',
+    '-12.5',
+    '-12',
+    '-1.05',
+    '-1',
+    '-1e-400',
+    '0',
+    '5e-400',
+    '0.1',
+    '0.10000000000000000001',
+    '1',
+    '1.5',
+    '9',
+    '10',
+    '1234567890123456789',
+    '1234567890123456790',
+    '1e400',
+    '1.1e400'
+  ]
+  t.same(
+    sorted.toReversed().toSorted((a, b) => (orderKey(a) < orderKey(b) ? -1 : 1)),
+    sorted
+  )
   t.equal(orderKey('1.0'), orderKey('10e-1'))
   t.equal(orderKey('-0'), orderKey('0.0'))
-  fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.double({ noNaN: true, noDefaultInfinity: true }), (a, b) => {
-    const [left, right] = [orderKey(String(a)), orderKey(String(b))]
-    return a < b ? left < right : a > b ? left > right : left === right
-  }))
+  fc.assert(
+    fc.property(
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      (a, b) => {
+        const [left, right] = [orderKey(String(a)), orderKey(String(b))]
+        return a < b ? left < right : a > b ? left > right : left === right
+      }
+    )
+  )
 })
 
 t.test('a plain input gives what JSONata alone gives', async t => {
-  const input = { list: [{ id: 3, s: 'c' }, { id: 1, s: 'a' }, { id: 2, s: 'b' }], n: 5 }
-  for (const expression of ['list^(id).s', 'list^(>s).id', '$sort(list.id)', 'list[id > 1].s', 'list[id = 2]', 'n in list.id', 'n != 5', '$type(list)', '$ ~> |list|{"n":1}|', '$sort(list, function($a, $b) { $a.id > $b.id }).s', 'n < 6 and n >= 5']) {
-    t.equal(await run(expression, JSON.stringify(input)), JSON.stringify(await jsonata(expression).evaluate(input)), expression)
+  const input = {
+    list: [
+      { id: 3, s: 'c' },
+      { id: 1, s: 'a' },
+      { id: 2, s: 'b' }
+    ],
+    n: 5
+  }
+  for (const expression of [
+    'list^(id).s',
+    'list^(>s).id',
+    '$sort(list.id)',
+    'list[id > 1].s',
+    'list[id = 2]',
+    'n in list.id',
+    'n != 5',
+    '$type(list)',
+    '$ ~> |list|{"n":1}|',
+    '$sort(list, function($a, $b) { $a.id > $b.id }).s',
+    'n < 6 and n >= 5'
+  ]) {
+    t.equal(
+      await run(expression, JSON.stringify(input)),
+      JSON.stringify(await jsonata(expression).evaluate(input)),
+      expression
+    )
   }
 })

@@ -10,7 +10,10 @@ import { testRedis } from '../support/redis.ts'
 t.test('alone is who was the only one for ten turns, until another comes', async t => {
   const server = await testRedis(t.after)
   const dial = async () => {
-    const redis = createRedisDialler(redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }), '.').client({ onUp: () => {}, onDown: () => {} })
+    const redis = createRedisDialler(
+      redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout: 30_000 }),
+      '.'
+    ).client({ onUp: () => {}, onDown: () => {} })
     t.after(() => redis.disconnect())
     const replicas = createReplicas(redis, 'cg:', 20)
     if (redis.status !== 'ready') await once(redis, 'ready')

@@ -3,12 +3,23 @@ import { decoyHash, hashPassword, parseHash, verifyPassword } from '../../src/lo
 
 /** Of the reference implementation's own tests. */
 const vectors: ReadonlyArray<readonly [password: string, hash: string]> = [
-  ['password', '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'],
-  ['password', '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc'],
-  ['differentpassword', '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$C4TWUs9rDEvq7w3+J4umqA32aWKB1+DSiRuBfYxFj94']
+  [
+    'password',
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+  ],
+  [
+    'password',
+    '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc'
+  ],
+  [
+    'differentpassword',
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$C4TWUs9rDEvq7w3+J4umqA32aWKB1+DSiRuBfYxFj94'
+  ]
 ]
 /** As cheap as a hash can be. */
-const cheap = parseHash('$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc')
+const cheap = parseHash(
+  '$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+)
 
 t.test('hashes that other programs made are understood', async t => {
   for (const [password, hash] of vectors) {
@@ -21,11 +32,19 @@ t.test('a hash is as costly as OWASP advises, and salted: two of one password di
   const [one, other] = [await hashPassword('secret'), await hashPassword('secret')]
   t.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   t.not(one, other)
-  t.ok(await verifyPassword('secret', parseHash(one)) && await verifyPassword('secret', parseHash(other)))
+  t.ok(
+    (await verifyPassword('secret', parseHash(one))) &&
+      (await verifyPassword('secret', parseHash(other)))
+  )
 })
 
 t.test('a password counts whole and exactly: long ones, other scripts, a zero byte', async t => {
-  for (const [right, wrong] of [['x'.repeat(1000), 'x'.repeat(999)], ['пароль🔑', 'пароль'], ['a\u0000b', 'a'], ['é', 'e\u0301']] as const) {
+  for (const [right, wrong] of [
+    ['x'.repeat(1000), 'x'.repeat(999)],
+    ['пароль🔑', 'пароль'],
+    ['a\u0000b', 'a'],
+    ['é', 'e\u0301']
+  ] as const) {
     const hash = parseHash(await hashPassword(right))
     t.equal(await verifyPassword(right, hash), true)
     t.equal(await verifyPassword(wrong, hash), false)
@@ -42,16 +61,25 @@ t.test('the decoy costs what the model costs, and no password fits it', async t 
   t.match(decoyHash(), { memory: 19_456, passes: 2, parallelism: 1 })
 })
 
-t.test('so many may wait; who comes then is told to come back, and the others get their verdict', async t => {
-  const settled = await Promise.allSettled(Array.from({ length: 150 }, () => verifyPassword('x', cheap)))
-  t.equal(settled.filter(({ status }) => status === 'fulfilled').length, 102)
-  const refused = settled.filter(result => result.status === 'rejected').map(({ reason }: { reason: unknown }) => reason)
-  t.equal(refused.length, 48)
-  for (const reason of refused) t.match(reason, { code: 'overloaded', status: 503, detail: { retryAfter: 2 } })
-  t.equal(await verifyPassword('x', cheap), false, 'afterwards there is room again')
-})
+t.test(
+  'so many may wait; who comes then is told to come back, and the others get their verdict',
+  async t => {
+    const settled = await Promise.allSettled(
+      Array.from({ length: 150 }, () => verifyPassword('x', cheap))
+    )
+    t.equal(settled.filter(({ status }) => status === 'fulfilled').length, 102)
+    const refused = settled
+      .filter(result => result.status === 'rejected')
+      .map(({ reason }: { reason: unknown }) => reason)
+    t.equal(refused.length, 48)
+    for (const reason of refused)
+      t.match(reason, { code: 'overloaded', status: 503, detail: { retryAfter: 2 } })
+    t.equal(await verifyPassword('x', cheap), false, 'afterwards there is room again')
+  }
+)
 
 t.test('a hash that cannot be computed does not take the place of others', async t => {
-  for (let index = 0; index < 200; index++) await t.rejects(verifyPassword('x', { ...cheap, memory: 0 }))
+  for (let index = 0; index < 200; index++)
+    await t.rejects(verifyPassword('x', { ...cheap, memory: 0 }))
   t.equal(await verifyPassword('x', cheap), false)
 })

@@ -18,32 +18,89 @@ const base: UpstreamLoginConfig = {
   headers: {},
   success: { status: [200] },
   refused: { status: [400, 401, 403, 404, 422] },
-  user: { id: 'user.id', username: 'user.login', name: 'user.name', roles: 'user.roles', roleMap: { ADMINISTRATOR: 'admin' }, profile: 'user.more' },
+  user: {
+    id: 'user.id',
+    username: 'user.login',
+    name: 'user.name',
+    roles: 'user.roles',
+    roleMap: { ADMINISTRATOR: 'admin' },
+    profile: 'user.more'
+  },
   cookies: [],
   timeout: 30_000
 }
 
 /** The source in front of a back-end's address, over the gateway's own way there. */
-function sourceOf (t: Test, url: string, over: Partial<UpstreamLoginConfig> = {}, credentialStyle = 'bearer') {
-  const upstream = createUpstream({ url, connectTimeout: 30_000, responseTimeout: 30_000, idleTimeout: 30_000, connections: 10, queue: 10, queueBytes: 1024, queueTimeout: 1000, credential: credentialStyle, identity: true })
+function sourceOf(
+  t: Test,
+  url: string,
+  over: Partial<UpstreamLoginConfig> = {},
+  credentialStyle = 'bearer'
+) {
+  const upstream = createUpstream({
+    url,
+    connectTimeout: 30_000,
+    responseTimeout: 30_000,
+    idleTimeout: 30_000,
+    connections: 10,
+    queue: 10,
+    queueBytes: 1024,
+    queueTimeout: 1000,
+    credential: credentialStyle,
+    identity: true
+  })
   t.after(() => upstream.close())
-  return createUpstreamLogin({ name: 'upstream-login:backend', config: { ...base, ...over }, send: upstream.send, credentialStyle, valueAt })
+  return createUpstreamLogin({
+    name: 'upstream-login:backend',
+    config: { ...base, ...over },
+    send: upstream.send,
+    credentialStyle,
+    valueAt
+  })
 }
 
-const aliceAnswer = { token: 't-1', user: { id: 1, login: 'alice', name: 'Alice', roles: ['ADMINISTRATOR', 'user'], more: { email: 'alice@example.com' } } }
+const aliceAnswer = {
+  token: 't-1',
+  user: {
+    id: 1,
+    login: 'alice',
+    name: 'Alice',
+    roles: ['ADMINISTRATOR', 'user'],
+    more: { email: 'alice@example.com' }
+  }
+}
 
 /** A back-end that answers every sign-in so. */
-async function answering (t: Test, answer: unknown, over: Partial<UpstreamLoginConfig> = {}, { status = 200, credentialStyle = 'bearer' } = {}) {
+async function answering(
+  t: Test,
+  answer: unknown,
+  over: Partial<UpstreamLoginConfig> = {},
+  { status = 200, credentialStyle = 'bearer' } = {}
+) {
   const backend = await testUpstream(t.after, json(status, answer))
   return { backend, source: sourceOf(t, backend.url, over, credentialStyle) }
 }
 
-const ended = (credential?: Credential): Session => ({ id: 's', identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} }, source: 'upstream-login:accounts', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...(credential && { credential }) })
+const ended = (credential?: Credential): Session => ({
+  id: 's',
+  identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} },
+  source: 'upstream-login:accounts',
+  remembered: false,
+  createdAt: 0,
+  absoluteEnd: 1,
+  idleMs: 1,
+  address: '',
+  agent: '',
+  ...(credential && { credential })
+})
 
 t.test('a back-end that speaks JSON', async t => {
   const backend = await testUpstream(t.after, (request, response, { body }) => {
     const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
-    json(username === 'alice' && password === rightPassword ? 200 : 401, username === 'alice' && password === rightPassword ? aliceAnswer : { error: 'no' })(request, response, {} as never)
+    json(
+      username === 'alice' && password === rightPassword ? 200 : 401,
+      username === 'alice' && password === rightPassword ? aliceAnswer : { error: 'no' }
+    )(request, response, {} as never)
   })
   credentialSourceContract(t, sourceOf(t, backend.url))
 })
@@ -51,7 +108,10 @@ t.test('a back-end that speaks JSON', async t => {
 t.test('a back-end that takes forms', async t => {
   const backend = await testUpstream(t.after, (request, response, { body, headers }) => {
     const form = new URLSearchParams(body.toString())
-    const right = headers['content-type'] === 'application/x-www-form-urlencoded' && form.get('username') === 'alice' && form.get('password') === rightPassword
+    const right =
+      headers['content-type'] === 'application/x-www-form-urlencoded' &&
+      form.get('username') === 'alice' &&
+      form.get('password') === rightPassword
     json(right ? 200 : 403, right ? aliceAnswer : {})(request, response, {} as never)
   })
   credentialSourceContract(t, sourceOf(t, backend.url, { format: 'form' }))
@@ -60,17 +120,43 @@ t.test('a back-end that takes forms', async t => {
 t.test('a back-end that says 200 to everything and the truth in a code', async t => {
   const backend = await testUpstream(t.after, (request, response, { body }) => {
     const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
-    json(200, username === 'alice' && password === rightPassword ? { code: 0, ...aliceAnswer } : { code: 1001, msg: 'bad credentials' })(request, response, {} as never)
+    json(
+      200,
+      username === 'alice' && password === rightPassword
+        ? { code: 0, ...aliceAnswer }
+        : { code: 1001, msg: 'bad credentials' }
+    )(request, response, {} as never)
   })
-  credentialSourceContract(t, sourceOf(t, backend.url, { success: { path: 'code', in: [0] }, refused: { path: 'code', in: [1001, 1002] } }))
+  credentialSourceContract(
+    t,
+    sourceOf(t, backend.url, {
+      success: { path: 'code', in: [0] },
+      refused: { path: 'code', in: [1001, 1002] }
+    })
+  )
 })
 
-t.test('the back-end is asked by POST, with the caller’s address and request id, and config’s own fields', async t => {
-  const { backend, source } = await answering(t, aliceAnswer, { headers: { 'x-app': 'console', accept: 'application/vnd.x+json' } })
-  await source.verify(attempt())
-  t.match(backend.seen[0], { method: 'POST', url: '/auth/login', headers: { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.7', 'x-request-id': 'req-1', 'x-app': 'console', accept: 'application/vnd.x+json' } })
-  t.notOk(backend.seen[0]?.headers.cookie)
-})
+t.test(
+  'the back-end is asked by POST, with the caller’s address and request id, and config’s own fields',
+  async t => {
+    const { backend, source } = await answering(t, aliceAnswer, {
+      headers: { 'x-app': 'console', 'accept': 'application/vnd.x+json' }
+    })
+    await source.verify(attempt())
+    t.match(backend.seen[0], {
+      method: 'POST',
+      url: '/auth/login',
+      headers: {
+        'content-type': 'application/json',
+        'x-forwarded-for': '192.0.2.7',
+        'x-request-id': 'req-1',
+        'x-app': 'console',
+        'accept': 'application/vnd.x+json'
+      }
+    })
+    t.notOk(backend.seen[0]?.headers.cookie)
+  }
+)
 
 t.test('a base path of the upstream stands before the sign-in’s', async t => {
   const backend = await testUpstream(t.after, json(200, aliceAnswer))
@@ -78,106 +164,263 @@ t.test('a base path of the upstream stands before the sign-in’s', async t => {
   t.equal(backend.seen[0]?.url, '/base/auth/login')
 })
 
-t.test('a template says how the body is: nested, with constants, each placeholder wherever it stands', async t => {
-  const { backend, source } = await answering(t, aliceAnswer, { body: { login: { name: 'corp\\{username}', secret: '{password}', both: '{username}:{password}', list: ['{username}', 1, null] }, app: 7, strict: true, other: '{tenant}' } })
-  await source.verify(attempt({ username: 'bob', password: 'pw' }))
-  t.same(JSON.parse(String(backend.seen[0]?.body)), { login: { name: 'corp\\bob', secret: 'pw', both: 'bob:pw', list: ['bob', 1, null] }, app: 7, strict: true, other: '{tenant}' })
-})
+t.test(
+  'a template says how the body is: nested, with constants, each placeholder wherever it stands',
+  async t => {
+    const { backend, source } = await answering(t, aliceAnswer, {
+      body: {
+        login: {
+          name: 'corp\\{username}',
+          secret: '{password}',
+          both: '{username}:{password}',
+          list: ['{username}', 1, null]
+        },
+        app: 7,
+        strict: true,
+        other: '{tenant}'
+      }
+    })
+    await source.verify(attempt({ username: 'bob', password: 'pw' }))
+    t.same(JSON.parse(String(backend.seen[0]?.body)), {
+      login: { name: 'corp\\bob', secret: 'pw', both: 'bob:pw', list: ['bob', 1, null] },
+      app: 7,
+      strict: true,
+      other: '{tenant}'
+    })
+  }
+)
 
-t.test('what is typed is data: no pattern, no placeholder, no markup, in either format', async t => {
-  const typed = ['$&', '$1$`$\'', '{username}', '{password}', '"}, "admin": true, {"', '&admin=true&', '%26', 'a+b c', '\\', '\u0000\r\n', '</x>', '__proto__']
-  for (const format of ['json', 'form'] as const) {
-    const { backend, source } = await answering(t, aliceAnswer, { format })
-    for (const written of typed) {
-      await source.verify(attempt({ username: written, password: `${written}!` }))
-      const body = String(backend.seen.at(-1)?.body)
-      t.same(format === 'json' ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body)), { username: written, password: `${written}!` }, `${format} ${JSON.stringify(written)}`)
+t.test(
+  'what is typed is data: no pattern, no placeholder, no markup, in either format',
+  async t => {
+    const typed = [
+      '$&',
+      "$1$`$'",
+      '{username}',
+      '{password}',
+      '"}, "admin": true, {"',
+      '&admin=true&',
+      '%26',
+      'a+b c',
+      '\\',
+      '\u0000\r\n',
+      '</x>',
+      '__proto__'
+    ]
+    for (const format of ['json', 'form'] as const) {
+      const { backend, source } = await answering(t, aliceAnswer, { format })
+      for (const written of typed) {
+        await source.verify(attempt({ username: written, password: `${written}!` }))
+        const body = String(backend.seen.at(-1)?.body)
+        t.same(
+          format === 'json' ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body)),
+          { username: written, password: `${written}!` },
+          `${format} ${JSON.stringify(written)}`
+        )
+      }
     }
   }
-})
+)
 
-t.test('further members of the sign-in body go along, unless config says no; they replace nothing', async t => {
-  const extra = JSON.parse('{"captcha": "x1", "autoLogin": true, "nested": {"a": [1]}, "username": "mallory", "password": "guess", "__proto__": {"admin": true}}') as Record<string, unknown>
-  for (const format of ['json', 'form'] as const) {
-    const { backend, source } = await answering(t, aliceAnswer, { format })
+t.test(
+  'further members of the sign-in body go along, unless config says no; they replace nothing',
+  async t => {
+    const extra = JSON.parse(
+      '{"captcha": "x1", "autoLogin": true, "nested": {"a": [1]}, "username": "mallory", "password": "guess", "__proto__": {"admin": true}}'
+    ) as Record<string, unknown>
+    for (const format of ['json', 'form'] as const) {
+      const { backend, source } = await answering(t, aliceAnswer, { format })
+      await source.verify(attempt({ extra }))
+      const body = String(backend.seen[0]?.body)
+      if (format === 'json')
+        t.match(JSON.parse(body), {
+          captcha: 'x1',
+          autoLogin: true,
+          nested: { a: [1] },
+          username: 'alice',
+          password: rightPassword
+        })
+      else
+        t.match(Object.fromEntries(new URLSearchParams(body)), {
+          captcha: 'x1',
+          autoLogin: 'true',
+          nested: '{"a":[1]}',
+          username: 'alice',
+          password: rightPassword
+        })
+      t.equal(body.split('username').length, 2, 'once')
+    }
+    const { backend, source } = await answering(t, aliceAnswer, { passExtra: false })
     await source.verify(attempt({ extra }))
-    const body = String(backend.seen[0]?.body)
-    if (format === 'json') t.match(JSON.parse(body), { captcha: 'x1', autoLogin: true, nested: { a: [1] }, username: 'alice', password: rightPassword })
-    else t.match(Object.fromEntries(new URLSearchParams(body)), { captcha: 'x1', autoLogin: 'true', nested: '{"a":[1]}', username: 'alice', password: rightPassword })
-    t.equal(body.split('username').length, 2, 'once')
+    t.same(JSON.parse(String(backend.seen[0]?.body)), {
+      username: 'alice',
+      password: rightPassword
+    })
   }
-  const { backend, source } = await answering(t, aliceAnswer, { passExtra: false })
-  await source.verify(attempt({ extra }))
-  t.same(JSON.parse(String(backend.seen[0]?.body)), { username: 'alice', password: rightPassword })
-})
+)
 
 t.test('the back-end’s token and the cookies that config names are kept, and no other', async t => {
   const backend = await testUpstream(t.after, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': ['sid=abc; Path=/; HttpOnly', 'csrf=d=e', 'tracker=1', 'SID=upper', 'sidx=1', 'sid', '=sid'] }).end(JSON.stringify(aliceAnswer))
+    response
+      .writeHead(200, {
+        'content-type': 'application/json',
+        'set-cookie': [
+          'sid=abc; Path=/; HttpOnly',
+          'csrf=d=e',
+          'tracker=1',
+          'SID=upper',
+          'sidx=1',
+          'sid',
+          '=sid'
+        ]
+      })
+      .end(JSON.stringify(aliceAnswer))
   })
-  t.match(await sourceOf(t, backend.url, { token: 'token', cookies: ['sid', 'csrf'] }).verify(attempt()), { vouched: true, credential: { token: 't-1', cookies: 'sid=abc; csrf=d=e' } })
-  t.same((await sourceOf(t, backend.url).verify(attempt()) as { credential?: unknown }).credential, {})
+  t.match(
+    await sourceOf(t, backend.url, { token: 'token', cookies: ['sid', 'csrf'] }).verify(attempt()),
+    { vouched: true, credential: { token: 't-1', cookies: 'sid=abc; csrf=d=e' } }
+  )
+  t.same(
+    ((await sourceOf(t, backend.url).verify(attempt())) as { credential?: unknown }).credential,
+    {}
+  )
 })
 
-t.test('a token that no header field can hold, or that is missing, is the back-end’s fault and opens nothing', async t => {
-  for (const token of ['a\r\nx-user-roles: admin', 'a\nb', 'ü', '\u0000', null, '', {}, ['t'], true]) {
-    const { source } = await answering(t, { ...aliceAnswer, token }, { token: 'token' })
-    await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(token))
+t.test(
+  'a token that no header field can hold, or that is missing, is the back-end’s fault and opens nothing',
+  async t => {
+    for (const token of [
+      'a\r\nx-user-roles: admin',
+      'a\nb',
+      'ü',
+      '\u0000',
+      null,
+      '',
+      {},
+      ['t'],
+      true
+    ]) {
+      const { source } = await answering(t, { ...aliceAnswer, token }, { token: 'token' })
+      await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(token))
+    }
+    const { source } = await answering(t, { ...aliceAnswer, token: 12 }, { token: 'token' })
+    t.match(await source.verify(attempt()), { credential: { token: '12' } })
   }
-  const { source } = await answering(t, { ...aliceAnswer, token: 12 }, { token: 'token' })
-  t.match(await source.verify(attempt()), { credential: { token: '12' } })
-})
+)
 
-t.test('roles are told in the console’s words: mapped, one or many, and only texts and numbers', async t => {
-  const rolesOf = async (roles: unknown, over: Partial<UpstreamLoginConfig['user']> = {}) => {
-    const { source } = await answering(t, { user: { id: 1, roles } }, { user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMINISTRATOR: 'admin', 7: 'user' }, ...over } })
-    const verdict = await source.verify(attempt())
-    return verdict.vouched ? verdict.identity.roles : undefined
+t.test(
+  'roles are told in the console’s words: mapped, one or many, and only texts and numbers',
+  async t => {
+    const rolesOf = async (roles: unknown, over: Partial<UpstreamLoginConfig['user']> = {}) => {
+      const { source } = await answering(
+        t,
+        { user: { id: 1, roles } },
+        {
+          user: {
+            id: 'user.id',
+            roles: 'user.roles',
+            roleMap: { ADMINISTRATOR: 'admin', 7: 'user' },
+            ...over
+          }
+        }
+      )
+      const verdict = await source.verify(attempt())
+      return verdict.vouched ? verdict.identity.roles : undefined
+    }
+    t.same(await rolesOf(['ADMINISTRATOR', 'clerk']), ['admin', 'clerk'])
+    t.same(await rolesOf('ADMINISTRATOR'), ['admin'])
+    t.same(await rolesOf([7, 8]), ['user', '8'])
+    for (const none of [null, undefined, [], {}, [null, {}, '', true]])
+      t.same(await rolesOf(none), [], JSON.stringify(none))
+    t.same(await rolesOf(['constructor', '__proto__', 'toString']), [
+      'constructor',
+      '__proto__',
+      'toString'
+    ])
+    t.same(await rolesOf(['constructor'], { roleMap: {} }), ['constructor'])
   }
-  t.same(await rolesOf(['ADMINISTRATOR', 'clerk']), ['admin', 'clerk'])
-  t.same(await rolesOf('ADMINISTRATOR'), ['admin'])
-  t.same(await rolesOf([7, 8]), ['user', '8'])
-  for (const none of [null, undefined, [], {}, [null, {}, '', true]]) t.same(await rolesOf(none), [], JSON.stringify(none))
-  t.same(await rolesOf(['constructor', '__proto__', 'toString']), ['constructor', '__proto__', 'toString'])
-  t.same(await rolesOf(['constructor'], { roleMap: {} }), ['constructor'])
-})
+)
 
 t.test('what the answer does not say of the user is taken from what was typed', async t => {
   const { source } = await answering(t, { user: { id: 'u1', more: ['no object'] } })
-  t.match(await source.verify(attempt({ username: 'typed' })), { identity: { id: 'u1', username: 'typed', name: 'typed', roles: [], profile: {} } })
+  t.match(await source.verify(attempt({ username: 'typed' })), {
+    identity: { id: 'u1', username: 'typed', name: 'typed', roles: [], profile: {} }
+  })
 })
 
-t.test('an answer without the user’s id is the back-end’s fault: whose session would it be?', async t => {
-  for (const answer of [{}, { user: null }, { user: { id: null } }, { user: { id: '' } }, { user: { id: { $oid: 'x' } } }, [], null, 'text', { 'user.id': 1 }]) {
-    const { source } = await answering(t, answer)
-    await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(answer))
+t.test(
+  'an answer without the user’s id is the back-end’s fault: whose session would it be?',
+  async t => {
+    for (const answer of [
+      {},
+      { user: null },
+      { user: { id: null } },
+      { user: { id: '' } },
+      { user: { id: { $oid: 'x' } } },
+      [],
+      null,
+      'text',
+      { 'user.id': 1 }
+    ]) {
+      const { source } = await answering(t, answer)
+      await t.rejects(
+        source.verify(attempt()),
+        { code: 'upstream.invalid' },
+        JSON.stringify(answer)
+      )
+    }
   }
-})
+)
 
-t.test('a status that is neither success nor refusal is the back-end’s fault, never a refusal', async t => {
-  for (const status of [201, 204, 302, 429, 500, 502, 503]) {
-    const { source } = await answering(t, status === 204 ? '' : aliceAnswer, {}, { status })
-    await t.rejects(source.verify(attempt()), { code: 'upstream.invalid', status: 502 }, `${status}`)
+t.test(
+  'a status that is neither success nor refusal is the back-end’s fault, never a refusal',
+  async t => {
+    for (const status of [201, 204, 302, 429, 500, 502, 503]) {
+      const { source } = await answering(t, status === 204 ? '' : aliceAnswer, {}, { status })
+      await t.rejects(
+        source.verify(attempt()),
+        { code: 'upstream.invalid', status: 502 },
+        `${status}`
+      )
+    }
   }
-})
+)
 
 t.test('a code that is neither success nor refusal is the back-end’s fault too', async t => {
   for (const answer of [{ code: 9999 }, { code: '0' }, { code: null }, {}, [], null]) {
-    const { source } = await answering(t, answer, { success: { path: 'code', in: [0] }, refused: { path: 'code', in: [1001] } })
+    const { source } = await answering(t, answer, {
+      success: { path: 'code', in: [0] },
+      refused: { path: 'code', in: [1001] }
+    })
     await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(answer))
   }
 })
 
 t.test('a refusal is looked for first; all that a test gives has to fit', async t => {
-  const both = { success: { status: [200], path: 'user.id' }, refused: { status: [200], path: 'error' } }
-  t.match(await (await answering(t, { ...aliceAnswer, error: 'locked' }, both)).source.verify(attempt()), { vouched: false })
+  const both = {
+    success: { status: [200], path: 'user.id' },
+    refused: { status: [200], path: 'error' }
+  }
+  t.match(
+    await (await answering(t, { ...aliceAnswer, error: 'locked' }, both)).source.verify(attempt()),
+    { vouched: false }
+  )
   t.match(await (await answering(t, aliceAnswer, both)).source.verify(attempt()), { vouched: true })
-  t.match(await (await answering(t, { ...aliceAnswer, error: false }, both)).source.verify(attempt()), { vouched: true }, 'false and null do not count as there')
-  await t.rejects((await answering(t, { error: 'x' }, both, { status: 500 })).source.verify(attempt()), { code: 'upstream.invalid' })
+  t.match(
+    await (await answering(t, { ...aliceAnswer, error: false }, both)).source.verify(attempt()),
+    { vouched: true },
+    'false and null do not count as there'
+  )
+  await t.rejects(
+    (await answering(t, { error: 'x' }, both, { status: 500 })).source.verify(attempt()),
+    { code: 'upstream.invalid' }
+  )
 })
 
 t.test('an answer that is no JSON is no success', async t => {
-  const backend = await testUpstream(t.after, (_request, response) => { response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>maintenance</h1>') })
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>maintenance</h1>')
+  })
   await t.rejects(sourceOf(t, backend.url).verify(attempt()), { code: 'upstream.invalid' })
 })
 
@@ -187,17 +430,35 @@ t.test('an answer larger than a sign-in’s can be is the back-end’s fault', a
 })
 
 t.test('a back-end that is down, breaks off or is silent has not refused anybody', async t => {
-  await t.rejects(sourceOf(t, `http://127.0.0.1:${await freePort()}`).verify(attempt()), { code: 'upstream.refused', status: 502 })
-  const broken = await rawUpstream(t.after, socket => { socket.resetAndDestroy() })
-  await t.rejects(sourceOf(t, broken.url).verify(attempt()), { code: 'upstream.reset', status: 502 })
+  await t.rejects(sourceOf(t, `http://127.0.0.1:${await freePort()}`).verify(attempt()), {
+    code: 'upstream.refused',
+    status: 502
+  })
+  const broken = await rawUpstream(t.after, socket => {
+    socket.resetAndDestroy()
+  })
+  await t.rejects(sourceOf(t, broken.url).verify(attempt()), {
+    code: 'upstream.reset',
+    status: 502
+  })
   const silent = await rawUpstream(t.after, () => {})
-  await t.rejects(sourceOf(t, silent.url, { timeout: 150 }).verify(attempt()), { code: 'upstream.timeout', status: 504 })
-  const garbage = await rawUpstream(t.after, socket => { socket.end('SSH-2.0-OpenSSH\r\n') })
-  await t.rejects(sourceOf(t, garbage.url).verify(attempt()), { code: 'upstream.invalid', status: 502 })
+  await t.rejects(sourceOf(t, silent.url, { timeout: 150 }).verify(attempt()), {
+    code: 'upstream.timeout',
+    status: 504
+  })
+  const garbage = await rawUpstream(t.after, socket => {
+    socket.end('SSH-2.0-OpenSSH\r\n')
+  })
+  await t.rejects(sourceOf(t, garbage.url).verify(attempt()), {
+    code: 'upstream.invalid',
+    status: 502
+  })
 })
 
 t.test('a sign-in is sent once, also when the connection breaks', async t => {
-  const broken = await rawUpstream(t.after, socket => { socket.resetAndDestroy() })
+  const broken = await rawUpstream(t.after, socket => {
+    socket.resetAndDestroy()
+  })
   await t.rejects(sourceOf(t, broken.url).verify(attempt()))
   t.equal(broken.requests(), 1)
 })
@@ -206,24 +467,37 @@ t.test('nothing that was typed and no address of the back-end stands in an error
   const { source } = await answering(t, { error: 'x' }, {}, { status: 500 })
   const dead = sourceOf(t, `http://127.0.0.1:${await freePort()}`)
   for (const one of [source, dead]) {
-    const error = await one.verify(attempt({ password: 'hunter2' })).then(() => undefined, (thrown: Error) => thrown)
+    const error = await one.verify(attempt({ password: 'hunter2' })).then(
+      () => undefined,
+      (thrown: Error) => thrown
+    )
     t.ok(error)
-    t.notMatch(`${error?.message} ${String((error?.cause as Error | undefined)?.message)}`, 'hunter2')
+    t.notMatch(
+      `${error?.message} ${String((error?.cause as Error | undefined)?.message)}`,
+      'hunter2'
+    )
     t.notMatch(error?.message ?? '', '127.0.0.1')
   }
 })
 
 t.test('sign-out calls the back-end’s own with the session’s credential', async t => {
   const credential = { token: 't-1', cookies: 'sid=abc' }
-  const styles: ReadonlyArray<readonly [style: string, expected: Record<string, string>, absent: string]> = [
+  const styles: ReadonlyArray<
+    readonly [style: string, expected: Record<string, string>, absent: string]
+  > = [
     ['bearer', { authorization: 'Bearer t-1', cookie: 'sid=abc' }, 'x-token'],
     ['none', { authorization: 'Bearer t-1' }, 'x-token'],
-    ['header:x-token', { 'x-token': 't-1', cookie: 'sid=abc' }, 'authorization'],
+    ['header:x-token', { 'x-token': 't-1', 'cookie': 'sid=abc' }, 'authorization'],
     ['cookies', { cookie: 'sid=abc' }, 'authorization']
   ]
   for (const [credentialStyle, expected, absent] of styles) {
     for (const method of ['POST', 'GET', 'DELETE'] as const) {
-      const { backend, source } = await answering(t, {}, { logout: { path: '/auth/logout', method } }, { credentialStyle })
+      const { backend, source } = await answering(
+        t,
+        {},
+        { logout: { path: '/auth/logout', method } },
+        { credentialStyle }
+      )
       await source.signOut?.(ended(credential))
       t.match(backend.seen, [{ method, url: '/auth/logout', headers: expected }], credentialStyle)
       t.notOk(absent in (backend.seen[0]?.headers ?? {}))
@@ -232,18 +506,38 @@ t.test('sign-out calls the back-end’s own with the session’s credential', as
   }
 })
 
-t.test('sign-out asks nobody where config names no way, or the session has no credential', async t => {
-  const without = await answering(t, {})
-  await without.source.signOut?.(ended({ token: 't-1' }))
-  const nothing = await answering(t, {}, { logout: { path: '/out', method: 'POST' } })
-  await nothing.source.signOut?.(ended())
-  t.same([without.backend.seen, nothing.backend.seen], [[], []])
-})
-
-t.test('a sign-out that the back-end did not take is an error, so that somebody can see it', async t => {
-  for (const status of [401, 404, 500]) {
-    const { source } = await answering(t, {}, { logout: { path: '/out', method: 'POST' } }, { status })
-    await t.rejects(source.signOut?.(ended({ token: 't' })) ?? Promise.resolve(), { code: 'upstream.error' }, `${status}`)
+t.test(
+  'sign-out asks nobody where config names no way, or the session has no credential',
+  async t => {
+    const without = await answering(t, {})
+    await without.source.signOut?.(ended({ token: 't-1' }))
+    const nothing = await answering(t, {}, { logout: { path: '/out', method: 'POST' } })
+    await nothing.source.signOut?.(ended())
+    t.same([without.backend.seen, nothing.backend.seen], [[], []])
   }
-  await t.rejects(sourceOf(t, `http://127.0.0.1:${await freePort()}`, { logout: { path: '/out', method: 'POST' } }).signOut?.(ended({ token: 't' })) ?? Promise.resolve(), { code: 'upstream.refused' })
-})
+)
+
+t.test(
+  'a sign-out that the back-end did not take is an error, so that somebody can see it',
+  async t => {
+    for (const status of [401, 404, 500]) {
+      const { source } = await answering(
+        t,
+        {},
+        { logout: { path: '/out', method: 'POST' } },
+        { status }
+      )
+      await t.rejects(
+        source.signOut?.(ended({ token: 't' })) ?? Promise.resolve(),
+        { code: 'upstream.error' },
+        `${status}`
+      )
+    }
+    await t.rejects(
+      sourceOf(t, `http://127.0.0.1:${await freePort()}`, {
+        logout: { path: '/out', method: 'POST' }
+      }).signOut?.(ended({ token: 't' })) ?? Promise.resolve(),
+      { code: 'upstream.refused' }
+    )
+  }
+)

@@ -82,7 +82,7 @@ const sessions: readonly Mutant[] = [
   {
     breaks: 'A reload leaves the sessions of removed users in the store.',
     file: 'src/session/review-writer.ts',
-    find: "return await endKeys([key], 'revoked') === 1 ? 'closed' : undefined",
+    find: "return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined",
     replacement: 'return undefined',
     tests: ['test/users-files.test.ts']
   },
@@ -151,8 +151,8 @@ const upstreams: readonly Mutant[] = [
   {
     breaks: 'Each generation of config opens connections of its own.',
     file: 'src/proxy/pools.ts',
-    find: 'held.get(key) ?? { name,',
-    replacement: '{ name,',
+    find: 'held.get(key) ?? {',
+    replacement: '{',
     tests: ['test/proxy/pools.test.ts']
   },
   {
@@ -165,8 +165,8 @@ const upstreams: readonly Mutant[] = [
   {
     breaks: 'An upload whose client leaves while no upstream takes it ends the process.',
     file: 'src/proxy/request-body.ts',
-    find: 'const relay = adopt(new Readable({',
-    replacement: 'const relay = ((bare: Readable) => bare)(new Readable({',
+    find: 'const relay = adopt(\n    new Readable({',
+    replacement: 'const relay = ((bare: Readable) => bare)(\n    new Readable({',
     also: {
       file: 'src/proxy/upstream.ts',
       find: 'if (body instanceof Readable) body.destroy()',

@@ -42,12 +42,16 @@ const maxOutput = 10_000_000
 const removal = { recursive: true, force: true, maxRetries: 10 }
 
 const undo: Array<() => void> = []
-const cleanUp = () => { for (const step of undo.splice(0).toReversed()) step() }
+const cleanUp = () => {
+  for (const step of undo.splice(0).toReversed()) step()
+}
 
-const write = (line: string) => { process.stdout.write(`${line}\n`) }
+const write = (line: string) => {
+  process.stdout.write(`${line}\n`)
+}
 
 /** What git knows of the checkout, as it stands now, with the packages that are installed there. */
-function copyCheckout (): string {
+function copyCheckout(): string {
   const copy = mkdtempSync(join(tmpdir(), 'console-gateway-mutants-'))
   undo.push(() => rmSync(copy, removal))
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
@@ -65,7 +69,7 @@ const changesOf = (mutant: Mutant): Change[] =>
   mutant.also === undefined ? [mutant] : [mutant, mutant.also]
 
 /** @returns the file's text with the fault in it */
-function mutated (checkout: string, { file, find, replacement }: Change): string {
+function mutated(checkout: string, { file, find, replacement }: Change): string {
   const parts = readFileSync(join(checkout, file), 'utf8').split(find)
   if (parts.length === 2) return parts.join(replacement)
   const times = parts.length - 1
@@ -78,15 +82,19 @@ const failure = /^not ok \d+ - (.*?)(?: # time=.*)?\n/m
  * Runs a test file in a process group of its own, of which nothing is left afterwards. After its
  * first failure it has a moment to clean up; other tests may fail only by waiting in vain.
  */
-async function runTest (copy: string, test: string): Promise<Outcome> {
+async function runTest(copy: string, test: string): Promise<Outcome> {
   const begun = performance.now()
-  const child = adopt(spawn(process.execPath, [test], {
-    cwd: copy,
-    env: { ...process.env, TAP_TIMEOUT: String(maxSeconds) },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true
-  }))
-  const end = () => { endGroup(child.pid) }
+  const child = adopt(
+    spawn(process.execPath, [test], {
+      cwd: copy,
+      env: { ...process.env, TAP_TIMEOUT: String(maxSeconds) },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true
+    })
+  )
+  const end = () => {
+    endGroup(child.pid)
+  }
   undo.push(end)
   let output = ''
   let isFailed = false
@@ -99,7 +107,7 @@ async function runTest (copy: string, test: string): Promise<Outcome> {
   })
   let timer = setTimeout(end, maxSeconds * 1000)
   const closed = once(child, 'close')
-  const [code] = await once(child, 'exit') as [number | null]
+  const [code] = (await once(child, 'exit')) as [number | null]
   end()
   // Only now all of its output is here.
   await closed
@@ -110,7 +118,7 @@ async function runTest (copy: string, test: string): Promise<Outcome> {
   return { passed: code === 0, failed, seconds }
 }
 
-function endGroup (leader: number | undefined): void {
+function endGroup(leader: number | undefined): void {
   if (leader === undefined) return
   try {
     process.kill(-leader, 'SIGKILL')
@@ -120,7 +128,7 @@ function endGroup (leader: number | undefined): void {
 }
 
 /** @returns the tests that fail without any mutant: they can judge none */
-async function brokenTests (copy: string, chosen: readonly Mutant[]): Promise<string[]> {
+async function brokenTests(copy: string, chosen: readonly Mutant[]): Promise<string[]> {
   const broken: string[] = []
   for (const test of new Set(chosen.flatMap(({ tests }) => tests))) {
     const { passed, failed, seconds } = await runTest(copy, test)
@@ -135,7 +143,7 @@ async function brokenTests (copy: string, chosen: readonly Mutant[]): Promise<st
 }
 
 /** @returns whether all of its tests failed */
-async function isKilled (copy: string, mutant: Mutant): Promise<boolean> {
+async function isKilled(copy: string, mutant: Mutant): Promise<boolean> {
   const changes = changesOf(mutant)
   const before = changes.map(({ file }) => {
     const path = join(copy, file)
@@ -158,7 +166,7 @@ async function isKilled (copy: string, mutant: Mutant): Promise<boolean> {
   return survived === 0
 }
 
-async function run (only: RegExp): Promise<number> {
+async function run(only: RegExp): Promise<number> {
   const chosen = mutants.filter(({ breaks, file, tests }) => {
     return only.test([file, ...tests, breaks].join('\n'))
   })
@@ -172,12 +180,12 @@ async function run (only: RegExp): Promise<number> {
     return 1
   }
   let survivors = 0
-  for (const mutant of chosen) if (!await isKilled(copy, mutant)) survivors++
+  for (const mutant of chosen) if (!(await isKilled(copy, mutant))) survivors++
   write(`\nmutants: ${chosen.length - survivors} of ${chosen.length} killed`)
   return survivors > 0 || chosen.length === 0 ? 1 : 0
 }
 
-async function main (): Promise<number> {
+async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', default: '' },
@@ -188,7 +196,9 @@ async function main (): Promise<number> {
     write(usage)
     return 0
   }
-  endOnSignals(async () => { cleanUp() })
+  endOnSignals(async () => {
+    cleanUp()
+  })
   try {
     return await run(new RegExp(values.only))
   } catch (error) {

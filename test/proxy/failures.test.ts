@@ -5,13 +5,43 @@ import { GatewayError } from '../../src/errors.ts'
 import { answeredError, upstreamError } from '../../src/proxy/failures.ts'
 import { freePort } from '../support/ports.ts'
 
-const failed = (code: unknown, message = 'connect to 10.1.2.3:8080') => upstreamError(Object.assign(new Error(message), { code }))
+const failed = (code: unknown, message = 'connect to 10.1.2.3:8080') =>
+  upstreamError(Object.assign(new Error(message), { code }))
 
 const named: Readonly<Record<string, readonly string[]>> = {
-  'upstream.refused': ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EPROTO', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_WRONG_VERSION_NUMBER'],
+  'upstream.refused': [
+    'ECONNREFUSED',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'EPROTO',
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'ERR_SSL_WRONG_VERSION_NUMBER'
+  ],
   'upstream.reset': ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED'],
-  'upstream.timeout': ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
-  'upstream.invalid': ['HPE_INVALID_CONSTANT', 'HPE_INVALID_CONTENT_LENGTH', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'SOMETHING_NEW', '', 'constructor', '__proto__', 'toString'],
+  'upstream.timeout': [
+    'ETIMEDOUT',
+    'UND_ERR_CONNECT_TIMEOUT',
+    'UND_ERR_HEADERS_TIMEOUT',
+    'UND_ERR_BODY_TIMEOUT'
+  ],
+  'upstream.invalid': [
+    'HPE_INVALID_CONSTANT',
+    'HPE_INVALID_CONTENT_LENGTH',
+    'UND_ERR_HEADERS_OVERFLOW',
+    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    'SOMETHING_NEW',
+    '',
+    'constructor',
+    '__proto__',
+    'toString'
+  ],
   'request.malformed': ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'UND_ERR_INVALID_ARG']
 }
 for (const [code, foreign] of Object.entries(named)) {
@@ -21,7 +51,9 @@ for (const [code, foreign] of Object.entries(named)) {
 }
 
 t.test('an upstream’s fault is 502 or 504, never 500 and never the client’s', async t => {
-  for (const [code, foreign] of Object.entries(named)) if (code.startsWith('upstream.')) for (const name of foreign) t.ok([502, 504].includes(failed(name).status), name)
+  for (const [code, foreign] of Object.entries(named))
+    if (code.startsWith('upstream.'))
+      for (const name of foreign) t.ok([502, 504].includes(failed(name).status), name)
 })
 
 t.test('no internal address goes further than the log', async t => {
@@ -36,30 +68,53 @@ t.test('an error of ours stays as it is', async t => {
 })
 
 t.test('whatever is thrown has a code', async t => {
-  for (const thrown of [undefined, null, 'text', 5, {}, [], new Error('x'), { errors: [] }, { errors: 'x' }, { code: 5 }]) t.equal(upstreamError(thrown).code, 'upstream.invalid', JSON.stringify(thrown))
+  for (const thrown of [
+    undefined,
+    null,
+    'text',
+    5,
+    {},
+    [],
+    new Error('x'),
+    { errors: [] },
+    { errors: 'x' },
+    { code: 5 }
+  ])
+    t.equal(upstreamError(thrown).code, 'upstream.invalid', JSON.stringify(thrown))
 })
 
 t.test('a dial that failed on every address is named by the first', async t => {
-  t.equal(upstreamError(new AggregateError([Object.assign(new Error('::1'), { code: 'ECONNREFUSED' })])).code, 'upstream.refused')
+  t.equal(
+    upstreamError(new AggregateError([Object.assign(new Error('::1'), { code: 'ECONNREFUSED' })]))
+      .code,
+    'upstream.refused'
+  )
 })
 
-t.test('what Node itself says of a closed port and of a reset has the names that we know', async t => {
-  const refusedSocket = connect(await freePort(), '127.0.0.1')
-  const [refusedError] = await once(refusedSocket, 'error')
-  t.equal(upstreamError(refusedError).code, 'upstream.refused')
-  const server = createServer(socket => { socket.resetAndDestroy() })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const { port } = server.address() as { port: number }
-  const resetSocket = connect(port, '127.0.0.1')
-  const [resetError] = await once(resetSocket, 'error')
-  t.equal(upstreamError(resetError).code, 'upstream.reset')
-})
+t.test(
+  'what Node itself says of a closed port and of a reset has the names that we know',
+  async t => {
+    const refusedSocket = connect(await freePort(), '127.0.0.1')
+    const [refusedError] = await once(refusedSocket, 'error')
+    t.equal(upstreamError(refusedError).code, 'upstream.refused')
+    const server = createServer(socket => {
+      socket.resetAndDestroy()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const { port } = server.address() as { port: number }
+    const resetSocket = connect(port, '127.0.0.1')
+    const [resetError] = await once(resetSocket, 'error')
+    t.equal(upstreamError(resetError).code, 'upstream.reset')
+  }
+)
 
 t.test('of a back-end’s message no more than 500 characters go on', async t => {
   const headers = { 'content-type': 'application/json' }
-  const messageOf = (length: number) => answeredError(422, headers, Buffer.from(JSON.stringify({ message: 'x'.repeat(length) }))).message
+  const messageOf = (length: number) =>
+    answeredError(422, headers, Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })))
+      .message
   t.equal(messageOf(500), 'x'.repeat(500))
   t.equal(messageOf(501), 'x'.repeat(500))
   t.equal(messageOf(60_000), 'x'.repeat(500))

@@ -1,76 +1,308 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
-import { answerFields, type Caller, joinedVary, requestFields, type RequestFieldOptions } from '../../src/proxy/headers.ts'
+import {
+  answerFields,
+  type Caller,
+  joinedVary,
+  requestFields,
+  type RequestFieldOptions
+} from '../../src/proxy/headers.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 import { growthOf } from '../support/growth.ts'
 
 const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false }
-const alice: Identity = { id: '7', username: 'alice', name: 'Alice', roles: ['admin', 'user'], profile: {} }
-const session = (over: Partial<Session> = {}): Session => ({ id: 's', identity: alice, source: 'users-file', remembered: false, createdAt: 0, absoluteEnd: 1, idleMs: 1, address: '', agent: '', ...over })
-const caller = (over: Partial<Caller> = {}): Caller => ({ address: '192.0.2.7', protocol: 'https', host: 'console.example.com', requestId: 'req-1', session: session(), ...over })
-const options: RequestFieldOptions = { identity, tellIdentity: true, credential: 'none', passAuthorization: false, passCookies: [], shaped: false }
-const own = { 'x-request-id': 'req-1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example.com', 'x-user-id': '7', 'x-user-name': 'alice', 'x-user-roles': 'admin,user' }
+const alice: Identity = {
+  id: '7',
+  username: 'alice',
+  name: 'Alice',
+  roles: ['admin', 'user'],
+  profile: {}
+}
+const session = (over: Partial<Session> = {}): Session => ({
+  id: 's',
+  identity: alice,
+  source: 'users-file',
+  remembered: false,
+  createdAt: 0,
+  absoluteEnd: 1,
+  idleMs: 1,
+  address: '',
+  agent: '',
+  ...over
+})
+const caller = (over: Partial<Caller> = {}): Caller => ({
+  address: '192.0.2.7',
+  protocol: 'https',
+  host: 'console.example.com',
+  requestId: 'req-1',
+  session: session(),
+  ...over
+})
+const options: RequestFieldOptions = {
+  identity,
+  tellIdentity: true,
+  credential: 'none',
+  passAuthorization: false,
+  passCookies: [],
+  shaped: false
+}
+const own = {
+  'x-request-id': 'req-1',
+  'x-forwarded-for': '192.0.2.7',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-host': 'console.example.com',
+  'x-user-id': '7',
+  'x-user-name': 'alice',
+  'x-user-roles': 'admin,user'
+}
 
 /** What the upstream gets, without a body unless `over` says so. */
-const sent = (headers: IncomingHttpHeaders, over: Partial<RequestFieldOptions> = {}, who: Partial<Caller> = {}, hasBody = false, isRead = !hasBody) => requestFields({ ...options, ...over })(headers, caller(who), hasBody, isRead)
+const sent = (
+  headers: IncomingHttpHeaders,
+  over: Partial<RequestFieldOptions> = {},
+  who: Partial<Caller> = {},
+  hasBody = false,
+  isRead = !hasBody
+) => requestFields({ ...options, ...over })(headers, caller(who), hasBody, isRead)
 
 t.test('the upstream is told who asks, from where, and under which request id', async t => {
   t.same(sent({ host: 'console.example.com' }), own)
 })
 
 t.test('a console’s own extra fields pass, and so does what every client sends', async t => {
-  const extra = { accept: 'application/json', 'accept-language': 'zh-CN', 'accept-encoding': 'gzip', 'user-agent': 'Mozilla/5.0', referer: 'https://console.example.com/', origin: 'https://console.example.com', 'x-requested-with': 'XMLHttpRequest', 'x-xsrf-token': 't', 'x-csrf-token': 't', 'x-tenant-id': '12', 'x-locale': 'de', 'if-none-match': '"1"', 'cache-control': 'no-cache', traceparent: '00-1-2-03', range: 'bytes=0-1' }
+  const extra = {
+    'accept': 'application/json',
+    'accept-language': 'zh-CN',
+    'accept-encoding': 'gzip',
+    'user-agent': 'Mozilla/5.0',
+    'referer': 'https://console.example.com/',
+    'origin': 'https://console.example.com',
+    'x-requested-with': 'XMLHttpRequest',
+    'x-xsrf-token': 't',
+    'x-csrf-token': 't',
+    'x-tenant-id': '12',
+    'x-locale': 'de',
+    'if-none-match': '"1"',
+    'cache-control': 'no-cache',
+    'traceparent': '00-1-2-03',
+    'range': 'bytes=0-1'
+  }
   t.same(sent(extra), { ...extra, ...own })
 })
 
-t.test('an identity that a client claims never reaches the upstream, in any spelling (B02, B03, B04)', async t => {
-  const claimed = [
-    'x-user-id', 'x-user-name', 'x-user-roles', 'x-user', 'x-users', 'x-username', 'x-userid', 'x-user-email', 'x-role', 'x-roles', 'x-group', 'x-groups', 'user', 'username', 'userid', 'role', 'roles', 'group', 'groups', 'remote-user', 'x-remote-user', 'remote-groups', 'x-remote-group',
-    'x-auth', 'x-auth-user', 'x-auth-request-user', 'x-auth-request-email', 'x-auth-roles', 'x-authenticated', 'x-authenticated-user', 'x-authenticated-userid', 'authenticated-user', 'x-webauth-user', 'x-identity', 'identity', 'x-principal', 'principal', 'x-account-id', 'x-admin', 'x-token-subject', 'x-authorization',
-    'client-cert', 'x-client-cert', 'ssl-client-verify', 'ssl-client-s-dn', 'x-ssl-client-cert', 'x-internal', 'x-internal-token', 'x-envoy-internal'
-  ]
-  const forged = Object.fromEntries(claimed.flatMap(name => [[name, 'mallory'], [name.replaceAll('-', '_'), 'mallory'], [name.replace('-', '_'), 'mallory']]))
-  for (const who of [caller().session, undefined]) {
-    const fields = sent(forged, {}, { session: who })
-    t.notMatch(JSON.stringify(fields), 'mallory')
+t.test(
+  'an identity that a client claims never reaches the upstream, in any spelling (B02, B03, B04)',
+  async t => {
+    const claimed = [
+      'x-user-id',
+      'x-user-name',
+      'x-user-roles',
+      'x-user',
+      'x-users',
+      'x-username',
+      'x-userid',
+      'x-user-email',
+      'x-role',
+      'x-roles',
+      'x-group',
+      'x-groups',
+      'user',
+      'username',
+      'userid',
+      'role',
+      'roles',
+      'group',
+      'groups',
+      'remote-user',
+      'x-remote-user',
+      'remote-groups',
+      'x-remote-group',
+      'x-auth',
+      'x-auth-user',
+      'x-auth-request-user',
+      'x-auth-request-email',
+      'x-auth-roles',
+      'x-authenticated',
+      'x-authenticated-user',
+      'x-authenticated-userid',
+      'authenticated-user',
+      'x-webauth-user',
+      'x-identity',
+      'identity',
+      'x-principal',
+      'principal',
+      'x-account-id',
+      'x-admin',
+      'x-token-subject',
+      'x-authorization',
+      'client-cert',
+      'x-client-cert',
+      'ssl-client-verify',
+      'ssl-client-s-dn',
+      'x-ssl-client-cert',
+      'x-internal',
+      'x-internal-token',
+      'x-envoy-internal'
+    ]
+    const forged = Object.fromEntries(
+      claimed.flatMap(name => [
+        [name, 'mallory'],
+        [name.replaceAll('-', '_'), 'mallory'],
+        [name.replace('-', '_'), 'mallory']
+      ])
+    )
+    for (const who of [caller().session, undefined]) {
+      const fields = sent(forged, {}, { session: who })
+      t.notMatch(JSON.stringify(fields), 'mallory')
+    }
+    t.notMatch(JSON.stringify(sent(forged, { tellIdentity: false })), 'mallory')
   }
-  t.notMatch(JSON.stringify(sent(forged, { tellIdentity: false })), 'mallory')
-})
+)
 
 t.test('a field name with an underscore never crosses, whatever it is', async t => {
-  t.same(sent({ 'x_request_id': 'a', 'accept_language': 'b', '_': 'c', 'x-user_id': 'd', 'content_length': '5', '__proto__x': 'e' }), own)
+  t.same(
+    sent({
+      'x_request_id': 'a',
+      'accept_language': 'b',
+      '_': 'c',
+      'x-user_id': 'd',
+      'content_length': '5',
+      '__proto__x': 'e'
+    }),
+    own
+  )
 })
 
-t.test('names of the identity fields that config chose are as closed as the usual ones', async t => {
-  const mine = { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', prefix: false }
-  t.match(sent({ 'x-staff': 'mallory', 'x-staff-may': 'all' }, { identity: mine }), { 'x-staff': '7', 'x-staff-login': 'alice', 'x-staff-may': 'admin,user' })
-  for (const over of [{ tellIdentity: false }, {}]) t.notMatch(JSON.stringify(sent({ 'x-staff': 'mallory', 'x-staff-may': 'mallory' }, { identity: mine, ...over }, { session: undefined })), 'mallory')
-})
+t.test(
+  'names of the identity fields that config chose are as closed as the usual ones',
+  async t => {
+    const mine = { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', prefix: false }
+    t.match(sent({ 'x-staff': 'mallory', 'x-staff-may': 'all' }, { identity: mine }), {
+      'x-staff': '7',
+      'x-staff-login': 'alice',
+      'x-staff-may': 'admin,user'
+    })
+    for (const over of [{ tellIdentity: false }, {}])
+      t.notMatch(
+        JSON.stringify(
+          sent(
+            { 'x-staff': 'mallory', 'x-staff-may': 'mallory' },
+            { identity: mine, ...over },
+            { session: undefined }
+          )
+        ),
+        'mallory'
+      )
+  }
+)
 
-t.test('an upstream tells users of two sources apart, by the source’s own field or by the id', async t => {
-  const withSource = { ...identity, source: 'x-from' }
-  t.same(sent({ 'x-from': 'mallory' }, { identity: withSource }), { ...own, 'x-from': 'users-file' })
-  t.notMatch(JSON.stringify(sent({ 'x-from': 'mallory' }, { identity: withSource }, { session: undefined })), 'mallory')
-  t.same(sent({}, { identity: { ...identity, prefix: true } }), { ...own, 'x-user-id': 'users-file/7' })
-})
+t.test(
+  'an upstream tells users of two sources apart, by the source’s own field or by the id',
+  async t => {
+    const withSource = { ...identity, source: 'x-from' }
+    t.same(sent({ 'x-from': 'mallory' }, { identity: withSource }), {
+      ...own,
+      'x-from': 'users-file'
+    })
+    t.notMatch(
+      JSON.stringify(
+        sent({ 'x-from': 'mallory' }, { identity: withSource }, { session: undefined })
+      ),
+      'mallory'
+    )
+    t.same(sent({}, { identity: { ...identity, prefix: true } }), {
+      ...own,
+      'x-user-id': 'users-file/7'
+    })
+  }
+)
 
 t.test('nothing that a client lists in Connection makes us drop what we add (B05)', async t => {
-  const listed = 'close, X-User-Id, x-user-roles , X-FORWARDED-FOR,x-request-id, authorization, cookie, x-token'
-  t.match(sent({ connection: listed, cookie: 'theme=dark' }, { credential: 'bearer', passCookies: ['theme'] }, { session: session({ credential: { token: 't1' } }) }), { ...own, authorization: 'Bearer t1', cookie: 'theme=dark' })
-  t.match(sent({ connection: listed }, { credential: 'header:x-token' }, { session: session({ credential: { token: 't1' } }) }), { ...own, 'x-token': 't1' })
+  const listed =
+    'close, X-User-Id, x-user-roles , X-FORWARDED-FOR,x-request-id, authorization, cookie, x-token'
+  t.match(
+    sent(
+      { connection: listed, cookie: 'theme=dark' },
+      { credential: 'bearer', passCookies: ['theme'] },
+      { session: session({ credential: { token: 't1' } }) }
+    ),
+    { ...own, authorization: 'Bearer t1', cookie: 'theme=dark' }
+  )
+  t.match(
+    sent(
+      { connection: listed },
+      { credential: 'header:x-token' },
+      { session: session({ credential: { token: 't1' } }) }
+    ),
+    { ...own, 'x-token': 't1' }
+  )
 })
 
-t.test('fields that are bound to the client’s connection end here, also those that it lists (B12)', async t => {
-  t.same(sent({ connection: 'keep-alive, X-Hop , x-other', 'x-hop': '1', 'x-other': '2', 'keep-alive': 'timeout=5', 'proxy-connection': 'keep-alive', 'proxy-authorization': 'Basic x', 'proxy-authenticate': 'x', te: 'trailers', trailer: 'x', 'transfer-encoding': 'chunked', upgrade: 'h2c', 'http2-settings': 'x', expect: '100-continue' }), own)
-})
+t.test(
+  'fields that are bound to the client’s connection end here, also those that it lists (B12)',
+  async t => {
+    t.same(
+      sent({
+        'connection': 'keep-alive, X-Hop , x-other',
+        'x-hop': '1',
+        'x-other': '2',
+        'keep-alive': 'timeout=5',
+        'proxy-connection': 'keep-alive',
+        'proxy-authorization': 'Basic x',
+        'proxy-authenticate': 'x',
+        'te': 'trailers',
+        'trailer': 'x',
+        'transfer-encoding': 'chunked',
+        'upgrade': 'h2c',
+        'http2-settings': 'x',
+        'expect': '100-continue'
+      }),
+      own
+    )
+  }
+)
 
-t.test('the client’s word on addresses, paths and methods is not passed on (B06, B07, B08, B09)', async t => {
-  const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-prefix', 'x-forwarded-uri', 'x-forwarded-server', 'x-forwarded-user', 'x-forwarded-client-cert', 'x-real-ip', 'x-client-ip', 'client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-original-url', 'x-original-uri', 'x-original-host', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override', 'x-remote-addr', 'remote-addr', 'x-envoy-original-path', 'proxy']
-  t.same(sent(Object.fromEntries(forwarding.map(name => [name, '6.6.6.6']))), own)
-})
+t.test(
+  'the client’s word on addresses, paths and methods is not passed on (B06, B07, B08, B09)',
+  async t => {
+    const forwarding = [
+      'forwarded',
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-forwarded-proto',
+      'x-forwarded-port',
+      'x-forwarded-prefix',
+      'x-forwarded-uri',
+      'x-forwarded-server',
+      'x-forwarded-user',
+      'x-forwarded-client-cert',
+      'x-real-ip',
+      'x-client-ip',
+      'client-ip',
+      'x-cluster-client-ip',
+      'true-client-ip',
+      'cf-connecting-ip',
+      'x-original-url',
+      'x-original-uri',
+      'x-original-host',
+      'x-rewrite-url',
+      'x-http-method-override',
+      'x-http-method',
+      'x-method-override',
+      'x-remote-addr',
+      'remote-addr',
+      'x-envoy-original-path',
+      'proxy'
+    ]
+    t.same(sent(Object.fromEntries(forwarding.map(name => [name, '6.6.6.6']))), own)
+  }
+)
 
 t.test('a Host that config does not list is not told to the upstream (B11)', async t => {
-  t.notOk('x-forwarded-host' in sent({ host: 'evil.example', 'x-forwarded-host': 'evil.example' }, {}, { host: undefined }))
+  t.notOk(
+    'x-forwarded-host' in
+      sent({ 'host': 'evil.example', 'x-forwarded-host': 'evil.example' }, {}, { host: undefined })
+  )
   t.notOk('host' in sent({ host: 'evil.example' }))
 })
 
@@ -79,14 +311,17 @@ t.test('the client’s request id is not the upstream’s', async t => {
 })
 
 t.test('names that objects are born with do no harm (B14)', async t => {
-  const headers = JSON.parse('{"__proto__": "a", "constructor": "b", "hasownproperty": "c"}') as IncomingHttpHeaders
+  const headers = JSON.parse(
+    '{"__proto__": "a", "constructor": "b", "hasownproperty": "c"}'
+  ) as IncomingHttpHeaders
   const fields = sent(headers)
   t.equal(Object.getPrototypeOf(fields), Object.prototype)
-  t.match(fields, { constructor: 'b', hasownproperty: 'c', 'x-user-id': '7' })
+  t.match(fields, { 'constructor': 'b', 'hasownproperty': 'c', 'x-user-id': '7' })
 })
 
 t.test('no cookie of the client crosses, but those that the route names (B10)', async t => {
-  const cookie = '__Host-console_sid=secret.sig; theme=dark;TOKEN__=old; lang="de"; themes=x; =theme; theme'
+  const cookie =
+    '__Host-console_sid=secret.sig; theme=dark;TOKEN__=old; lang="de"; themes=x; =theme; theme'
   t.notOk('cookie' in sent({ cookie }))
   t.equal(sent({ cookie }, { passCookies: ['theme'] })['cookie'], 'theme=dark')
   t.equal(sent({ cookie }, { passCookies: ['lang', 'theme'] })['cookie'], 'theme=dark; lang="de"')
@@ -95,31 +330,61 @@ t.test('no cookie of the client crosses, but those that the route names (B10)', 
 })
 
 t.test('a cookie whose name only looks alike is not the one that the route names', async t => {
-  for (const cookie of ['\u00a0theme=x', 'theme\u00a0=x', 'Theme=x', '\u000btheme=x', 'theme\u3000=x', '__Host-theme=x']) t.notOk('cookie' in sent({ cookie }, { passCookies: ['theme'] }), JSON.stringify(cookie))
-  t.equal(sent({ cookie: ' \ttheme =dark\t ' }, { passCookies: ['theme'] })['cookie'], 'theme =dark')
+  for (const cookie of [
+    '\u00a0theme=x',
+    'theme\u00a0=x',
+    'Theme=x',
+    '\u000btheme=x',
+    'theme\u3000=x',
+    '__Host-theme=x'
+  ])
+    t.notOk('cookie' in sent({ cookie }, { passCookies: ['theme'] }), JSON.stringify(cookie))
+  t.equal(
+    sent({ cookie: ' \ttheme =dark\t ' }, { passCookies: ['theme'] })['cookie'],
+    'theme =dark'
+  )
 })
 
 t.test('the client’s Authorization is dropped, unless the route passes it (B13)', async t => {
   t.notOk('authorization' in sent({ authorization: 'Bearer stale' }))
-  t.equal(sent({ authorization: 'Bearer own' }, { passAuthorization: true })['authorization'], 'Bearer own')
+  t.equal(
+    sent({ authorization: 'Bearer own' }, { passAuthorization: true })['authorization'],
+    'Bearer own'
+  )
 })
 
-t.test('the session’s credential goes out in the style of the upstream, and in no other', async t => {
-  const who = { session: session({ credential: { token: 't1', cookies: 'sid=1; csrf=2' } }) }
-  const styles: ReadonlyArray<readonly [credential: string, expected: Record<string, string>]> = [
-    ['none', { 'x-token': 'client' }],
-    ['bearer', { 'x-token': 'client', authorization: 'Bearer t1' }],
-    ['cookies', { 'x-token': 'client', cookie: 'sid=1; csrf=2' }],
-    ['header:x-token', { 'x-token': 't1' }],
-    ['header:authorization', { 'x-token': 'client', authorization: 't1' }]
-  ]
-  for (const [credential, expected] of styles) t.same(sent({ authorization: 'Bearer stale', 'x-token': 'client', cookie: 'sid=client' }, { credential }, who), { ...own, ...expected }, credential)
-})
+t.test(
+  'the session’s credential goes out in the style of the upstream, and in no other',
+  async t => {
+    const who = { session: session({ credential: { token: 't1', cookies: 'sid=1; csrf=2' } }) }
+    const styles: ReadonlyArray<readonly [credential: string, expected: Record<string, string>]> = [
+      ['none', { 'x-token': 'client' }],
+      ['bearer', { 'x-token': 'client', 'authorization': 'Bearer t1' }],
+      ['cookies', { 'x-token': 'client', 'cookie': 'sid=1; csrf=2' }],
+      ['header:x-token', { 'x-token': 't1' }],
+      ['header:authorization', { 'x-token': 'client', 'authorization': 't1' }]
+    ]
+    for (const [credential, expected] of styles)
+      t.same(
+        sent(
+          { 'authorization': 'Bearer stale', 'x-token': 'client', 'cookie': 'sid=client' },
+          { credential },
+          who
+        ),
+        { ...own, ...expected },
+        credential
+      )
+  }
+)
 
 t.test('without a credential in the session nothing of the client’s takes its place', async t => {
   for (const credential of ['bearer', 'cookies', 'header:x-token', 'header:authorization']) {
     for (const who of [session(), undefined]) {
-      const fields = sent({ authorization: 'Bearer forged', 'x-token': 'forged', cookie: 'sid=forged' }, { credential }, { session: who })
+      const fields = sent(
+        { 'authorization': 'Bearer forged', 'x-token': 'forged', 'cookie': 'sid=forged' },
+        { credential },
+        { session: who }
+      )
       t.notOk('authorization' in fields, credential)
       t.notOk('cookie' in fields, credential)
       if (credential === 'header:x-token') t.notOk('x-token' in fields)
@@ -129,38 +394,84 @@ t.test('without a credential in the session nothing of the client’s takes its 
 
 t.test('cookies that the route names stand beside the session’s', async t => {
   const who = { session: session({ credential: { cookies: 'sid=1' } }) }
-  t.equal(sent({ cookie: 'theme=dark; sid=forged' }, { credential: 'cookies', passCookies: ['theme'] }, who)['cookie'], 'theme=dark; sid=1')
+  t.equal(
+    sent(
+      { cookie: 'theme=dark; sid=forged' },
+      { credential: 'cookies', passCookies: ['theme'] },
+      who
+    )['cookie'],
+    'theme=dark; sid=1'
+  )
 })
 
-t.test('where a route passes the client’s Authorization, it is not replaced; without one the session’s goes', async t => {
-  const who = { session: session({ credential: { token: 't1' } }) }
-  t.equal(sent({ authorization: 'Bearer own' }, { credential: 'bearer', passAuthorization: true }, who)['authorization'], 'Bearer own')
-  t.equal(sent({}, { credential: 'bearer', passAuthorization: true }, who)['authorization'], 'Bearer t1')
-})
+t.test(
+  'where a route passes the client’s Authorization, it is not replaced; without one the session’s goes',
+  async t => {
+    const who = { session: session({ credential: { token: 't1' } }) }
+    t.equal(
+      sent({ authorization: 'Bearer own' }, { credential: 'bearer', passAuthorization: true }, who)[
+        'authorization'
+      ],
+      'Bearer own'
+    )
+    t.equal(
+      sent({}, { credential: 'bearer', passAuthorization: true }, who)['authorization'],
+      'Bearer t1'
+    )
+  }
+)
 
 t.test('an upstream that is not to be told who asks is told nothing', async t => {
   const fields = sent({}, { tellIdentity: false })
   for (const name of [identity.id, identity.username, identity.roles]) t.notOk(name in fields)
 })
 
-t.test('a name in any script is percent-encoded and can be decoded; plain ASCII stays as it is', async t => {
-  const names: Readonly<Record<string, string>> = { alice: 'alice', 'O\'Neil, "A" <x>; y=z': 'O\'Neil, "A" <x>; y=z', '张伟': '%E5%BC%A0%E4%BC%9F', 'Ünï': '%C3%9Cn%C3%AF', '100%': '100%25', '%41': '%2541', 'a\r\nx-user-roles: admin': 'a%0D%0Ax-user-roles%3A%20admin', 'a\u0000b': 'a%00b', '\u007f': '%7F', '': '' }
-  for (const [username, expected] of Object.entries(names)) {
-    const value = sent({}, {}, { session: session({ identity: { ...alice, username } }) })['x-user-name']
-    t.equal(value, expected, JSON.stringify(username))
-    t.equal(decodeURIComponent(String(value)), username)
+t.test(
+  'a name in any script is percent-encoded and can be decoded; plain ASCII stays as it is',
+  async t => {
+    const names: Readonly<Record<string, string>> = {
+      'alice': 'alice',
+      'O\'Neil, "A" <x>; y=z': 'O\'Neil, "A" <x>; y=z',
+      '张伟': '%E5%BC%A0%E4%BC%9F',
+      'Ünï': '%C3%9Cn%C3%AF',
+      '100%': '100%25',
+      '%41': '%2541',
+      'a\r\nx-user-roles: admin': 'a%0D%0Ax-user-roles%3A%20admin',
+      'a\u0000b': 'a%00b',
+      '\u007f': '%7F',
+      '': ''
+    }
+    for (const [username, expected] of Object.entries(names)) {
+      const value = sent({}, {}, { session: session({ identity: { ...alice, username } }) })[
+        'x-user-name'
+      ]
+      t.equal(value, expected, JSON.stringify(username))
+      t.equal(decodeURIComponent(String(value)), username)
+    }
+    t.equal(
+      sent({}, {}, { session: session({ identity: { ...alice, id: 'a\ud800b' } }) })['x-user-id'],
+      'a%EF%BF%BDb'
+    )
   }
-  t.equal(sent({}, {}, { session: session({ identity: { ...alice, id: 'a\ud800b' } }) })['x-user-id'], 'a%EF%BF%BDb')
-})
+)
 
-t.test('a name with blanks around it does not become another’s: a header would lose them', async t => {
-  const roles = (given: string[]) => sent({}, {}, { session: session({ identity: { ...alice, id: ' 7', username: 'admin ', roles: given } }) })
-  t.match(roles([]), { 'x-user-id': '%207', 'x-user-name': 'admin%20', 'x-user-roles': '' })
-  t.equal(roles([' admin', 'user '])['x-user-roles'], '%20admin,user%20')
-})
+t.test(
+  'a name with blanks around it does not become another’s: a header would lose them',
+  async t => {
+    const roles = (given: string[]) =>
+      sent(
+        {},
+        {},
+        { session: session({ identity: { ...alice, id: ' 7', username: 'admin ', roles: given } }) }
+      )
+    t.match(roles([]), { 'x-user-id': '%207', 'x-user-name': 'admin%20', 'x-user-roles': '' })
+    t.equal(roles([' admin', 'user '])['x-user-roles'], '%20admin,user%20')
+  }
+)
 
 t.test('a role with a comma is one role', async t => {
-  const sentRoles = (roles: string[]) => String(sent({}, {}, { session: session({ identity: { ...alice, roles } }) })['x-user-roles'])
+  const sentRoles = (roles: string[]) =>
+    String(sent({}, {}, { session: session({ identity: { ...alice, roles } }) })['x-user-roles'])
   for (const roles of [['a,b', 'c'], ['a%2Cb'], ['admin,user'], ['管理员,x', 'y'], ['x y', 'z']]) {
     const written = sentRoles(roles)
     t.same(written.split(',').map(decodeURIComponent), roles, written)
@@ -176,7 +487,10 @@ t.test('length and type of a body go with a body only', async t => {
 })
 
 t.test('an answer that is to be shaped is asked for whole and uncompressed', async t => {
-  const fields = sent({ 'accept-encoding': 'br', range: 'bytes=0-1', 'if-range': '"x"', accept: '*/*' }, { shaped: true })
+  const fields = sent(
+    { 'accept-encoding': 'br', 'range': 'bytes=0-1', 'if-range': '"x"', 'accept': '*/*' },
+    { shaped: true }
+  )
   t.equal(fields['accept-encoding'], 'identity')
   t.equal(fields['accept'], '*/*')
   t.notOk('range' in fields)
@@ -184,45 +498,145 @@ t.test('an answer that is to be shaped is asked for whole and uncompressed', asy
 })
 
 t.test('conditions about the unshaped answer stay here, those on a change go on', async t => {
-  const conditions = { 'if-none-match': '"1"', 'if-modified-since': 'x', 'if-match': '"2"', 'if-unmodified-since': 'y' }
-  t.same(Object.keys(sent(conditions, { shaped: true })).filter(name => name.startsWith('if-')), ['if-match', 'if-unmodified-since'])
+  const conditions = {
+    'if-none-match': '"1"',
+    'if-modified-since': 'x',
+    'if-match': '"2"',
+    'if-unmodified-since': 'y'
+  }
+  t.same(
+    Object.keys(sent(conditions, { shaped: true })).filter(name => name.startsWith('if-')),
+    ['if-match', 'if-unmodified-since']
+  )
   t.match(sent(conditions, { shaped: true }, {}, true), conditions)
   t.match(sent(conditions), conditions)
 })
 
 t.test('thousands of field names that clients made up change nothing for the next one', async t => {
   const fields = requestFields(options)
-  for (let index = 0; index < 5000; index++) fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
-  t.same(fields({ 'x-user-id': 'mallory', 'x-tenant': '1', 'x-made-up-4999': '2' }, caller(), false, true), { ...own, 'x-tenant': '1', 'x-made-up-4999': '2' })
+  for (let index = 0; index < 5000; index++)
+    fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
+  t.same(
+    fields(
+      { 'x-user-id': 'mallory', 'x-tenant': '1', 'x-made-up-4999': '2' },
+      caller(),
+      false,
+      true
+    ),
+    { ...own, 'x-tenant': '1', 'x-made-up-4999': '2' }
+  )
 })
 
-const answered = (headers: Record<string, string | string[] | undefined>, over: Partial<Parameters<typeof answerFields>[0]> = {}) => answerFields({ setCookies: [], mayCache: false, ...over })(headers)
+const answered = (
+  headers: Record<string, string | string[] | undefined>,
+  over: Partial<Parameters<typeof answerFields>[0]> = {}
+) => answerFields({ setCookies: [], mayCache: false, ...over })(headers)
 
 t.test('an upstream’s answer keeps its own fields', async t => {
-  const fields = { 'content-type': 'application/json', 'content-length': '5', etag: '"1"', 'last-modified': 'x', 'content-disposition': 'attachment', 'x-total-count': '12', link: ['<a>', '<b>'] }
+  const fields = {
+    'content-type': 'application/json',
+    'content-length': '5',
+    'etag': '"1"',
+    'last-modified': 'x',
+    'content-disposition': 'attachment',
+    'x-total-count': '12',
+    'link': ['<a>', '<b>']
+  }
   t.same(answered(fields), fields)
 })
 
-t.test('what is bound to the upstream’s connection, or tells how it is built, ends here (B15)', async t => {
-  t.same(answered({ connection: 'close, X-Hop', 'x-hop': '1', 'keep-alive': 'timeout=5', 'transfer-encoding': 'chunked', trailer: 'x', upgrade: 'h2', te: 'x', 'proxy-authenticate': 'x', 'proxy-connection': 'x', server: 'nginx/1.2', 'x-powered-by': 'PHP/5', 'x-aspnet-version': '4', 'x-runtime': '0.1', via: '1.1 inner', 'x-envoy-upstream-service-time': '3', 'x-internal-node': 'db1', 'x-debug-token': '1', 'x-amzn-trace-id': '1', 'content-type': 'text/plain' }), { 'content-type': 'text/plain' })
-  t.same(answered({ connection: ['a', 'x-one , X-Two'], 'x-one': '1', 'x-two': '2', 'x-three': '3' }), { 'x-three': '3' })
-})
+t.test(
+  'what is bound to the upstream’s connection, or tells how it is built, ends here (B15)',
+  async t => {
+    t.same(
+      answered({
+        'connection': 'close, X-Hop',
+        'x-hop': '1',
+        'keep-alive': 'timeout=5',
+        'transfer-encoding': 'chunked',
+        'trailer': 'x',
+        'upgrade': 'h2',
+        'te': 'x',
+        'proxy-authenticate': 'x',
+        'proxy-connection': 'x',
+        'server': 'nginx/1.2',
+        'x-powered-by': 'PHP/5',
+        'x-aspnet-version': '4',
+        'x-runtime': '0.1',
+        'via': '1.1 inner',
+        'x-envoy-upstream-service-time': '3',
+        'x-internal-node': 'db1',
+        'x-debug-token': '1',
+        'x-amzn-trace-id': '1',
+        'content-type': 'text/plain'
+      }),
+      { 'content-type': 'text/plain' }
+    )
+    t.same(
+      answered({
+        'connection': ['a', 'x-one , X-Two'],
+        'x-one': '1',
+        'x-two': '2',
+        'x-three': '3'
+      }),
+      { 'x-three': '3' }
+    )
+  }
+)
 
 t.test('what is the gateway’s to say, an upstream does not say', async t => {
-  t.same(answered({ 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true', 'strict-transport-security': 'max-age=0', 'clear-site-data': '"*"', 'www-authenticate': 'Basic', 'alt-svc': 'h3', refresh: '0;url=https://evil', 'x-request-id': 'theirs', location: 'http://inner/', 'content-location': '/inner', 'service-worker-allowed': '/', 'x-accel-redirect': '/etc', 'x-sendfile': '/etc', 'x-content-type-options': 'sniff' }), {})
+  t.same(
+    answered({
+      'access-control-allow-origin': '*',
+      'access-control-allow-credentials': 'true',
+      'strict-transport-security': 'max-age=0',
+      'clear-site-data': '"*"',
+      'www-authenticate': 'Basic',
+      'alt-svc': 'h3',
+      'refresh': '0;url=https://evil',
+      'x-request-id': 'theirs',
+      'location': 'http://inner/',
+      'content-location': '/inner',
+      'service-worker-allowed': '/',
+      'x-accel-redirect': '/etc',
+      'x-sendfile': '/etc',
+      'x-content-type-options': 'sniff'
+    }),
+    {}
+  )
 })
 
 t.test('how long an answer may be kept is the upstream’s to say on public routes only', async t => {
-  const caching = { 'cache-control': 'public, max-age=60', expires: 'x', pragma: 'x', age: '3' }
+  const caching = {
+    'cache-control': 'public, max-age=60',
+    'expires': 'x',
+    'pragma': 'x',
+    'age': '3'
+  }
   t.same(answered(caching), {})
   t.same(answered(caching, { mayCache: true }), caching)
 })
 
 t.test('an upstream sets only the cookies that the route names', async t => {
-  const given = ['sid=1; Path=/; HttpOnly', 'theme=dark', ' theme=x', 'themes=no', 'Theme=no', '\u00a0theme=no', 'theme', '=theme', '__Host-console_sid=fixed']
+  const given = [
+    'sid=1; Path=/; HttpOnly',
+    'theme=dark',
+    ' theme=x',
+    'themes=no',
+    'Theme=no',
+    '\u00a0theme=no',
+    'theme',
+    '=theme',
+    '__Host-console_sid=fixed'
+  ]
   t.notOk('set-cookie' in answered({ 'set-cookie': given }))
-  t.same(answered({ 'set-cookie': given }, { setCookies: ['theme'] })['set-cookie'], ['theme=dark', ' theme=x'])
-  t.same(answered({ 'set-cookie': 'theme=1; Path=/' }, { setCookies: ['theme'] })['set-cookie'], ['theme=1; Path=/'])
+  t.same(answered({ 'set-cookie': given }, { setCookies: ['theme'] })['set-cookie'], [
+    'theme=dark',
+    ' theme=x'
+  ])
+  t.same(answered({ 'set-cookie': 'theme=1; Path=/' }, { setCookies: ['theme'] })['set-cookie'], [
+    'theme=1; Path=/'
+  ])
   t.notOk('set-cookie' in answered({ 'set-cookie': ['sid=1'] }, { setCookies: ['theme'] }))
 })
 
@@ -235,7 +649,11 @@ t.test('what an answer varies by is said by both sides, each name once', async t
 })
 
 t.test('cookies and lists of field names cost CPU in proportion to their length', async t => {
-  const grows = (name: string, call: (text: string) => unknown, textOf: (length: number) => string) => {
+  const grows = (
+    name: string,
+    call: (text: string) => unknown,
+    textOf: (length: number) => string
+  ) => {
     const growth = growthOf(length => {
       const text = textOf(length)
       return () => call(text)
@@ -247,5 +665,9 @@ t.test('cookies and lists of field names cost CPU in proportion to their length'
   grows('blanks before a cookie', cookie, length => `a${' '.repeat(length)}b=1; b=2`)
   grows('blanks in a pair', cookie, length => `b=1${'\t'.repeat(length)}x`)
   grows('many cookies', cookie, length => 'b=1;'.repeat(length / 4))
-  grows('many names', text => joinedVary(text, text), length => Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(','))
+  grows(
+    'many names',
+    text => joinedVary(text, text),
+    length => Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(',')
+  )
 })

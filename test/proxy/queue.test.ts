@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 const bounds = { connections: 2, queue: 3, queueBytes: 100, queueTimeout: 60_000 }
 
 /** Puts requests into a queue and notes what becomes of them. */
-function noting (queue: ConnectionQueue) {
+function noting(queue: ConnectionQueue) {
   const started: string[] = []
   const refused: string[] = []
   const ask = (name: string, { bytes = 0, isUpload = false } = {}) => {
@@ -17,8 +17,12 @@ function noting (queue: ConnectionQueue) {
     return queue.wait({
       bytes,
       isUpload,
-      start: () => { started.push(name) },
-      refuse: error => { refused.push(`${name} ${error.code}`) }
+      start: () => {
+        started.push(name)
+      },
+      refuse: error => {
+        refused.push(`${name} ${error.code}`)
+      }
     })
   }
   return { started, refused, ask }
@@ -49,13 +53,29 @@ t.test('too many, or too many bytes, are refused at once', t => {
     }
   }
   const full = noting(new ConnectionQueue({ ...bounds, connections: 1 }))
-  for (const name of ['a', 'b', 'c', 'd']) t.equal(code(() => full.ask(name)), 'waits')
-  t.equal(code(() => full.ask('e')), 'overloaded')
+  for (const name of ['a', 'b', 'c', 'd'])
+    t.equal(
+      code(() => full.ask(name)),
+      'waits'
+    )
+  t.equal(
+    code(() => full.ask('e')),
+    'overloaded'
+  )
   const heavy = noting(new ConnectionQueue({ ...bounds, connections: 1 }))
   heavy.ask('a')
-  t.equal(code(() => heavy.ask('b', { bytes: 60 })), 'waits')
-  t.equal(code(() => heavy.ask('c', { bytes: 41 })), 'overloaded')
-  t.equal(code(() => heavy.ask('d', { bytes: 40 })), 'waits')
+  t.equal(
+    code(() => heavy.ask('b', { bytes: 60 })),
+    'waits'
+  )
+  t.equal(
+    code(() => heavy.ask('c', { bytes: 41 })),
+    'overloaded'
+  )
+  t.equal(
+    code(() => heavy.ask('d', { bytes: 40 })),
+    'waits'
+  )
   t.end()
 })
 

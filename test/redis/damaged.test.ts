@@ -9,68 +9,107 @@ const redis = await testRedis(undo => t.teardown(undo))
 const client = new Redis(redis.url)
 t.teardown(() => client.disconnect())
 
-async function signedIn (t: Test) {
+async function signedIn(t: Test) {
   await client.flushall()
   const gateway = await replica(t, { url: redis.url, commandTimeout: '20s' })
   const cookie = await gateway.signIn()
   t.equal((await gateway.call(profile, { cookie })).status, 200)
   const [key = ''] = await client.keys('cg:session:*')
-  return { gateway, cookie, key, value: await client.getBuffer(key) ?? Buffer.alloc(0) }
+  return { gateway, cookie, key, value: (await client.getBuffer(key)) ?? Buffer.alloc(0) }
 }
 
 type Damage = (key: string, value: Buffer) => Promise<unknown>
-const put = (made: (key: string, value: Buffer) => string | Buffer): Damage => async (key, value) => await client.set(key, made(key.slice('cg:session:'.length), value), 'PX', 600_000)
+const put =
+  (made: (key: string, value: Buffer) => string | Buffer): Damage =>
+  async (key, value) =>
+    await client.set(key, made(key.slice('cg:session:'.length), value), 'PX', 600_000)
 
 const damages: Record<string, Damage> = {
-  'one bit of it was turned': put((_key, value) => { value[40] = (value[40] ?? 0) ^ 1; return value }),
+  'one bit of it was turned': put((_key, value) => {
+    value[40] = (value[40] ?? 0) ^ 1
+    return value
+  }),
   'its end is missing': put((_key, value) => value.subarray(0, 60)),
   'it is empty': put(() => ''),
   'it is bytes without sense': put(() => Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a])),
   'it is a megabyte without sense': put(() => 'x'.repeat(1 << 20)),
-  'it is JSON that nobody sealed': put(() => '{"session":{"id":"x","identity":{"id":"1","username":"alice","name":"","roles":["admin"],"profile":{}},"source":"x","address":"","agent":"","createdAt":1,"absoluteEnd":9e15,"idleMs":9e9},"epoch":0}'),
-  'it was sealed with a key that nobody knows': put(key => createSeal(['another secret of at least thirty-two characters']).close(key, '{}')),
-  'it was sealed for another session': put(() => createSeal(['a secret of at least thirty-two characters']).close('another', '{}')),
-  'it is sealed nonsense': put(key => createSeal(['a secret of at least thirty-two characters']).close(key, '{"session":{"identity":null}}')),
-  'it is of another type': async key => await client.multi().del(key).lpush(key, 'x').pexpire(key, 600_000).exec(),
+  'it is JSON that nobody sealed': put(
+    () =>
+      '{"session":{"id":"x","identity":{"id":"1","username":"alice","name":"","roles":["admin"],"profile":{}},"source":"x","address":"","agent":"","createdAt":1,"absoluteEnd":9e15,"idleMs":9e9},"epoch":0}'
+  ),
+  'it was sealed with a key that nobody knows': put(key =>
+    createSeal(['another secret of at least thirty-two characters']).close(key, '{}')
+  ),
+  'it was sealed for another session': put(() =>
+    createSeal(['a secret of at least thirty-two characters']).close('another', '{}')
+  ),
+  'it is sealed nonsense': put(key =>
+    createSeal(['a secret of at least thirty-two characters']).close(
+      key,
+      '{"session":{"identity":null}}'
+    )
+  ),
+  'it is of another type': async key =>
+    await client.multi().del(key).lpush(key, 'x').pexpire(key, 600_000).exec(),
   'it has no time to live': async key => await client.persist(key)
 }
 
 for (const [what, damage] of Object.entries(damages)) {
-  t.test(`a session’s value in Redis is damaged, ${what}: 401, never a session, never a crash, and sign-in works`, async t => {
-    const { gateway, cookie, key, value } = await signedIn(t)
-    await damage(key, value)
-    const statuses = new Set<number>()
-    await until('it is 401', async () => {
-      const { status } = await gateway.call(profile, { cookie })
-      statuses.add(status)
-      return status === 401
-    })
-    t.same([...statuses].filter(status => ![200, 401].includes(status)), [])
-    t.match(await gateway.call(profile, { cookie }), { status: 401, json: { errorCode: 'session.unknown' } })
-    t.ok([200, 503].includes((await gateway.call('/api/account/logout', { cookie })).status))
-    t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
-  })
+  t.test(
+    `a session’s value in Redis is damaged, ${what}: 401, never a session, never a crash, and sign-in works`,
+    async t => {
+      const { gateway, cookie, key, value } = await signedIn(t)
+      await damage(key, value)
+      const statuses = new Set<number>()
+      await until('it is 401', async () => {
+        const { status } = await gateway.call(profile, { cookie })
+        statuses.add(status)
+        return status === 401
+      })
+      t.same(
+        [...statuses].filter(status => ![200, 401].includes(status)),
+        []
+      )
+      t.match(await gateway.call(profile, { cookie }), {
+        status: 401,
+        json: { errorCode: 'session.unknown' }
+      })
+      t.ok([200, 503].includes((await gateway.call('/api/account/logout', { cookie })).status))
+      t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+    }
+  )
 }
 
 const others: Record<string, () => Promise<unknown>> = {
-  'the list of a user’s sessions is of another type': async () => await client.set('cg:identity:users-file/1', 'x'),
-  'the count of sign-outs of everyone is no number': async () => await client.set('cg:session-epoch', 'x'),
-  'the count of sign-outs of everyone is of another type': async () => await client.multi().del('cg:session-epoch').lpush('cg:session-epoch', 'x').exec()
+  'the list of a user’s sessions is of another type': async () =>
+    await client.set('cg:identity:users-file/1', 'x'),
+  'the count of sign-outs of everyone is no number': async () =>
+    await client.set('cg:session-epoch', 'x'),
+  'the count of sign-outs of everyone is of another type': async () =>
+    await client.multi().del('cg:session-epoch').lpush('cg:session-epoch', 'x').exec()
 }
 
 for (const [what, damage] of Object.entries(others)) {
-  t.test(`${what}: nobody is signed out or in by it, and once it is mended all is well`, async t => {
-    const { gateway, cookie } = await signedIn(t)
-    await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
-    await damage()
-    const seen: number[] = []
-    for (let n = 0; n < 5; n++) seen.push((await gateway.call(profile, { cookie })).status)
-    t.same(seen.filter(status => ![200, 503].includes(status)), [])
-    const tried = await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'correct horse battery' } })
-    t.match(tried, { status: 503, json: { errorCode: 'session.unavailable' } })
-    t.same(tried.headers.getSetCookie(), [])
-    await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
-    t.equal((await gateway.call(profile, { cookie })).status, 200)
-    t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
-  })
+  t.test(
+    `${what}: nobody is signed out or in by it, and once it is mended all is well`,
+    async t => {
+      const { gateway, cookie } = await signedIn(t)
+      await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
+      await damage()
+      const seen: number[] = []
+      for (let n = 0; n < 5; n++) seen.push((await gateway.call(profile, { cookie })).status)
+      t.same(
+        seen.filter(status => ![200, 503].includes(status)),
+        []
+      )
+      const tried = await gateway.call('/api/auth/admin/login', {
+        json: { username: 'alice', password: 'correct horse battery' }
+      })
+      t.match(tried, { status: 503, json: { errorCode: 'session.unavailable' } })
+      t.same(tried.headers.getSetCookie(), [])
+      await client.del('cg:user:1', 'cg:identity:users-file/1', 'cg:session-epoch')
+      t.equal((await gateway.call(profile, { cookie })).status, 200)
+      t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+    }
+  )
 }

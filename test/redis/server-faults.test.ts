@@ -17,21 +17,36 @@ const nowhere = '1'
 const patient = { commandTimeout: '20s' }
 const alice = { json: { username: 'alice', password: userPassword } }
 
-t.test('Redis is killed and comes back with its append-only file: 503 meanwhile, and everybody is still signed in', async t => {
-  const folder = mkdtempSync(join(tmpdir(), 'aof-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const redis = await testRedis(t.after, ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'])
-  const trial = await startTrial(t, await replicas(t, { url: redis.url }), { name: 'killed, restarted with its append-only file' })
-  await trial.during(async () => {
-    await redis.kill()
-    await trial.saw('sign-in', 503)
-  })
-  await trial.over(redis.start)
-})
+t.test(
+  'Redis is killed and comes back with its append-only file: 503 meanwhile, and everybody is still signed in',
+  async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'aof-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const redis = await testRedis(t.after, [
+      '--dir',
+      folder,
+      '--appendonly',
+      'yes',
+      '--appendfsync',
+      'always'
+    ])
+    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
+      name: 'killed, restarted with its append-only file'
+    })
+    await trial.during(async () => {
+      await redis.kill()
+      await trial.saw('sign-in', 503)
+    })
+    await trial.over(redis.start)
+  }
+)
 
 t.test('Redis is killed and comes back with nothing: 401, and people sign in again', async t => {
   const redis = await testRedis(t.after)
-  const trial = await startTrial(t, await replicas(t, { url: redis.url }), { name: 'killed, restarted empty', forgets: true })
+  const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
+    name: 'killed, restarted empty',
+    forgets: true
+  })
   await trial.during(async () => {
     await redis.kill()
     await trial.saw('sign-in', 503)
@@ -40,72 +55,103 @@ t.test('Redis is killed and comes back with nothing: 401, and people sign in aga
   await trial.over(redis.start)
 })
 
-t.test('Redis is frozen and resumes: 503 within the command time-out, and everybody is still signed in', async t => {
-  const redis = await testRedis(t.after)
-  const trial = await startTrial(t, await replicas(t, { url: redis.url }), { name: 'frozen, resumed' })
-  await trial.during(async () => {
-    redis.signal('SIGSTOP')
-    await trial.saw('sign-in', 503)
-  })
-  await trial.over(async () => { redis.signal('SIGCONT') })
-})
+t.test(
+  'Redis is frozen and resumes: 503 within the command time-out, and everybody is still signed in',
+  async t => {
+    const redis = await testRedis(t.after)
+    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
+      name: 'frozen, resumed'
+    })
+    await trial.during(async () => {
+      redis.signal('SIGSTOP')
+      await trial.saw('sign-in', 503)
+    })
+    await trial.over(async () => {
+      redis.signal('SIGCONT')
+    })
+  }
+)
 
-t.test('Redis turned into a replica: sign-in and sign-out are 503, no false success, and sessions go on', async t => {
-  const redis = await testRedis(t.after)
-  const both = await replicas(t, { url: redis.url, ...patient })
-  const [a, b] = both
-  const cookie = await a.signIn()
-  const trial = await startTrial(t, both, { name: 'turned into a read-only replica' })
-  await trial.during(async () => {
-    await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
-    await trial.saw('sign-in', 503)
-    const refused = await a.call(login, alice)
-    t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
-    t.same(refused.headers.getSetCookie(), [])
-    t.equal((await a.call(logout, { cookie })).status, 503)
-    await until('sessions go on', async () => (await b.call(profile, { cookie })).status === 200)
-    await until('the gateway looked whether the address leads elsewhere now', () => a.log.some(({ reason }) => reason === 'it became a replica'))
-  })
-  await trial.over(async () => await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE'))
-  t.equal((await a.call(logout, { cookie })).status, 200)
-})
+t.test(
+  'Redis turned into a replica: sign-in and sign-out are 503, no false success, and sessions go on',
+  async t => {
+    const redis = await testRedis(t.after)
+    const both = await replicas(t, { url: redis.url, ...patient })
+    const [a, b] = both
+    const cookie = await a.signIn()
+    const trial = await startTrial(t, both, { name: 'turned into a read-only replica' })
+    await trial.during(async () => {
+      await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
+      await trial.saw('sign-in', 503)
+      const refused = await a.call(login, alice)
+      t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
+      t.same(refused.headers.getSetCookie(), [])
+      t.equal((await a.call(logout, { cookie })).status, 503)
+      await until('sessions go on', async () => (await b.call(profile, { cookie })).status === 200)
+      await until('the gateway looked whether the address leads elsewhere now', () =>
+        a.log.some(({ reason }) => reason === 'it became a replica')
+      )
+    })
+    await trial.over(async () => await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE'))
+    t.equal((await a.call(logout, { cookie })).status, 200)
+  }
+)
 
-t.test('Redis is full and evicts nothing: sign-in is 503 without a cookie, sessions go on, and sign-out works', async t => {
-  const redis = await testRedis(t.after, ['--maxmemory-policy', 'noeviction'])
-  const both = await replicas(t, { url: redis.url, ...patient })
-  const [a, b] = both
-  const cookie = await a.signIn()
-  const trial = await startTrial(t, both, { name: 'out of memory, noeviction' })
-  await trial.during(async () => {
-    await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '1')
-    await trial.saw('sign-in', 503)
-    const refused = await a.call(login, alice)
-    t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
-    t.same(refused.headers.getSetCookie(), [])
-    t.equal((await b.call(profile, { cookie })).status, 200)
-    t.equal((await b.call(logout, { cookie })).status, 200)
-    t.equal((await a.call(profile, { cookie })).status, 401)
-  })
-  t.same(Object.keys(trial.statuses('during')['profile'] ?? {}), ['200'], 'no session was held up')
-  await trial.over(async () => await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '0'))
-})
+t.test(
+  'Redis is full and evicts nothing: sign-in is 503 without a cookie, sessions go on, and sign-out works',
+  async t => {
+    const redis = await testRedis(t.after, ['--maxmemory-policy', 'noeviction'])
+    const both = await replicas(t, { url: redis.url, ...patient })
+    const [a, b] = both
+    const cookie = await a.signIn()
+    const trial = await startTrial(t, both, { name: 'out of memory, noeviction' })
+    await trial.during(async () => {
+      await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '1')
+      await trial.saw('sign-in', 503)
+      const refused = await a.call(login, alice)
+      t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
+      t.same(refused.headers.getSetCookie(), [])
+      t.equal((await b.call(profile, { cookie })).status, 200)
+      t.equal((await b.call(logout, { cookie })).status, 200)
+      t.equal((await a.call(profile, { cookie })).status, 401)
+    })
+    t.same(
+      Object.keys(trial.statuses('during')['profile'] ?? {}),
+      ['200'],
+      'no session was held up'
+    )
+    await trial.over(async () => await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '0'))
+  }
+)
 
-t.test('the password of Redis is changed under a running gateway: 503 until it is right again', async t => {
-  const redis = await testRedis(t.after, ['--requirepass', 'first-password'])
-  const as = (password: string, ...words: string[]) => redisCli(redis.port, '-a', password, '--no-auth-warning', ...words)
-  const both = await replicas(t, { url: redis.url, password: '${REDIS_PASSWORD}' }, { REDIS_PASSWORD: 'first-password' })
-  const trial = await startTrial(t, both, { name: 'wrong password' })
-  await trial.during(async () => {
-    await as('first-password', 'CONFIG', 'SET', 'requirepass', 'second-password')
-    await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'normal')
-    await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'pubsub')
-    await trial.saw('profile', 503)
-    await trial.saw('sign-in', 503)
-    await until('it is said in plain words', () => both[0].log.some(({ reason }) => reason === 'the user or the password is wrong'))
-  })
-  await trial.over(async () => await as('second-password', 'CONFIG', 'SET', 'requirepass', 'first-password'))
-  t.notMatch(JSON.stringify(both.map(({ log }) => log)), /first-password|second-password/)
-})
+t.test(
+  'the password of Redis is changed under a running gateway: 503 until it is right again',
+  async t => {
+    const redis = await testRedis(t.after, ['--requirepass', 'first-password'])
+    const as = (password: string, ...words: string[]) =>
+      redisCli(redis.port, '-a', password, '--no-auth-warning', ...words)
+    const both = await replicas(
+      t,
+      { url: redis.url, password: '${REDIS_PASSWORD}' },
+      { REDIS_PASSWORD: 'first-password' }
+    )
+    const trial = await startTrial(t, both, { name: 'wrong password' })
+    await trial.during(async () => {
+      await as('first-password', 'CONFIG', 'SET', 'requirepass', 'second-password')
+      await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'normal')
+      await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await trial.saw('profile', 503)
+      await trial.saw('sign-in', 503)
+      await until('it is said in plain words', () =>
+        both[0].log.some(({ reason }) => reason === 'the user or the password is wrong')
+      )
+    })
+    await trial.over(
+      async () => await as('second-password', 'CONFIG', 'SET', 'requirepass', 'first-password')
+    )
+    t.notMatch(JSON.stringify(both.map(({ log }) => log)), /first-password|second-password/)
+  }
+)
 
 t.test('Redis is flushed: 401 at once at every replica, and people sign in again', async t => {
   const redis = await testRedis(t.after)
@@ -114,31 +160,52 @@ t.test('Redis is flushed: 401 at once at every replica, and people sign in again
   const trial = await startTrial(t, both, { name: 'flushed (FLUSHALL)', forgets: true })
   await trial.during(async () => {
     await redisCli(redis.port, 'FLUSHALL')
-    for (const gateway of both) await until('it has heard', async () => (await gateway.call(profile, { cookie })).status === 401)
+    for (const gateway of both)
+      await until(
+        'it has heard',
+        async () => (await gateway.call(profile, { cookie })).status === 401
+      )
   })
   await trial.over()
 })
 
-t.test('all connections are cut under load, again and again: 200 or 503, and nobody is signed out', async t => {
-  const redis = await testRedis(t.after)
-  const trial = await startTrial(t, await replicas(t, { url: redis.url }), { name: 'all connections cut (CLIENT KILL)' })
-  await trial.during(async () => {
-    for (let n = 0; n < 5; n++) {
-      for (const type of ['normal', 'pubsub']) await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', type)
-      await wait(200)
-    }
-  })
-  await trial.over(async () => {})
-})
+t.test(
+  'all connections are cut under load, again and again: 200 or 503, and nobody is signed out',
+  async t => {
+    const redis = await testRedis(t.after)
+    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
+      name: 'all connections cut (CLIENT KILL)'
+    })
+    await trial.during(async () => {
+      for (let n = 0; n < 5; n++) {
+        for (const type of ['normal', 'pubsub'])
+          await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', type)
+        await wait(200)
+      }
+    })
+    await trial.over(async () => {})
+  }
+)
 
-t.test('a replica of the gateway that starts while Redis hangs is not ready, and heals by itself', async t => {
-  const redis = await testRedis(t.after)
-  redis.signal('SIGSTOP')
-  const gateway = await starting(t, { url: redis.url })
-  await until('it has tried', () => gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away')))
-  t.equal((await gateway.ops('/readyz')).status, 503)
-  t.match(await gateway.call(login, alice), { status: 503, json: { errorCode: 'session.unavailable' } })
-  redis.signal('SIGCONT')
-  await until('it serves', async () => (await gateway.call(profile, { cookie: await gateway.signIn() })).status === 200)
-  t.equal((await gateway.ops('/readyz')).status, 200)
-})
+t.test(
+  'a replica of the gateway that starts while Redis hangs is not ready, and heals by itself',
+  async t => {
+    const redis = await testRedis(t.after)
+    redis.signal('SIGSTOP')
+    const gateway = await starting(t, { url: redis.url })
+    await until('it has tried', () =>
+      gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away'))
+    )
+    t.equal((await gateway.ops('/readyz')).status, 503)
+    t.match(await gateway.call(login, alice), {
+      status: 503,
+      json: { errorCode: 'session.unavailable' }
+    })
+    redis.signal('SIGCONT')
+    await until(
+      'it serves',
+      async () => (await gateway.call(profile, { cookie: await gateway.signIn() })).status === 200
+    )
+    t.equal((await gateway.ops('/readyz')).status, 200)
+  }
+)

@@ -19,7 +19,9 @@ import { profile, replicas } from '../support/trial.ts'
 
 /** The rights that docs/operations.md gives, for a user with this password. */
 const documentedRights = (password: string): string[] => {
-  const line = /^ *user gateway (on >PASSWORD .*)$/m.exec(readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'))?.[1]
+  const line = /^ *user gateway (on >PASSWORD .*)$/m.exec(
+    readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  )?.[1]
   if (line === undefined) throw new Error('docs/operations.md does not say what an ACL user needs')
   return line.replace('PASSWORD', password).split(' ')
 }
@@ -41,7 +43,18 @@ const shapes: Record<string, Shape> = {
   'one server with TLS': async t => {
     const { key, certificate } = testAuthority(t.after)
     const port = await freePort()
-    await testRedis(t.after, ['--tls-port', String(port), '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no'])
+    await testRedis(t.after, [
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      certificate,
+      '--tls-key-file',
+      key,
+      '--tls-ca-cert-file',
+      certificate,
+      '--tls-auth-clients',
+      'no'
+    ])
     return { url: `rediss://localhost:${port}`, ca: certificate }
   },
 
@@ -52,7 +65,21 @@ const shapes: Record<string, Shape> = {
   },
 
   'an ACL user with no more rights than the documents say': async t => {
-    const redis = await testRedis(t.after, ['--user', 'default', 'off', '--user', 'gateway', ...documentedRights('gateway-password'), '--user', 'admin', 'on', '>admin-password', '~*', '&*', '+@all'])
+    const redis = await testRedis(t.after, [
+      '--user',
+      'default',
+      'off',
+      '--user',
+      'gateway',
+      ...documentedRights('gateway-password'),
+      '--user',
+      'admin',
+      'on',
+      '>admin-password',
+      '~*',
+      '&*',
+      '+@all'
+    ])
     return { url: redis.url, username: 'gateway', password: 'gateway-password' }
   },
 
@@ -66,7 +93,7 @@ const shapes: Record<string, Shape> = {
   }
 }
 
-async function connected (t: Test, given: Partial<RedisConfig>) {
+async function connected(t: Test, given: Partial<RedisConfig>) {
   const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
   const up = Promise.withResolvers<void>()
   const client = dialler.client({ onUp: up.resolve, onDown: () => {} })
@@ -85,7 +112,10 @@ for (const [name, start] of Object.entries(shapes)) {
     await t.test('keeps the contract of session stores', async t => {
       const { dialler, client } = await connected(t, given)
       // Making time pass takes rights that a gateway has no need of.
-      const clock = given.username === undefined ? client : (await connected(t, { ...given, username: 'admin', password: 'admin-password' })).client
+      const clock =
+        given.username === undefined
+          ? client
+          : (await connected(t, { ...given, username: 'admin', password: 'admin-password' })).client
       const replicated = dialler.replicatedWrites(client, {
         barrierKey: 'cg:barrier',
         prepare: defineCommands,
@@ -96,22 +126,58 @@ for (const [name, start] of Object.entries(shapes)) {
         redis: client,
         prefix: 'cg:',
         replicated,
-        follow: (follower, names) => { t.teardown(followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 120_000 })) }
+        follow: (follower, names) => {
+          t.teardown(
+            followRedis({
+              dial: () => dialler.newsLines(client),
+              onTopology: changed => dialler.onTopology(client, changed),
+              follower,
+              names,
+              boundMs: 120_000
+            })
+          )
+        }
       })
       sessionStoreContract(t, store, ms => passTime(clock, ms), Date.now)
     })
 
-    await t.test('serves whole gateways: sign in, profile, sign out, and the other replica knows', async t => {
-      const { password, ...rest } = given
-      const [a, b] = await replicas(t, { ...rest, commandTimeout: '20s', connectTimeout: '20s', ...(password !== undefined && { password: '${REDIS_PASSWORD}' }) }, { ...(password !== undefined && { REDIS_PASSWORD: password }) })
-      // Several, so that each primary of a Cluster has some.
-      const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
-      for (const cookie of cookies) for (const gateway of [a, b, b]) t.equal((await gateway.call(profile, { cookie })).status, 200)
-      t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
-      await until('the other replica knows', async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401)
-      t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
-      for (const cookie of cookies) for (const gateway of [a, b]) await until('revoked', async () => (await gateway.call(profile, { cookie })).status === 401)
-      t.same([...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'), [], 'nothing was amiss')
-    })
+    await t.test(
+      'serves whole gateways: sign in, profile, sign out, and the other replica knows',
+      async t => {
+        const { password, ...rest } = given
+        const [a, b] = await replicas(
+          t,
+          {
+            ...rest,
+            commandTimeout: '20s',
+            connectTimeout: '20s',
+            ...(password !== undefined && { password: '${REDIS_PASSWORD}' })
+          },
+          { ...(password !== undefined && { REDIS_PASSWORD: password }) }
+        )
+        // Several, so that each primary of a Cluster has some.
+        const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
+        for (const cookie of cookies)
+          for (const gateway of [a, b, b])
+            t.equal((await gateway.call(profile, { cookie })).status, 200)
+        t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
+        await until(
+          'the other replica knows',
+          async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401
+        )
+        t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
+        for (const cookie of cookies)
+          for (const gateway of [a, b])
+            await until(
+              'revoked',
+              async () => (await gateway.call(profile, { cookie })).status === 401
+            )
+        t.same(
+          [...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'),
+          [],
+          'nothing was amiss'
+        )
+      }
+    )
   })
 }

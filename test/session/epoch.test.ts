@@ -9,7 +9,7 @@ const hour = 3_600_000
 const seal = createSeal(['a secret of at least thirty-two characters'])
 
 /** A process over a store that others use too. */
-function processOver (store: SessionStore) {
+function processOver(store: SessionStore) {
   const forgotten: object[] = []
   const sessions = createSessions({
     store,
@@ -17,19 +17,21 @@ function processOver (store: SessionStore) {
     lifeTimes: { idle: hour, absolute: hour, remembered: {} },
     perUser: { max: 9, over: 'refuse' },
     boundMs: hour,
-    onEpochForgotten: each => { forgotten.push(each) }
+    onEpochForgotten: each => {
+      forgotten.push(each)
+    }
   })
   return { sessions, forgotten }
 }
 
 /** A store that can forget how often everyone was signed out, and be unable to take it again. */
-function forgetfulStore () {
+function forgetfulStore() {
   const inner = createMemoryStore()
   t.teardown(async () => await inner.close())
   const state = { forgets: false, refuses: false }
   const store: SessionStore = {
     ...inner,
-    epoch: async () => state.forgets ? 0 : await inner.epoch(),
+    epoch: async () => (state.forgets ? 0 : await inner.epoch()),
     restoreEpoch: async epoch => {
       if (state.refuses) throw new StoreUnavailable(new Error('away'))
       await inner.restoreEpoch(epoch)
@@ -55,31 +57,37 @@ t.test('a process that has not heard of close-everyone opens sessions that live'
   t.same([here.forgotten, there.forgotten], [[], []])
 })
 
-t.test('a store that forgot close-everyone is told again, and nobody who was signed out is back', async t => {
-  const { state, store } = forgetfulStore()
-  const before = processOver(store)
-  await before.sessions.open('old', opening('u'))
-  await before.sessions.closeAll()
-  await before.sessions.open('new', opening('u'))
-  state.forgets = true
-  // It knows only what the session carries.
-  const fresh = processOver(store)
-  t.match(await fresh.sessions.resolve('new'), { live: {} })
-  t.match(await fresh.sessions.resolve('old'), { ended: 'revoked' })
-  t.same(fresh.forgotten, [{ found: 0, greatest: 1 }])
-  t.equal(await store.epoch(), 1)
-})
+t.test(
+  'a store that forgot close-everyone is told again, and nobody who was signed out is back',
+  async t => {
+    const { state, store } = forgetfulStore()
+    const before = processOver(store)
+    await before.sessions.open('old', opening('u'))
+    await before.sessions.closeAll()
+    await before.sessions.open('new', opening('u'))
+    state.forgets = true
+    // It knows only what the session carries.
+    const fresh = processOver(store)
+    t.match(await fresh.sessions.resolve('new'), { live: {} })
+    t.match(await fresh.sessions.resolve('old'), { ended: 'revoked' })
+    t.same(fresh.forgotten, [{ found: 0, greatest: 1 }])
+    t.equal(await store.epoch(), 1)
+  }
+)
 
-t.test('a process that knows the count itself needs no session to see that the store forgot it', async t => {
-  const { state, store } = forgetfulStore()
-  const { sessions, forgotten } = processOver(store)
-  await sessions.open('old', opening('u'))
-  await sessions.closeAll()
-  t.match(await sessions.resolve('old'), { ended: 'revoked' })
-  state.forgets = true
-  t.match(await sessions.resolve('old'), { ended: 'revoked' })
-  t.match(forgotten, [{ found: 0, greatest: 1 }])
-})
+t.test(
+  'a process that knows the count itself needs no session to see that the store forgot it',
+  async t => {
+    const { state, store } = forgetfulStore()
+    const { sessions, forgotten } = processOver(store)
+    await sessions.open('old', opening('u'))
+    await sessions.closeAll()
+    t.match(await sessions.resolve('old'), { ended: 'revoked' })
+    state.forgets = true
+    t.match(await sessions.resolve('old'), { ended: 'revoked' })
+    t.match(forgotten, [{ found: 0, greatest: 1 }])
+  }
+)
 
 t.test('until the store takes the count again a session is 503, and never 401', async t => {
   const { state, store } = forgetfulStore()
@@ -89,7 +97,8 @@ t.test('until the store takes the count again a session is 503, and never 401', 
   state.forgets = true
   state.refuses = true
   const { sessions, forgotten } = processOver(store)
-  for (let n = 0; n < 2; n++) await t.rejects(sessions.resolve('new'), { code: 'session.unavailable' })
+  for (let n = 0; n < 2; n++)
+    await t.rejects(sessions.resolve('new'), { code: 'session.unavailable' })
   t.equal(forgotten.length, 2, 'told each time')
   state.refuses = false
   t.match(await sessions.resolve('new'), { live: {} })

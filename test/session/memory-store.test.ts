@@ -5,4 +5,11 @@ import { sessionStoreContract } from '../contract/session-store.ts'
 let now = 1_000_000
 const store = createMemoryStore(() => now)
 t.teardown(() => store.close())
-sessionStoreContract(t, store, async ms => { now += ms }, () => now)
+sessionStoreContract(
+  t,
+  store,
+  async ms => {
+    now += ms
+  },
+  () => now
+)

@@ -6,7 +6,10 @@ t.test('what was used last stays, what was not goes first', t => {
   for (const key of ['a', 'b', 'c', 'd']) cache.set(key, 1)
   t.equal(cache.get('a'), 1)
   cache.set('e', 1)
-  t.same(['a', 'b', 'c', 'd', 'e'].filter(key => cache.has(key)), ['a', 'c', 'd', 'e'])
+  t.same(
+    ['a', 'b', 'c', 'd', 'e'].filter(key => cache.has(key)),
+    ['a', 'c', 'd', 'e']
+  )
   t.equal(cache.size, 4, 'and no more than it may hold')
   t.end()
 })

@@ -14,21 +14,40 @@ import { testRedis, type TestRedis } from '../support/redis.ts'
 import { opening } from '../support/session-steps.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */
-async function opened (t: Test, commandTimeout: number, redis?: TestRedis) {
+async function opened(t: Test, commandTimeout: number, redis?: TestRedis) {
   redis ??= await testRedis(t.after)
   const up: Array<() => void> = []
-  const dialler = createRedisDialler(redisConfig({ url: redis.url, connectTimeout: 30_000, commandTimeout }), '.')
-  const client = dialler.client({ onUp: () => up.splice(0).forEach(tell => tell()), onDown: () => {} })
-  t.after(() => { client.disconnect() })
-  const ready = () => new Promise<void>(resolve => {
-    if (client.status === 'ready') resolve()
-    else up.push(resolve)
+  const dialler = createRedisDialler(
+    redisConfig({ url: redis.url, connectTimeout: 30_000, commandTimeout }),
+    '.'
+  )
+  const client = dialler.client({
+    onUp: () => up.splice(0).forEach(tell => tell()),
+    onDown: () => {}
   })
+  t.after(() => {
+    client.disconnect()
+  })
+  const ready = () =>
+    new Promise<void>(resolve => {
+      if (client.status === 'ready') resolve()
+      else up.push(resolve)
+    })
   await ready()
   const store = createRedisStore({
     redis: client,
     prefix: 'test:',
-    follow: (follower, names) => { t.after(followRedis({ dial: () => dialler.newsLines(client), onTopology: changed => dialler.onTopology(client, changed), follower, names, boundMs: 120_000 })) }
+    follow: (follower, names) => {
+      t.after(
+        followRedis({
+          dial: () => dialler.newsLines(client),
+          onTopology: changed => dialler.onTopology(client, changed),
+          follower,
+          names,
+          boundMs: 120_000
+        })
+      )
+    }
   })
   return { redis, client, store, ready }
 }
@@ -40,25 +59,46 @@ t.test('sessions in Redis', async t => {
   sessionStoreContract(t, store, ms => passTime(client, ms), Date.now)
 })
 
-t.test('a roll-out from a version that notes users by their ids alone keeps lists, closes and caps', async t => {
-  const { client, store } = await opened(t, patient)
-  const lifeTimes = { idle: 60_000, absolute: 60_000, remembered: {} }
-  const seal = createSeal(['a secret of at least thirty-two characters'])
-  const sessions = createSessions({ store, seal, lifeTimes, perUser: { max: 2, over: 'evict-oldest' }, boundMs: 2000 })
-  const [file, backEnd] = ['file', 'back-end'].map(source => ({ ...opening('7'), source })) as [NewSession, NewSession]
-  const noted = async () => await client.zrangebyscore('test:user:7', '-inf', '+inf')
-  const own = await sessions.open('new', file)
-  t.same(await noted(), [own.key], 'the former version finds what this one opens')
-  // As the former version leaves them: noted under the id alone.
-  const [old, other] = [await sessions.open('old', file), await sessions.open('other', backEnd)]
-  await client.del('test:identity:file/7', 'test:identity:back-end/7')
-  t.same((await sessions.list(identityKey(file))).map(({ session }) => session.id), [own, old].map(({ session }) => session.id))
-  t.same((await sessions.list(identityKey(backEnd))).map(({ session }) => session.id), [other.session.id])
-  await sessions.open('third', file)
-  t.same(await sessions.resolve('new'), { ended: 'replaced' }, 'the cap counts them')
-  t.equal(await sessions.closeOf(identityKey(file)), 2)
-  t.ok('live' in await sessions.resolve('other'), 'a user of another source with this id goes on')
-})
+t.test(
+  'a roll-out from a version that notes users by their ids alone keeps lists, closes and caps',
+  async t => {
+    const { client, store } = await opened(t, patient)
+    const lifeTimes = { idle: 60_000, absolute: 60_000, remembered: {} }
+    const seal = createSeal(['a secret of at least thirty-two characters'])
+    const sessions = createSessions({
+      store,
+      seal,
+      lifeTimes,
+      perUser: { max: 2, over: 'evict-oldest' },
+      boundMs: 2000
+    })
+    const [file, backEnd] = ['file', 'back-end'].map(source => ({ ...opening('7'), source })) as [
+      NewSession,
+      NewSession
+    ]
+    const noted = async () => await client.zrangebyscore('test:user:7', '-inf', '+inf')
+    const own = await sessions.open('new', file)
+    t.same(await noted(), [own.key], 'the former version finds what this one opens')
+    // As the former version leaves them: noted under the id alone.
+    const [old, other] = [await sessions.open('old', file), await sessions.open('other', backEnd)]
+    await client.del('test:identity:file/7', 'test:identity:back-end/7')
+    t.same(
+      (await sessions.list(identityKey(file))).map(({ session }) => session.id),
+      [own, old].map(({ session }) => session.id)
+    )
+    t.same(
+      (await sessions.list(identityKey(backEnd))).map(({ session }) => session.id),
+      [other.session.id]
+    )
+    await sessions.open('third', file)
+    t.same(await sessions.resolve('new'), { ended: 'replaced' }, 'the cap counts them')
+    t.equal(await sessions.closeOf(identityKey(file)), 2)
+    t.ok(
+      'live' in (await sessions.resolve('other')),
+      'a user of another source with this id goes on'
+    )
+  }
+)
 
 t.test('a key of another type, or without a time to live, is no session', async t => {
   const { client, store } = await opened(t, patient)
@@ -68,33 +108,52 @@ t.test('a key of another type, or without a time to live, is no session', async 
   t.equal(await store.read('eternal'), undefined)
 })
 
-t.test('a Redis that hangs makes every call fail with the command time-out, and none succeed late', async t => {
-  const { redis, store, ready } = await opened(t, 300)
-  const isThere = async () => (await store.read('frozen'))?.record === '{}'
-  // So short a time-out may strike by itself where this machine stands still.
-  await until('it is written', async () => await store.create('frozen', '{}', 3_600_000).then(() => true, isThere))
-  const { store: other } = await opened(t, patient, redis)
-  redis.signal('SIGSTOP')
-  let isOver = false
-  const late = other.read('frozen').finally(() => { isOver = true })
-  await t.rejects(store.read('frozen'), { code: 'session.unavailable' })
-  t.notOk(isOver, 'one that began before, with more time, still waits')
-  t.equal(await store.ping(), false)
-  redis.signal('SIGCONT')
-  t.match(await late, { record: '{}' })
-  await ready()
-  await until('the session outlived the pause', isThere)
-})
-
-t.test('a Redis that is gone makes every call fail at once; a new one is found without help', async t => {
-  const { redis, store, ready } = await opened(t, patient)
-  await redis.kill()
-  for (const attempt of [() => store.read('x'), () => store.create('x', '{}', 1000), () => store.touch('x', 1000, 0), () => store.end('x', '!revoked', 1000)]) {
-    const error: unknown = await attempt().then(() => undefined, (reason: unknown) => reason)
-    t.ok(error instanceof StoreUnavailable, String(error))
+t.test(
+  'a Redis that hangs makes every call fail with the command time-out, and none succeed late',
+  async t => {
+    const { redis, store, ready } = await opened(t, 300)
+    const isThere = async () => (await store.read('frozen'))?.record === '{}'
+    // So short a time-out may strike by itself where this machine stands still.
+    await until(
+      'it is written',
+      async () => await store.create('frozen', '{}', 3_600_000).then(() => true, isThere)
+    )
+    const { store: other } = await opened(t, patient, redis)
+    redis.signal('SIGSTOP')
+    let isOver = false
+    const late = other.read('frozen').finally(() => {
+      isOver = true
+    })
+    await t.rejects(store.read('frozen'), { code: 'session.unavailable' })
+    t.notOk(isOver, 'one that began before, with more time, still waits')
+    t.equal(await store.ping(), false)
+    redis.signal('SIGCONT')
+    t.match(await late, { record: '{}' })
+    await ready()
+    await until('the session outlived the pause', isThere)
   }
-  await redis.start()
-  await ready()
-  await store.create('again', '{}', 3_600_000)
-  t.equal((await store.read('again'))?.record, '{}')
-})
+)
+
+t.test(
+  'a Redis that is gone makes every call fail at once; a new one is found without help',
+  async t => {
+    const { redis, store, ready } = await opened(t, patient)
+    await redis.kill()
+    for (const attempt of [
+      () => store.read('x'),
+      () => store.create('x', '{}', 1000),
+      () => store.touch('x', 1000, 0),
+      () => store.end('x', '!revoked', 1000)
+    ]) {
+      const error: unknown = await attempt().then(
+        () => undefined,
+        (reason: unknown) => reason
+      )
+      t.ok(error instanceof StoreUnavailable, String(error))
+    }
+    await redis.start()
+    await ready()
+    await store.create('again', '{}', 3_600_000)
+    t.equal((await store.read('again'))?.record, '{}')
+  }
+)

@@ -9,7 +9,13 @@ t.test('of more sessions than are kept, those in use stay', async t => {
   for (const key of keys) await inner.create(key, key, 60_000)
   const reads: string[] = []
   const remembered = createRemembered({
-    store: { ...inner, read: async key => { reads.push(key); return await inner.read(key) } },
+    store: {
+      ...inner,
+      read: async key => {
+        reads.push(key)
+        return await inner.read(key)
+      }
+    },
     parse: (_key, { record }) => ({ record }),
     boundMs: 60_000,
     maxEntries: 10

@@ -10,7 +10,7 @@ const seal = createSeal(['a secret of at least thirty-two characters'])
 const hour = 3_600_000
 
 /** Sessions over a store that holds one, as a version without numbers of formats wrote it unless `over` says so. */
-async function holding (secretId: string, id: string, over: Partial<Session> = {}) {
+async function holding(secretId: string, id: string, over: Partial<Session> = {}) {
   const store = createMemoryStore()
   t.teardown(() => store.close())
   const key = keyOf(secretId)
@@ -39,27 +39,43 @@ async function holding (secretId: string, id: string, over: Partial<Session> = {
   return { sessions, counts, stored: async () => (await store.read(key))?.record }
 }
 
-t.test('a session whose user’s id a former version had rounded is ended at first use, once', async t => {
-  for (const id of ['1234567890123456800', '-1234567890123456800', '1.2345678901234568e+21', '9007199254740992']) {
-    const { sessions, counts, stored } = await holding('secret', id)
-    t.equal(sessions.peek('secret'), undefined, id)
-    for (let times = 0; times < 3; times++) t.match(await sessions.resolve('secret'), { ended: 'revoked' }, id)
-    t.same(counts, [1], id)
-    t.equal(await stored(), `${epitaphMark}revoked`, 'a replica of that version takes it no longer')
+t.test(
+  'a session whose user’s id a former version had rounded is ended at first use, once',
+  async t => {
+    for (const id of [
+      '1234567890123456800',
+      '-1234567890123456800',
+      '1.2345678901234568e+21',
+      '9007199254740992'
+    ]) {
+      const { sessions, counts, stored } = await holding('secret', id)
+      t.equal(sessions.peek('secret'), undefined, id)
+      for (let times = 0; times < 3; times++)
+        t.match(await sessions.resolve('secret'), { ended: 'revoked' }, id)
+      t.same(counts, [1], id)
+      t.equal(
+        await stored(),
+        `${epitaphMark}revoked`,
+        'a replica of that version takes it no longer'
+      )
+    }
   }
-})
+)
 
-t.test('other sessions of a former version go on, and so do ids that this version read', async t => {
-  const cases: ReadonlyArray<readonly [id: string, over?: Partial<Session>]> = [
-    ['9007199254740991'],
-    ['7'],
-    ['ann-1234567890123456800'],
-    ['1234567890123456800', { source: 'users-file' }],
-    ['1234567890123456789', { recordVersion: 2 }]
-  ]
-  for (const [id, over] of cases) {
-    const { sessions, counts } = await holding('secret', id, over)
-    t.match(await sessions.resolve('secret'), { live: { session: { identity: { id } } } }, id)
-    t.same(counts, [])
+t.test(
+  'other sessions of a former version go on, and so do ids that this version read',
+  async t => {
+    const cases: ReadonlyArray<readonly [id: string, over?: Partial<Session>]> = [
+      ['9007199254740991'],
+      ['7'],
+      ['ann-1234567890123456800'],
+      ['1234567890123456800', { source: 'users-file' }],
+      ['1234567890123456789', { recordVersion: 2 }]
+    ]
+    for (const [id, over] of cases) {
+      const { sessions, counts } = await holding('secret', id, over)
+      t.match(await sessions.resolve('secret'), { live: { session: { identity: { id } } } }, id)
+      t.same(counts, [])
+    }
   }
-})
+)

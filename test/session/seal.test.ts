@@ -16,20 +16,41 @@ t.test('what is sealed opens again, and shows nothing of itself', async t => {
 t.test('the newest secret seals, older ones still open', async t => {
   const sealed = createSeal([old]).close('key', record)
   t.equal(createSeal([young, old]).open('key', sealed), record)
-  t.equal(createSeal([old]).open('key', createSeal([young, old]).close('key', record)), undefined, 'sealed with the newest')
-  t.equal(createSeal([young]).open('key', sealed), undefined, 'a secret that was dropped opens nothing')
+  t.equal(
+    createSeal([old]).open('key', createSeal([young, old]).close('key', record)),
+    undefined,
+    'sealed with the newest'
+  )
+  t.equal(
+    createSeal([young]).open('key', sealed),
+    undefined,
+    'a secret that was dropped opens nothing'
+  )
 })
 
-t.test('a record does not open under the key of another, nor when a bit of it was changed', async t => {
-  const seal = createSeal([young])
-  const sealed = seal.close('key', record)
-  t.equal(seal.open('other', sealed), undefined)
-  const [id, body = ''] = sealed.split('.')
-  const bytes = Buffer.from(body, 'base64url')
-  for (let at = 0; at < bytes.length; at += 5) {
-    const changed = Buffer.from(bytes)
-    changed[at] = (changed[at] ?? 0) ^ 1
-    t.equal(seal.open('key', `${id}.${changed.toString('base64url')}`), undefined, `byte ${at}`)
+t.test(
+  'a record does not open under the key of another, nor when a bit of it was changed',
+  async t => {
+    const seal = createSeal([young])
+    const sealed = seal.close('key', record)
+    t.equal(seal.open('other', sealed), undefined)
+    const [id, body = ''] = sealed.split('.')
+    const bytes = Buffer.from(body, 'base64url')
+    for (let at = 0; at < bytes.length; at += 5) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (changed[at] ?? 0) ^ 1
+      t.equal(seal.open('key', `${id}.${changed.toString('base64url')}`), undefined, `byte ${at}`)
+    }
+    for (const nonsense of [
+      '',
+      '.',
+      'x',
+      `${id}`,
+      `${id}.`,
+      `${id}.AAAA`,
+      'garbage.garbage',
+      '{"__proto__":{}}'
+    ])
+      t.equal(seal.open('key', nonsense), undefined, nonsense)
   }
-  for (const nonsense of ['', '.', 'x', `${id}`, `${id}.`, `${id}.AAAA`, 'garbage.garbage', '{"__proto__":{}}']) t.equal(seal.open('key', nonsense), undefined, nonsense)
-})
+)

@@ -46,21 +46,20 @@ const boundMs = 2000
 const rememberedMs = 180_000
 const maxProblems = 100
 
-export function createJudge (): Judge {
+export function createJudge(): Judge {
   let sessions: Session[] = []
   const problems: string[] = []
   const counts: Record<string, number> = {}
   const began = performance.now()
-  const mayLose: Array<{ since: number, until: number }> = []
+  const mayLose: Array<{ since: number; until: number }> = []
   let stalestMs = 0
   let lost = 0
   const odd = (what: string) => {
     const at = ((performance.now() - began) / 1000).toFixed(1)
     if (problems.length < maxProblems) problems.push(`${at} s: ${what}`)
   }
-  const isExcused = ({ openedAt }: Session) => mayLose.some(
-    ({ since, until }) => openedAt >= since && openedAt <= until
-  )
+  const isExcused = ({ openedAt }: Session) =>
+    mayLose.some(({ since, until }) => openedAt >= since && openedAt <= until)
   return {
     sessions: () => sessions,
     problems,
@@ -68,10 +67,13 @@ export function createJudge (): Judge {
     stalestMs: () => Math.round(stalestMs),
     lost: () => lost,
     odd,
-    count: what => { counts[what] = (counts[what] ?? 0) + 1 },
+    count: what => {
+      counts[what] = (counts[what] ?? 0) + 1
+    },
     opened: (user, cookie) => {
       const now = performance.now()
-      const isFresh = ({ state, closedAt }: Session) => state === 'alive' || now - closedAt < rememberedMs
+      const isFresh = ({ state, closedAt }: Session) =>
+        state === 'alive' || now - closedAt < rememberedMs
       sessions = sessions.filter(isFresh)
       sessions.push({ user, cookie, openedAt: now, state: 'alive', closedAt: now })
     },
@@ -93,10 +95,13 @@ export function createJudge (): Judge {
       const lateMs = beganAt - session.closedAt
       if (before === 'closed' && status === 200) {
         stalestMs = Math.max(stalestMs, lateMs)
-        if (lateMs > boundMs) odd(`200 for a session that was closed ${Math.round(lateMs)} ms before`)
+        if (lateMs > boundMs)
+          odd(`200 for a session that was closed ${Math.round(lateMs)} ms before`)
       }
     },
-    mayLose: since => { mayLose.push({ since, until: performance.now() }) }
+    mayLose: since => {
+      mayLose.push({ since, until: performance.now() })
+    }
   }
 }
 

@@ -31,57 +31,73 @@ const maxOpen = 6
 const patienceMs = 20_000
 const quick = [0, 200, 401, 429, 503]
 
-export function createPeople (options: Options): People {
+export function createPeople(options: Options): People {
   const { users, replicas, judge, seed, paths = [], pauseMs = 60 } = options
   const of = (user: string) => judge.sessions().filter(session => session.user === user)
 
-  async function call (what: string, { current }: Replica, path: string, more: object): Promise<PlainAnswer | undefined> {
+  async function call(
+    what: string,
+    { current }: Replica,
+    path: string,
+    more: object
+  ): Promise<PlainAnswer | undefined> {
     const gateway = current()
     if (gateway === undefined) return undefined
     const beganAt = performance.now()
-    const answer = await callOnce(gateway.url + path, { timeoutMs: patienceMs, ...more })
-      .catch(() => undefined)
+    const answer = await callOnce(gateway.url + path, { timeoutMs: patienceMs, ...more }).catch(
+      () => undefined
+    )
     // Whoever is being replaced, or has just been, owes no answer.
     if (answer === undefined && current() !== gateway) return undefined
-    if (answer === undefined) judge.odd(`${what}: no answer, after ${Math.round(performance.now() - beganAt)} ms`)
+    if (answer === undefined)
+      judge.odd(`${what}: no answer, after ${Math.round(performance.now() - beganAt)} ms`)
     judge.count(`${what} ${answer?.status ?? 'none'}`)
     return answer
   }
 
-  async function signIn (user: string, at: Replica): Promise<void> {
-    const answer = await call('sign-in', at, '/api/auth/admin/login', { json: { username: user, password } })
+  async function signIn(user: string, at: Replica): Promise<void> {
+    const answer = await call('sign-in', at, '/api/auth/admin/login', {
+      json: { username: user, password }
+    })
     if (answer?.status === 200) judge.opened(user, cookieIn(answer.headers['set-cookie']))
     else if (!quick.includes(answer?.status ?? 0) || answer?.status === 401) {
       judge.odd(`a sign-in is answered ${answer?.status} ${answer?.body}`)
     }
   }
 
-  async function use (session: Session, at: Replica): Promise<number> {
+  async function use(session: Session, at: Replica): Promise<number> {
     const { state, cookie } = session
     const beganAt = performance.now()
-    const answer = await call(`profile of ${state}`, at, '/api/account/profile', { headers: { cookie } })
+    const answer = await call(`profile of ${state}`, at, '/api/account/profile', {
+      headers: { cookie }
+    })
     const status = answer?.status ?? 0
     if (!quick.includes(status)) judge.odd(`a profile is answered ${status} ${answer?.body}`)
     judge.used(session, state, beganAt, status)
     return status
   }
 
-  async function signOut (session: Session, at: Replica): Promise<void> {
+  async function signOut(session: Session, at: Replica): Promise<void> {
     judge.closing([session])
     const { cookie } = session
-    const answer = await call('sign-out', at, '/api/account/logout', { method: 'POST', headers: { cookie } })
+    const answer = await call('sign-out', at, '/api/account/logout', {
+      method: 'POST',
+      headers: { cookie }
+    })
     if (answer?.status === 200) judge.closed([session])
   }
 
-  async function closeAll (user: string, { current }: Replica): Promise<void> {
+  async function closeAll(user: string, { current }: Replica): Promise<void> {
     const all = of(user).filter(({ state }) => state !== 'closed')
     judge.closing(all)
-    const answer = await current()?.ask('/sessions/close', { json: { user } }).catch(() => undefined)
+    const answer = await current()
+      ?.ask('/sessions/close', { json: { user } })
+      .catch(() => undefined)
     judge.count(`revocation ${answer?.status ?? 'none'}`)
     if (answer?.status === 200) judge.closed(all)
   }
 
-  async function act (user: string, random: Random): Promise<void> {
+  async function act(user: string, random: Random): Promise<void> {
     const at = random.pick(replicas)
     const mine = of(user)
     const open = mine.filter(({ state }) => state === 'alive')
@@ -103,13 +119,15 @@ export function createPeople (options: Options): People {
 
   return {
     live: async runs => {
-      await Promise.all(users.map(async (user, index) => {
-        const random = createRandom(seedOf(seed, index))
-        while (runs()) {
-          await act(user, random)
-          await wait(random.next() * pauseMs)
-        }
-      }))
+      await Promise.all(
+        users.map(async (user, index) => {
+          const random = createRandom(seedOf(seed, index))
+          while (runs()) {
+            await act(user, random)
+            await wait(random.next() * pauseMs)
+          }
+        })
+      )
     },
     recount: async () => {
       for (const session of judge.sessions()) {
@@ -120,7 +138,8 @@ export function createPeople (options: Options): People {
             status = await use(session, at)
             if (status !== 200 && status !== 401) await wait(200)
           } while (status !== 200 && status !== 401 && performance.now() < giveUp)
-          if (status !== 200 && status !== 401) judge.odd(`a profile is answered ${status} for a minute`)
+          if (status !== 200 && status !== 401)
+            judge.odd(`a profile is answered ${status} for a minute`)
         }
       }
     },
@@ -134,7 +153,9 @@ export function createPeople (options: Options): People {
     closeEveryone: async () => {
       const all = judge.sessions().filter(({ state }) => state !== 'closed')
       judge.closing(all)
-      const answer = await replicas[0]?.current()?.ask('/sessions/close', { json: { everyone: true } })
+      const answer = await replicas[0]
+        ?.current()
+        ?.ask('/sessions/close', { json: { everyone: true } })
       if (answer?.status === 200) judge.closed(all)
       return answer?.status === 200
     }

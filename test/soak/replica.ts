@@ -15,7 +15,7 @@ export interface Replica {
   readonly replace: (version: Version) => Promise<void>
 }
 
-export async function startReplica (
+export async function startReplica(
   cleanUp: (undo: () => unknown) => void,
   version: Version
 ): Promise<Replica> {

@@ -26,10 +26,13 @@ const { values } = parseArgs({
 })
 
 const began = performance.now()
-const write = (line: string) => { process.stdout.write(`${line}\n`) }
-const tell = (line: string) => write(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`)
+const write = (line: string) => {
+  process.stdout.write(`${line}\n`)
+}
+const tell = (line: string) =>
+  write(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`)
 
-async function main (cleanUp: (undo: () => unknown) => void): Promise<number> {
+async function main(cleanUp: (undo: () => unknown) => void): Promise<number> {
   const seed = Number(values.seed ?? freshSeed())
   const minutes = Number(values.minutes)
   const scenario = values.scenario === undefined ? undefined : scenarios[values.scenario]
@@ -42,21 +45,33 @@ async function main (cleanUp: (undo: () => unknown) => void): Promise<number> {
   const options = {
     seed,
     checkout: resolve(values.gateway),
-    ...values.old !== undefined && { old: resolve(values.old) },
+    ...(values.old !== undefined && { old: resolve(values.old) }),
     tell,
     cleanUp
   }
-  const { judge, ...figures } = scenario === undefined
-    ? await soak(options, minutes)
-    : { judge: await scenario(options) }
-  write(JSON.stringify({ ...figures, counts: judge.counts, stalestMs: judge.stalestMs(), lost: judge.lost() }))
+  const { judge, ...figures } =
+    scenario === undefined ? await soak(options, minutes) : { judge: await scenario(options) }
+  write(
+    JSON.stringify({
+      ...figures,
+      counts: judge.counts,
+      stalestMs: judge.stalestMs(),
+      lost: judge.lost()
+    })
+  )
   for (const problem of judge.problems) write(`wrong: ${problem}`)
-  write(judge.problems.length === 0 ? 'soak: all is well' : `soak: ${judge.problems.length} problems, seed ${seed}`)
+  write(
+    judge.problems.length === 0
+      ? 'soak: all is well'
+      : `soak: ${judge.problems.length} problems, seed ${seed}`
+  )
   return judge.problems.length === 0 ? 0 : 1
 }
 
 const undo: Array<() => unknown> = []
-const cleanUp = async () => { for (const step of undo.splice(0).toReversed()) await step() }
+const cleanUp = async () => {
+  for (const step of undo.splice(0).toReversed()) await step()
+}
 endOnSignals(cleanUp)
 let code = 1
 try {

@@ -40,8 +40,10 @@ export const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
 /** The same at every replica: another hash is another password, which ends sessions. */
 const usersFile = soakUsers()
 
-function soakUsers (): Record<string, unknown> {
-  const { users: { alice } } = wireUsers() as { users: Record<string, object> }
+function soakUsers(): Record<string, unknown> {
+  const {
+    users: { alice }
+  } = wireUsers() as { users: Record<string, object> }
   const each = users.map(user => [user, { ...alice, id: user, name: user, roles: ['user'] }])
   return { users: Object.fromEntries(each) }
 }
@@ -56,23 +58,30 @@ interface Setting {
 }
 
 /** Two replicas, and people who sign in before anything happens. */
-export async function openStage (options: Options, setting: Setting): Promise<Stage> {
+export async function openStage(options: Options, setting: Setting): Promise<Stage> {
   const { cleanUp, checkout, seed } = options
   const { redis, environments = [{}, {}], versions = [checkout, checkout], ...more } = setting
   const upstreams = await openUpstreams(cleanUp)
   const judge = createJudge()
-  const configs = await Promise.all(versions.map(async version => await configOf(version, upstreams, redis)))
-  const replicas = await Promise.all(configs.map(async ({ folder }, index) => await startReplica(cleanUp, {
-    checkout: versions[index] ?? checkout,
-    folder,
-    environment: { ...environment, ...environments[index] }
-  })))
+  const configs = await Promise.all(
+    versions.map(async version => await configOf(version, upstreams, redis))
+  )
+  const replicas = await Promise.all(
+    configs.map(
+      async ({ folder }, index) =>
+        await startReplica(cleanUp, {
+          checkout: versions[index] ?? checkout,
+          folder,
+          environment: { ...environment, ...environments[index] }
+        })
+    )
+  )
   const people = createPeople({ users, replicas, judge, seed, ...more })
   await people.signInAll(3)
   return { replicas, config: configs[0] as AttackedConfig, upstreams, judge, people }
 }
 
-async function configOf (
+async function configOf(
   checkout: string,
   upstreams: Upstreams,
   redis: Record<string, unknown>,
@@ -90,7 +99,7 @@ async function configOf (
 }
 
 /** People live while something happens; afterwards it is counted who is signed in. */
-async function whilePeopleLive ({ people }: Stage, happening: () => Promise<void>): Promise<void> {
+async function whilePeopleLive({ people }: Stage, happening: () => Promise<void>): Promise<void> {
   let runs = true
   const lives = people.live(() => runs)
   try {
@@ -104,14 +113,14 @@ async function whilePeopleLive ({ people }: Stage, happening: () => Promise<void
   await people.recount()
 }
 
-async function failOver (sentinel: TestSentinel): Promise<void> {
+async function failOver(sentinel: TestSentinel): Promise<void> {
   const at = await sentinel.primaryPort()
   const asked = Number(sentinel.sentinels[0]?.split(':')[1])
   await redisCli(asked, 'SENTINEL', 'FAILOVER', sentinel.name)
-  await until('the replica is primary', async () => await sentinel.primaryPort() !== at)
+  await until('the replica is primary', async () => (await sentinel.primaryPort()) !== at)
 }
 
-async function plannedFailover (options: Options): Promise<Judge> {
+async function plannedFailover(options: Options): Promise<Judge> {
   const sentinel = await testSentinel(options.cleanUp)
   const redis = { sentinels: sentinel.sentinels, primary: sentinel.name }
   const stage = await openStage(options, { redis, pauseMs: 20 })
@@ -126,7 +135,7 @@ async function plannedFailover (options: Options): Promise<Judge> {
   return stage.judge
 }
 
-async function killedPrimary (options: Options): Promise<Judge> {
+async function killedPrimary(options: Options): Promise<Judge> {
   const sentinel = await testSentinel(options.cleanUp)
   const redis = { sentinels: sentinel.sentinels, primary: sentinel.name }
   const stage = await openStage(options, { redis, pauseMs: 20 })
@@ -138,7 +147,7 @@ async function killedPrimary (options: Options): Promise<Judge> {
     const killedAt = performance.now()
     await primary.kill()
     await sentinel.downAfter(500)
-    await until('the replica is primary', async () => await sentinel.primaryPort() === heir.port)
+    await until('the replica is primary', async () => (await sentinel.primaryPort()) === heir.port)
     await wait(3000)
     // A sign-in is not held until a replica has it: what the primary had alone is gone with it.
     stage.judge.mayLose(killedAt - 1000)
@@ -151,11 +160,14 @@ async function killedPrimary (options: Options): Promise<Judge> {
   return stage.judge
 }
 
-async function clusterForgets (options: Options): Promise<Judge> {
+async function clusterForgets(options: Options): Promise<Judge> {
   const cluster = await testCluster(options.cleanUp)
-  const stage = await openStage(options, { redis: { cluster: cluster.nodes.slice(0, 2) }, pauseMs: 20 })
+  const stage = await openStage(options, {
+    redis: { cluster: cluster.nodes.slice(0, 2) },
+    pauseMs: 20
+  })
   const { people, judge } = stage
-  if (!await people.closeEveryone()) throw new Error('not everyone could be closed')
+  if (!(await people.closeEveryone())) throw new Error('not everyone could be closed')
   await wait(2500)
   await people.recount()
   await people.signInAll(15)
@@ -168,7 +180,8 @@ async function clusterForgets (options: Options): Promise<Judge> {
   await wait(3000)
   await people.recount()
   options.tell(`${judge.lost()} of ${users.length * 15} sessions stood on that node`)
-  if (judge.lost() > users.length * 15 * 2 / 3) judge.odd('more sessions are lost than stood on one of three nodes')
+  if (judge.lost() > (users.length * 15 * 2) / 3)
+    judge.odd('more sessions are lost than stood on one of three nodes')
   await people.signInAll(3)
   await until('everyone is closed', async () => await people.closeEveryone())
   options.tell(`all is acknowledged ${Math.round(performance.now() - before)} ms after`)
@@ -177,7 +190,7 @@ async function clusterForgets (options: Options): Promise<Judge> {
   return judge
 }
 
-async function clocks (options: Options): Promise<Judge> {
+async function clocks(options: Options): Promise<Judge> {
   const redis = await testRedis(options.cleanUp)
   const hour = 3_600_000
   const judges: Judge[] = []
@@ -195,7 +208,7 @@ async function clocks (options: Options): Promise<Judge> {
   return merged(judges)
 }
 
-async function secrets (options: Options): Promise<Judge> {
+async function secrets(options: Options): Promise<Judge> {
   const redis = await testRedis(options.cleanUp)
   const stage = await openStage(options, { redis: { url: redis.url }, pauseMs: 20 })
   const steps = [
@@ -205,11 +218,20 @@ async function secrets (options: Options): Promise<Judge> {
   await whilePeopleLive(stage, async () => {
     for (const names of steps) {
       const keys = names.map(name => `\${SECRET_${name.toUpperCase()}}`)
-      const config = await configOf(options.checkout, stage.upstreams, { url: redis.url }, { secrets: keys })
+      const config = await configOf(
+        options.checkout,
+        stage.upstreams,
+        { url: redis.url },
+        { secrets: keys }
+      )
       const version: Version = {
         checkout: options.checkout,
         folder: config.folder,
-        environment: { ...environment, SECRET_FIRST: secret('first'), SECRET_SECOND: secret('second') }
+        environment: {
+          ...environment,
+          SECRET_FIRST: secret('first'),
+          SECRET_SECOND: secret('second')
+        }
       }
       await roll(stage, () => version, options.tell, `secrets ${names.join()}`)
     }
@@ -217,11 +239,15 @@ async function secrets (options: Options): Promise<Judge> {
   return stage.judge
 }
 
-async function rolling (options: Options): Promise<Judge> {
+async function rolling(options: Options): Promise<Judge> {
   const { checkout, old } = options
   if (old === undefined) throw new Error('--scenario rolling needs --old DIR')
   const redis = await testRedis(options.cleanUp)
-  const stage = await openStage(options, { redis: { url: redis.url }, versions: [old, old], pauseMs: 20 })
+  const stage = await openStage(options, {
+    redis: { url: redis.url },
+    versions: [old, old],
+    pauseMs: 20
+  })
   await whilePeopleLive(stage, async () => {
     for (const version of [checkout, old]) {
       const { folder } = await configOf(version, stage.upstreams, { url: redis.url })
@@ -232,7 +258,7 @@ async function rolling (options: Options): Promise<Judge> {
 }
 
 /** One replica after the other; between them people meet both. */
-async function roll (
+async function roll(
   { replicas }: Stage,
   version: () => Version,
   tell: (line: string) => void,
@@ -245,11 +271,12 @@ async function roll (
   }
 }
 
-function merged (judges: readonly Judge[]): Judge {
+function merged(judges: readonly Judge[]): Judge {
   const all = createJudge()
   for (const judge of judges) {
     for (const problem of judge.problems) all.odd(problem)
-    for (const [what, count] of Object.entries(judge.counts)) for (let n = 0; n < count; n++) all.count(what)
+    for (const [what, count] of Object.entries(judge.counts))
+      for (let n = 0; n < count; n++) all.count(what)
   }
   return { ...all, stalestMs: () => Math.max(...judges.map(judge => judge.stalestMs())) }
 }
@@ -258,19 +285,31 @@ export const scenarios: Readonly<Record<string, (options: Options) => Promise<Ju
   'planned-failover': plannedFailover,
   'killed-primary': killedPrimary,
   'cluster-forgets': clusterForgets,
-  clock: clocks,
+  'clock': clocks,
   secrets,
   rolling
 }
 
 /** One after the other, as the seed says, for as long as it is given. */
-export function createTrouble ({ seed }: Options, { config, upstreams, replicas }: Stage, sentinel: TestSentinel) {
+export function createTrouble(
+  { seed }: Options,
+  { config, upstreams, replicas }: Stage,
+  sentinel: TestSentinel
+) {
   const random = createRandom(seed)
   const happenings: Readonly<Record<string, () => Promise<unknown>>> = {
-    'files changed': async () => { config.change(random) },
-    'files changed back': async () => { config.restore() },
-    'SIGHUP': async () => { for (const { current } of replicas) current()?.signal('SIGHUP') },
-    'a back-end opens or closes': async () => { await upstreams.toggle() },
+    'files changed': async () => {
+      config.change(random)
+    },
+    'files changed back': async () => {
+      config.restore()
+    },
+    'SIGHUP': async () => {
+      for (const { current } of replicas) current()?.signal('SIGHUP')
+    },
+    'a back-end opens or closes': async () => {
+      await upstreams.toggle()
+    },
     'a planned failover': async () => {
       await failOver(sentinel)
       await sentinel.settled()
@@ -278,7 +317,7 @@ export function createTrouble ({ seed }: Options, { config, upstreams, replicas 
     'the primary is restarted': async () => {
       const [primary] = sentinel.servers
       // The other one starts as a replica always: its arguments say so, and Sentinel cannot change them.
-      if (await sentinel.primaryPort() !== primary.port) {
+      if ((await sentinel.primaryPort()) !== primary.port) {
         await failOver(sentinel)
         await sentinel.settled()
       }

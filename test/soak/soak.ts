@@ -23,11 +23,19 @@ export interface Soaked {
 const sampleEveryMs = 30_000
 const heapGrowth = 1.1
 
-export async function soak (options: Options, minutes: number): Promise<Soaked> {
+export async function soak(options: Options, minutes: number): Promise<Soaked> {
   const sentinel = await testSentinel(options.cleanUp, durable)
   const stage = await openStage(options, {
     redis: { sentinels: sentinel.sentinels, primary: sentinel.name },
-    paths: ['/api/steady', '/api/faulty', '/api/narrow', '/api/fickle', '/api/shaped', '/api/expression', '/api/parts']
+    paths: [
+      '/api/steady',
+      '/api/faulty',
+      '/api/narrow',
+      '/api/fickle',
+      '/api/shaped',
+      '/api/expression',
+      '/api/parts'
+    ]
   })
   const trouble = createTrouble(options, stage, sentinel)
   const { judge, people, replicas, upstreams, config } = stage
@@ -57,12 +65,15 @@ export async function soak (options: Options, minutes: number): Promise<Soaked> 
       options.tell(JSON.stringify(samples.at(-1)))
     }
   }
-  const rest = async () => await Promise.all(replicas.map(async ({ current }) => {
-    const gateway = current()
-    if (gateway === undefined) throw new Error('a replica is gone')
-    await until('ready', async () => (await gateway.ask('/readyz')).status === 200)
-    return await atRest(gateway, port => `port ${port}`)
-  }))
+  const rest = async () =>
+    await Promise.all(
+      replicas.map(async ({ current }) => {
+        const gateway = current()
+        if (gateway === undefined) throw new Error('a replica is gone')
+        await until('ready', async () => (await gateway.ask('/readyz')).status === 200)
+        return await atRest(gateway, port => `port ${port}`)
+      })
+    )
   const warmUpMs = Math.min(300_000, minutes * 15_000)
   await live(warmUpMs)
   const before = await rest()
@@ -72,7 +83,9 @@ export async function soak (options: Options, minutes: number): Promise<Soaked> 
   await people.recount()
   for (const { problems } of after) for (const problem of problems) judge.odd(problem)
   judgeMemory(judge, samples.slice(warm))
-  const descriptors = before.map((each, index) => [each.descriptors, after[index]?.descriptors ?? 0] as const)
+  const descriptors = before.map(
+    (each, index) => [each.descriptors, after[index]?.descriptors ?? 0] as const
+  )
   for (const [then, now] of descriptors) {
     if (then !== now) judge.odd(`${now} descriptors, ${then} after the warm-up`)
   }
@@ -80,17 +93,17 @@ export async function soak (options: Options, minutes: number): Promise<Soaked> 
   return { judge, samples, trouble: trouble.counts, descriptors }
 }
 
-async function sample ({ replicas }: Stage, number: number): Promise<Sample> {
+async function sample({ replicas }: Stage, number: number): Promise<Sample> {
   const all = await Promise.all(replicas.map(async ({ current }) => await current()?.collect()))
   return {
-    minute: number * sampleEveryMs / 60_000,
+    minute: (number * sampleEveryMs) / 60_000,
     heap: all.map(each => each?.memory.heapUsed ?? 0),
     rss: all.map(each => each?.memory.rss ?? 0)
   }
 }
 
 /** The medians of the first and the last three, so that no single moment decides. */
-function judgeMemory (judge: Judge, samples: readonly Sample[]): void {
+function judgeMemory(judge: Judge, samples: readonly Sample[]): void {
   if (samples.length < 6) return
   const median = (some: readonly Sample[], replica: number) => {
     return some.map(({ heap }) => heap[replica] ?? 0).sort((a, b) => a - b)[1] ?? 0
@@ -98,17 +111,19 @@ function judgeMemory (judge: Judge, samples: readonly Sample[]): void {
   for (const replica of [0, 1]) {
     const first = median(samples.slice(0, 3), replica)
     const last = median(samples.slice(-3), replica)
-    if (last > first * heapGrowth) judge.odd(`the heap of replica ${replica + 1} grew ${first} → ${last} bytes`)
+    if (last > first * heapGrowth)
+      judge.odd(`the heap of replica ${replica + 1} grew ${first} → ${last} bytes`)
   }
 }
 
-async function judgeMetrics ({ replicas, judge }: Stage): Promise<void> {
+async function judgeMetrics({ replicas, judge }: Stage): Promise<void> {
   for (const { current } of replicas) {
     const gateway = current()
     if (gateway === undefined) continue
     for (const { name, labels, value } of await gateway.metrics()) {
       const isFault = labels.includes('gateway.fault') || name.includes('stray')
-      if (isFault && value !== 0) judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
+      if (isFault && value !== 0)
+        judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
     }
     for (const line of gateway.complaints().slice(0, 3)) judge.odd(`on standard error: ${line}`)
   }

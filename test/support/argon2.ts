@@ -12,19 +12,24 @@ export interface WatchedArgon2 {
   readonly release: () => void
 }
 
-export function watchArgon2 (cleanUp: (undo: () => unknown) => void): WatchedArgon2 {
+export function watchArgon2(cleanUp: (undo: () => unknown) => void): WatchedArgon2 {
   const { argon2 } = crypto
   const costs: object[] = []
   let running = 0
   let held: Array<() => void> | undefined
-  const watched = (algorithm: crypto.Argon2Algorithm, parameters: Argon2Parameters, done: (error: Error | null, key: Buffer) => void) => {
+  const watched = (
+    algorithm: crypto.Argon2Algorithm,
+    parameters: Argon2Parameters,
+    done: (error: Error | null, key: Buffer) => void
+  ) => {
     const { message: _message, nonce, ...cost } = parameters
     costs.push({ algorithm, ...cost, nonceLength: (nonce as Buffer).length })
     running++
-    const begin = () => argon2(algorithm, parameters, (error, key) => {
-      running--
-      done(error, key)
-    })
+    const begin = () =>
+      argon2(algorithm, parameters, (error, key) => {
+        running--
+        done(error, key)
+      })
     if (held === undefined) begin()
     else held.push(begin)
   }
@@ -45,7 +50,9 @@ export function watchArgon2 (cleanUp: (undo: () => unknown) => void): WatchedArg
   return {
     costs: () => costs.splice(0),
     running: () => running,
-    hold: () => { held ??= [] },
+    hold: () => {
+      held ??= []
+    },
     release
   }
 }

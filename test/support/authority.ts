@@ -10,10 +10,32 @@ export interface Authority {
   readonly certificate: string
 }
 
-export function testAuthority (cleanUp: (undo: () => unknown) => void): Authority {
+export function testAuthority(cleanUp: (undo: () => unknown) => void): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'authority-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-keyout',
+      key,
+      '-out',
+      certificate
+    ],
+    { stdio: 'ignore' }
+  )
   return { key, certificate }
 }

@@ -2,12 +2,16 @@
 import { Cluster, type Redis } from 'ioredis'
 
 /** The clock of this process stands still, but for what is passed. Call it before the gateway starts. */
-export function stopClock (cleanUp: (undo: () => unknown) => void): (ms: number) => void {
+export function stopClock(cleanUp: (undo: () => unknown) => void): (ms: number) => void {
   const { now } = Date
   let time = now()
   Date.now = () => time
-  cleanUp(() => { Date.now = now })
-  return ms => { time += ms }
+  cleanUp(() => {
+    Date.now = now
+  })
+  return ms => {
+    time += ms
+  }
 }
 
 // Time stands still within a script, so that none is lost between asking and setting.
@@ -16,7 +20,7 @@ local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then redis.call('PEXPIRE', KEYS[1], left - ARGV[1]) end`
 
 /** Takes so much of the time to live of every key. */
-export async function passTime (client: Redis | Cluster, ms: number): Promise<void> {
+export async function passTime(client: Redis | Cluster, ms: number): Promise<void> {
   for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
     for (const key of await node.keys('*')) await node.eval(shorten, 1, key, ms)
   }

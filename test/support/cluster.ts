@@ -23,24 +23,79 @@ export interface TestCluster {
 const patientMs = 120_000
 
 /** @param tls with it clients and nodes speak TLS to each other; `servers` still listen without */
-export async function testCluster (cleanUp: (undo: () => unknown) => void, tls?: Authority): Promise<TestCluster> {
+export async function testCluster(
+  cleanUp: (undo: () => unknown) => void,
+  tls?: Authority
+): Promise<TestCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   const ports = await freePorts(12)
-  const secured = (port: number) => tls === undefined ? [] : ['--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes', '--tls-auth-clients', 'no', '--tls-cert-file', tls.certificate, '--tls-key-file', tls.key, '--tls-ca-cert-file', tls.certificate]
-  const servers = await Promise.all(ports.slice(6).map((bus, n) => testRedis(cleanUp, [
-    '--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-config-file', `nodes-${n}.conf`, '--cluster-node-timeout', String(patientMs),
-    '--dir', folder, '--repl-diskless-sync-delay', '0', ...secured(ports[n] ?? 0)
-  ])))
+  const secured = (port: number) =>
+    tls === undefined
+      ? []
+      : [
+          '--tls-port',
+          String(port),
+          '--tls-cluster',
+          'yes',
+          '--tls-replication',
+          'yes',
+          '--tls-auth-clients',
+          'no',
+          '--tls-cert-file',
+          tls.certificate,
+          '--tls-key-file',
+          tls.key,
+          '--tls-ca-cert-file',
+          tls.certificate
+        ]
+  const servers = await Promise.all(
+    ports
+      .slice(6)
+      .map((bus, n) =>
+        testRedis(cleanUp, [
+          '--cluster-enabled',
+          'yes',
+          '--cluster-port',
+          String(bus),
+          '--cluster-config-file',
+          `nodes-${n}.conf`,
+          '--cluster-node-timeout',
+          String(patientMs),
+          '--dir',
+          folder,
+          '--repl-diskless-sync-delay',
+          '0',
+          ...secured(ports[n] ?? 0)
+        ])
+      )
+  )
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const nodes = servers.map(({ port }, n) => `127.0.0.1:${tls === undefined ? port : ports[n]}`)
-  await redisCli(servers[0]?.port ?? 0, ...tls === undefined ? [] : ['--tls', '--cacert', tls.certificate], '--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes')
+  await redisCli(
+    servers[0]?.port ?? 0,
+    ...(tls === undefined ? [] : ['--tls', '--cacert', tls.certificate]),
+    '--cluster',
+    'create',
+    ...nodes,
+    '--cluster-replicas',
+    '1',
+    '--cluster-yes'
+  )
 
   const settled = async (without?: TestRedis) => {
     const there = servers.filter(server => server !== without)
-    await until('every node finds every slot served', async () => (await Promise.all(there.map(({ port }) => redisCli(port, 'CLUSTER', 'INFO')))).every(info => info.includes('cluster_state:ok')))
+    await until('every node finds every slot served', async () =>
+      (await Promise.all(there.map(({ port }) => redisCli(port, 'CLUSTER', 'INFO')))).every(info =>
+        info.includes('cluster_state:ok')
+      )
+    )
     await until('every replica is in step', async () => {
       const told = await Promise.all(there.map(({ port }) => redisCli(port, 'INFO', 'replication')))
-      return told.every(info => info.includes('role:slave') ? info.includes('master_link_status:up') : info.includes('state=online') || without !== undefined)
+      return told.every(info =>
+        info.includes('role:slave')
+          ? info.includes('master_link_status:up')
+          : info.includes('state=online') || without !== undefined
+      )
     })
   }
   await settled()
@@ -48,11 +103,19 @@ export async function testCluster (cleanUp: (undo: () => unknown) => void, tls?:
     nodes,
     servers,
     settled,
-    nodeTimeout: async (ms, without) => { await Promise.all(servers.filter(server => server !== without).map(({ port }) => redisCli(port, 'CONFIG', 'SET', 'cluster-node-timeout', String(ms)))) },
+    nodeTimeout: async (ms, without) => {
+      await Promise.all(
+        servers
+          .filter(server => server !== without)
+          .map(({ port }) => redisCli(port, 'CONFIG', 'SET', 'cluster-node-timeout', String(ms)))
+      )
+    },
     primaryOf: async (key, without) => {
       const asked = servers.find(server => server !== without)
       const slot = Number(await redisCli(asked?.port ?? 0, 'CLUSTER', 'KEYSLOT', key))
-      const rows = (await redisCli(asked?.port ?? 0, 'CLUSTER', 'NODES')).split('\n').map(row => row.split(' '))
+      const rows = (await redisCli(asked?.port ?? 0, 'CLUSTER', 'NODES'))
+        .split('\n')
+        .map(row => row.split(' '))
       const holds = (range: string) => {
         const [from = 0, to = from] = range.split('-').map(Number)
         return slot >= from && slot <= to

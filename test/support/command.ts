@@ -19,13 +19,13 @@ interface RunOptions {
 const passed = ['PATH', 'TMPDIR']
 
 /** What every command runs with. None compiles what another has compiled already. */
-function environment (env: RunOptions['env'] = {}): Record<string, string> {
+function environment(env: RunOptions['env'] = {}): Record<string, string> {
   const found = passed.flatMap(name => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value]]
   })
   return {
-    ...Object.fromEntries(found) as Record<string, string>,
+    ...(Object.fromEntries(found) as Record<string, string>),
     NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
     ...env
   }
@@ -35,11 +35,21 @@ function environment (env: RunOptions['env'] = {}): Record<string, string> {
 const program = process.env['PROGRAM'] ?? 'src/launch.js'
 
 /** Runs a command to its end. */
-export async function run (words: readonly string[], { input = '', env }: RunOptions = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [program, ...words], { stdio: 'pipe', env: environment(env) })
+export async function run(
+  words: readonly string[],
+  { input = '', env }: RunOptions = {}
+): Promise<Ran> {
+  const child = spawn(process.execPath, [program, ...words], {
+    stdio: 'pipe',
+    env: environment(env)
+  })
   child.stdin.on('error', () => {})
   child.stdin.end(input)
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number | null]>])
+  const [out, err, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>
+  ])
   return { code, out, err }
 }
 
@@ -48,11 +58,16 @@ export interface Running {
   readonly says: (part: string) => Promise<string>
   readonly type: (typed: string) => void
   readonly signal: (signal: NodeJS.Signals) => void
-  readonly ended: Promise<{ readonly code: number | null, readonly signal: NodeJS.Signals | null }>
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
 /** Starts a program that serves, or asks; both its outputs count as one. */
-export function running (cleanUp: (undo: () => unknown) => void, executable: string, words: readonly string[], env: RunOptions['env'] = {}): Running {
+export function running(
+  cleanUp: (undo: () => unknown) => void,
+  executable: string,
+  words: readonly string[],
+  env: RunOptions['env'] = {}
+): Running {
   const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
   let written = ''
   cleanUp(() => {
@@ -77,10 +92,18 @@ export function running (cleanUp: (undo: () => unknown) => void, executable: str
       if (!written.includes(part)) throw new Error(`ended without saying "${part}":\n${written}`)
       return written
     },
-    type: typed => { child.stdin.write(typed) },
-    signal: signal => { child.kill(signal) },
+    type: typed => {
+      child.stdin.write(typed)
+    },
+    signal: signal => {
+      child.kill(signal)
+    },
     ended
   }
 }
 
-export const start = (cleanUp: (undo: () => unknown) => void, folder: string, env?: RunOptions['env']): Running => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)
+export const start = (
+  cleanUp: (undo: () => unknown) => void,
+  folder: string,
+  env?: RunOptions['env']
+): Running => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)

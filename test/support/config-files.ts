@@ -7,21 +7,27 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Environment } from '../../src/config/references.ts'
 
 /** Of the password `ant.design`. */
-export const knownHash = '$argon2id$v=19$m=19456,t=2,p=1$UIDpPlOgt23l1C1NIuyTgg$GUx+Ngh31iqO/lwsmPpqSC9QDzRyME5ieVVUa3Fs318'
+export const knownHash =
+  '$argon2id$v=19$m=19456,t=2,p=1$UIDpPlOgt23l1C1NIuyTgg$GUx+Ngh31iqO/lwsmPpqSC9QDzRyME5ieVVUa3Fs318'
 
 export type Texts = Readonly<Record<string, string | Uint8Array | null>>
 
-const sound: Texts = { 'gateway.yaml': '{}', 'routes.yaml': '{}', 'limits.yaml': '{}', 'users.yaml': 'users: {}' }
+const sound: Texts = {
+  'gateway.yaml': '{}',
+  'routes.yaml': '{}',
+  'limits.yaml': '{}',
+  'users.yaml': 'users: {}'
+}
 
 /** A folder with the files that a gateway needs; `texts` replaces them or adds others, and null leaves one out. */
-export function textFolder (cleanUp: (undo: () => unknown) => void, texts: Texts = {}): string {
+export function textFolder(cleanUp: (undo: () => unknown) => void, texts: Texts = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   writeTexts(folder, texts)
   return folder
 }
 
-export function writeTexts (folder: string, texts: Texts): void {
+export function writeTexts(folder: string, texts: Texts): void {
   for (const [name, text] of Object.entries({ ...sound, ...texts })) {
     if (text === null) rmSync(join(folder, name), { force: true })
     else writeFileSync(join(folder, name), text)
@@ -29,8 +35,9 @@ export function writeTexts (folder: string, texts: Texts): void {
 }
 
 /** Each fault and warning as `file:line path: message`, the file without its folder. */
-export function faultsOf (folder: string, environment: Environment = {}): string[] {
-  const show = ({ file, line, path, message, severity }: Fault) => `${relative(folder, file)}:${line} ${path}: ${severity === 'warning' ? 'warning: ' : ''}${message}`
+export function faultsOf(folder: string, environment: Environment = {}): string[] {
+  const show = ({ file, line, path, message, severity }: Fault) =>
+    `${relative(folder, file)}:${line} ${path}: ${severity === 'warning' ? 'warning: ' : ''}${message}`
   try {
     return loadConfig(folder, environment).warnings.map(show)
   } catch (error) {

@@ -1,4 +1,14 @@
 /** Parts of config, for tests below the whole gateway. Time-outs are long: a busy machine is no fault. */
 import type { RedisConfig } from '../../src/config/gateway.ts'
 
-export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({ url: '', sentinels: [], primary: 'mymaster', cluster: [], tls: false, prefix: 'test:', connectTimeout: 20_000, commandTimeout: 20_000, ...given })
+export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({
+  url: '',
+  sentinels: [],
+  primary: 'mymaster',
+  cluster: [],
+  tls: false,
+  prefix: 'test:',
+  connectTimeout: 20_000,
+  commandTimeout: 20_000,
+  ...given
+})

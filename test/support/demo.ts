@@ -9,14 +9,27 @@ export interface Demo extends Gateway {
 }
 
 /** @param session what shall be other than in config/ */
-export async function testDemo (cleanUp: (undo: () => unknown) => void, session: Partial<Config['gateway']['session']> = {}): Promise<Demo> {
+export async function testDemo(
+  cleanUp: (undo: () => unknown) => void,
+  session: Partial<Config['gateway']['session']> = {}
+): Promise<Demo> {
   const backend = createBackend({ port: 0 })
   const url = await backend.listen()
   cleanUp(() => backend.close())
-  const config = loadConfig('config', { BACKEND_URL: url, LISTEN: '127.0.0.1:0', OPS_LISTEN: '127.0.0.1:0' })
+  const config = loadConfig('config', {
+    BACKEND_URL: url,
+    LISTEN: '127.0.0.1:0',
+    OPS_LISTEN: '127.0.0.1:0'
+  })
   const { gateway: shipped } = config
-  const changed = { ...config, gateway: { ...shipped, session: { ...shipped.session, ...session } } }
-  const gateway = await startGateway(changed, createLogger({ level: 'silent', format: 'json' }, { write: () => {} }))
+  const changed = {
+    ...config,
+    gateway: { ...shipped, session: { ...shipped.session, ...session } }
+  }
+  const gateway = await startGateway(
+    changed,
+    createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  )
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
   return { ...gateway, backend }
 }

@@ -11,7 +11,7 @@ export interface Block {
   readonly notRun?: string
 }
 
-export function blocksOf (file: string): Block[] {
+export function blocksOf(file: string): Block[] {
   const lines = readFileSync(file, 'utf8').split('\n')
   const blocks: Block[] = []
   for (let index = 0; index < lines.length; index++) {
@@ -36,7 +36,7 @@ export interface Exchange {
 }
 
 /** A transcript of a terminal: commands after `$ `, each with what it prints, up to an empty line. */
-export function exchangesOf (transcript: string): Exchange[] {
+export function exchangesOf(transcript: string): Exchange[] {
   return transcript.split('\n\n').map(part => {
     const [, command = '', expected = ''] = /^\$ ((?:[^\n]*\\\n)*[^\n]*)\n([^]*)$/.exec(part) ?? []
     return { command, expected }
@@ -44,22 +44,27 @@ export function exchangesOf (transcript: string): Exchange[] {
 }
 
 /** Whether a value is as it is written, where a text that ends in `…` stands for any text, and `…` in a list for any more. */
-export function isAsWritten (written: unknown, found: unknown): boolean {
+export function isAsWritten(written: unknown, found: unknown): boolean {
   if (typeof written === 'string' && written.endsWith('…')) {
     return typeof found === 'string' && found.startsWith(written.slice(0, -1))
   }
   if (Array.isArray(written)) {
     const items = written.filter(item => item !== '…')
-    return Array.isArray(found) && items.every((item, index) => isAsWritten(item, found[index])) &&
+    return (
+      Array.isArray(found) &&
+      items.every((item, index) => isAsWritten(item, found[index])) &&
       (items.length < written.length || items.length === found.length)
+    )
   }
   if (typeof written === 'object' && written !== null) {
     if (typeof found !== 'object' || found === null) return false
     const names = new Set([...Object.keys(written), ...Object.keys(found)])
-    return [...names].every(name => isAsWritten(
-      (written as Record<string, unknown>)[name],
-      (found as Record<string, unknown>)[name]
-    ))
+    return [...names].every(name =>
+      isAsWritten(
+        (written as Record<string, unknown>)[name],
+        (found as Record<string, unknown>)[name]
+      )
+    )
   }
   return Object.is(written, found)
 }

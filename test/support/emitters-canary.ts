@@ -36,7 +36,7 @@ export const faults = () => [
   new Own() // fault
 ]
 
-export function joins (): void {
+export function joins(): void {
   const late = new Transform() // fault
   adopt(late)
   const piped = adopt(new PassThrough())
@@ -44,7 +44,7 @@ export function joins (): void {
   pipeline(piped, late, () => {}) // fault
 }
 
-export function sound (): void {
+export function sound(): void {
   const from = adopt(createReadStream('x'))
   pipe(from, adopt(createGunzip())).on('data', () => {})
   made().once('close', () => {})

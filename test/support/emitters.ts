@@ -22,12 +22,12 @@ const files = ts.sys.readDirectory('src', ['.ts', '.js']).map(file => relative('
 const program = ts.createProgram([...files, canary], options)
 const checker = program.getTypeChecker()
 
-function isHarmless (type: ts.Type): boolean {
+function isHarmless(type: ts.Type): boolean {
   const declaration = (type.aliasSymbol ?? type.symbol)?.declarations?.[0]
   return harmless.some(end => declaration?.getSourceFile().fileName.endsWith(end) === true)
 }
 
-function isEmitter (type: ts.Type): boolean {
+function isEmitter(type: ts.Type): boolean {
   if (type.isUnion()) return type.types.some(isEmitter)
   if (isHarmless(type)) return false
   const members = ['on', 'emit', 'listenerCount', 'prependListener']
@@ -35,7 +35,7 @@ function isEmitter (type: ts.Type): boolean {
 }
 
 /** Of what is called; behind `.call(…)`, of the method that stands before it. */
-function declarationOf (node: ts.NewExpression | ts.CallExpression) {
+function declarationOf(node: ts.NewExpression | ts.CallExpression) {
   const { expression: callee } = node
   if (ts.isPropertyAccessExpression(callee) && callee.name.text === 'call') {
     return checker.getTypeAtLocation(callee.expression).getCallSignatures()[0]?.declaration
@@ -44,7 +44,7 @@ function declarationOf (node: ts.NewExpression | ts.CallExpression) {
 }
 
 /** Not a method that gives back the emitter it is called on; what src declares is judged there. */
-function isMade (node: ts.NewExpression | ts.CallExpression): boolean {
+function isMade(node: ts.NewExpression | ts.CallExpression): boolean {
   const declaration = declarationOf(node)
   if (ts.isCallExpression(node) && declaration !== undefined) {
     if (declaration.type?.kind === ts.SyntaxKind.ThisType) return false
@@ -57,7 +57,7 @@ function isMade (node: ts.NewExpression | ts.CallExpression): boolean {
 const joins = new Set(['pipeline', 'compose'])
 
 /** Whether a call joins streams by Node's own means, some of which leave one of them open. */
-function isJoin ({ expression }: ts.CallExpression): boolean {
+function isJoin({ expression }: ts.CallExpression): boolean {
   if (ts.isIdentifier(expression)) return joins.has(expression.text)
   if (!ts.isPropertyAccessExpression(expression)) return false
   const method = expression.name.text
@@ -65,13 +65,13 @@ function isJoin ({ expression }: ts.CallExpression): boolean {
   return isEmitter(checker.getTypeAtLocation(expression.expression))
 }
 
-function isAdopted ({ parent }: ts.Node): boolean {
+function isAdopted({ parent }: ts.Node): boolean {
   if (ts.isAwaitExpression(parent)) return isAdopted(parent)
   if (!ts.isCallExpression(parent) || !ts.isIdentifier(parent.expression)) return false
   return parent.expression.text === 'adopt'
 }
 
-function judge (file: string): { seen: number, faults: string[] } {
+function judge(file: string): { seen: number; faults: string[] } {
   const source = program.getSourceFile(file)
   const faults: string[] = []
   let seen = 0
@@ -93,10 +93,10 @@ function judge (file: string): { seen: number, faults: string[] } {
 }
 
 /** The gate's own faults: lines of the fixture that it judges wrongly. */
-function problemsOfCanary (): string[] {
+function problemsOfCanary(): string[] {
   const found = judge(canary).faults.map(fault => Number(/:(\d+):/.exec(fault)?.[1]))
   const lines = program.getSourceFile(canary)?.text.split('\n') ?? []
-  const expected = lines.flatMap((line, index) => line.endsWith('// fault') ? [index + 1] : [])
+  const expected = lines.flatMap((line, index) => (line.endsWith('// fault') ? [index + 1] : []))
   const missed = expected.filter(line => !found.includes(line))
   const wrong = found.filter(line => !expected.includes(line))
   return [

@@ -26,7 +26,11 @@ const sessions = 60
 const betweenMs = 60
 
 /** Closes 60 sessions one after the other, and opens others meanwhile, from before the switch until after it. */
-export async function sessionsInSwitch (t: Test, how: Switch, replicaCount: number): Promise<SwitchOutcome> {
+export async function sessionsInSwitch(
+  t: Test,
+  how: Switch,
+  replicaCount: number
+): Promise<SwitchOutcome> {
   const sentinel = await testSentinel(t.after, [], replicaCount)
   const gateways = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
   const at = (n: number) => gateways[n % 2] as TestGateway
@@ -34,8 +38,10 @@ export async function sessionsInSwitch (t: Test, how: Switch, replicaCount: numb
   const opened = new Set<string>()
   let refusedSignIns = 0
 
-  async function signIn (n: number): Promise<void> {
-    const answer = await at(n).call('/api/auth/admin/login', { json: { username: 'alice', password } })
+  async function signIn(n: number): Promise<void> {
+    const answer = await at(n).call('/api/auth/admin/login', {
+      json: { username: 'alice', password }
+    })
     if (answer.status === 200) opened.add(cookieOf(answer))
     else if (answer.status === 503) refusedSignIns++
     else unfit.push(`sign-in ${answer.status} ${answer.text}`)
@@ -60,7 +66,10 @@ export async function sessionsInSwitch (t: Test, how: Switch, replicaCount: numb
 
   const statusOf = async (cookie: string, n: number) => {
     let status = 503
-    await until('the session is judged', async () => (status = (await at(n).call(profile, { cookie })).status) !== 503)
+    await until(
+      'the session is judged',
+      async () => (status = (await at(n).call(profile, { cookie })).status) !== 503
+    )
     return status
   }
   const judge = async (cookies: readonly string[], wanted: number) => {
@@ -83,12 +92,12 @@ export async function sessionsInSwitch (t: Test, how: Switch, replicaCount: numb
 }
 
 /** A sixth of the sign-outs come before the switch; one that is refused is tried again until it is acknowledged. */
-async function signOutDuring (
+async function signOutDuring(
   cookies: readonly string[],
   at: (n: number) => TestGateway,
   unfit: string[],
   startSwitch: () => Promise<unknown>
-): Promise<{ readonly closed: readonly string[], readonly refused: number }> {
+): Promise<{ readonly closed: readonly string[]; readonly refused: number }> {
   const closed: string[] = []
   let refused = 0
   let switching: Promise<unknown> = Promise.resolve()
@@ -107,7 +116,7 @@ async function signOutDuring (
   return { closed, refused }
 }
 
-function startOf (sentinel: TestSentinel, how: Switch): () => Promise<unknown> {
+function startOf(sentinel: TestSentinel, how: Switch): () => Promise<unknown> {
   const [primary] = sentinel.servers
   return async () => {
     if (how === 'planned') {
@@ -117,14 +126,19 @@ function startOf (sentinel: TestSentinel, how: Switch): () => Promise<unknown> {
       await primary.kill()
       await sentinel.downAfter(500)
     }
-    await until('another server is primary', async () => await sentinel.primaryPort() !== primary.port)
+    await until(
+      'another server is primary',
+      async () => (await sentinel.primaryPort()) !== primary.port
+    )
   }
 }
 
 /** Only once the old primary follows the new one is everything gone that only the old one had. */
-async function settledAgain (sentinel: TestSentinel, how: Switch): Promise<void> {
+async function settledAgain(sentinel: TestSentinel, how: Switch): Promise<void> {
   const [primary] = sentinel.servers
   if (how === 'killed') await primary.start()
-  await until('the old primary is a replica', async () => (await redisCli(primary.port, 'ROLE')).startsWith('slave'))
+  await until('the old primary is a replica', async () =>
+    (await redisCli(primary.port, 'ROLE')).startsWith('slave')
+  )
   await sentinel.settled()
 }

@@ -9,19 +9,25 @@ import { replicas, startTrial } from './trial.ts'
 
 export type Loss = 'killed' | 'frozen'
 
-export async function lose (server: TestRedis, how: Loss): Promise<void> {
+export async function lose(server: TestRedis, how: Loss): Promise<void> {
   if (how === 'killed') await server.kill()
   else server.signal('SIGSTOP')
 }
 
 /** Resolves once the replica has all that the primary had when asked. */
-export async function inStep (primary: number, replica: number): Promise<void> {
-  const offset = async (port: number, field: string) => Number(new RegExp(`${field}:(\\d+)`).exec(await redisCli(port, 'INFO', 'replication'))?.[1] ?? 0)
+export async function inStep(primary: number, replica: number): Promise<void> {
+  const offset = async (port: number, field: string) =>
+    Number(
+      new RegExp(`${field}:(\\d+)`).exec(await redisCli(port, 'INFO', 'replication'))?.[1] ?? 0
+    )
   const wanted = await offset(primary, 'master_repl_offset')
-  await until('the replica has it all', async () => await offset(replica, 'slave_repl_offset') >= wanted)
+  await until(
+    'the replica has it all',
+    async () => (await offset(replica, 'slave_repl_offset')) >= wanted
+  )
 }
 
-export async function sentinelFailover (t: Test, how: Loss): Promise<void> {
+export async function sentinelFailover(t: Test, how: Loss): Promise<void> {
   const sentinel = await testSentinel(t.after)
   const [primary, heir] = sentinel.servers
   const both = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
@@ -30,7 +36,7 @@ export async function sentinelFailover (t: Test, how: Loss): Promise<void> {
   await trial.during(async () => {
     await lose(primary, how)
     await sentinel.downAfter(500)
-    await until('the replica is primary', async () => await sentinel.primaryPort() === heir.port)
+    await until('the replica is primary', async () => (await sentinel.primaryPort()) === heir.port)
   })
   await trial.over()
   if (how === 'killed') return
@@ -40,12 +46,15 @@ export async function sentinelFailover (t: Test, how: Loss): Promise<void> {
   const [a, b] = both
   await until('one signs in and out', async () => {
     const cookie = await a.signIn()
-    return (await b.call('/api/account/logout', { cookie })).status === 200 && (await a.call('/api/account/profile', { cookie })).status === 401
+    return (
+      (await b.call('/api/account/logout', { cookie })).status === 200 &&
+      (await a.call('/api/account/profile', { cookie })).status === 401
+    )
   })
   t.equal(await sentinel.primaryPort(), heir.port)
 }
 
-export async function clusterFailover (t: Test, how: Loss): Promise<void> {
+export async function clusterFailover(t: Test, how: Loss): Promise<void> {
   const cluster = await testCluster(t.after)
   const both = await replicas(t, { cluster: cluster.nodes.slice(0, 2) })
   // Every session is asked for with the count of sign-outs of everyone: whoever holds that is missed by all.
@@ -53,13 +62,18 @@ export async function clusterFailover (t: Test, how: Loss): Promise<void> {
   const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}` })
   await cluster.settled()
   const heirs: number[] = []
-  for (const { port } of cluster.servers) if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`)) heirs.push(port)
+  for (const { port } of cluster.servers)
+    if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`))
+      heirs.push(port)
   if (heirs.length === 0) throw new Error('nobody follows the primary')
   for (const port of heirs) await inStep(lost.port, port)
   await trial.during(async () => {
     await lose(lost, how)
     await cluster.nodeTimeout(700, lost)
-    await until('another node holds its slots', async () => await cluster.primaryOf('cg:session-epoch', lost) !== lost)
+    await until(
+      'another node holds its slots',
+      async () => (await cluster.primaryOf('cg:session-epoch', lost)) !== lost
+    )
     await cluster.settled(lost)
   })
   await trial.over()
@@ -70,6 +84,9 @@ export async function clusterFailover (t: Test, how: Loss): Promise<void> {
   const [a, b] = both
   await until('one signs in and out', async () => {
     const cookie = await a.signIn()
-    return (await b.call('/api/account/logout', { cookie })).status === 200 && (await a.call('/api/account/profile', { cookie })).status === 401
+    return (
+      (await b.call('/api/account/logout', { cookie })).status === 200 &&
+      (await a.call('/api/account/profile', { cookie })).status === 401
+    )
   })
 }

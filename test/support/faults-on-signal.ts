@@ -9,5 +9,7 @@ process.on('SIGUSR2', () => {
 })
 
 process.on('SIGWINCH', () => {
-  new Socket().destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', errno: -104 }))
+  new Socket().destroy(
+    Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', errno: -104 })
+  )
 })

@@ -40,9 +40,16 @@ interface Line {
   turn: Promise<void>
 }
 
-const garbage = Buffer.concat([Buffer.from('HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n'), Buffer.alloc(64, 0xff), Buffer.from('\r\n')])
+const garbage = Buffer.concat([
+  Buffer.from('HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n'),
+  Buffer.alloc(64, 0xff),
+  Buffer.from('\r\n')
+])
 
-export async function faultyProxy (cleanUp: (undo: () => unknown) => void, target: number): Promise<FaultyProxy> {
+export async function faultyProxy(
+  cleanUp: (undo: () => unknown) => void,
+  target: number
+): Promise<FaultyProxy> {
   const lines = new Set<Line>()
   let aimed = target
   let mode: Mode = 'pass'
@@ -51,16 +58,25 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
   const port = await freePort()
   let turns: NodeJS.Timeout | undefined
 
-  const modeFor = (line: Line) => line.news && newsMode !== 'pass' ? newsMode : line.mode
+  const modeFor = (line: Line) => (line.news && newsMode !== 'pass' ? newsMode : line.mode)
 
-  function accept (client: Socket): void {
-    const line: Line = { client, mode, news: false, lost: false, waiting: [], late: 0, turn: Promise.resolve() }
+  function accept(client: Socket): void {
+    const line: Line = {
+      client,
+      mode,
+      news: false,
+      lost: false,
+      waiting: [],
+      late: 0,
+      turn: Promise.resolve()
+    }
     lines.add(line)
     const redis = connect(aimed, '127.0.0.1')
     const drip = setInterval(() => {
       const next = line.waiting.shift()
       if (next === undefined) return
-      if (modeFor(line) !== 'trickle') return void client.write(Buffer.concat([next, ...line.waiting.splice(0)]))
+      if (modeFor(line) !== 'trickle')
+        return void client.write(Buffer.concat([next, ...line.waiting.splice(0)]))
       client.write(next.subarray(0, 1))
       if (next.length > 1) line.waiting.unshift(next.subarray(1))
     }, 50)
@@ -70,7 +86,11 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
       client.destroy()
       redis.destroy()
     }
-    for (const socket of [client, redis]) socket.setNoDelay(true).on('error', () => {}).on('close', end)
+    for (const socket of [client, redis])
+      socket
+        .setNoDelay(true)
+        .on('error', () => {})
+        .on('close', end)
     client.on('data', chunk => {
       if (chunk.includes('console-gateway-news')) line.news = true
       if (modeFor(line) === 'swallow') line.lost = true
@@ -79,31 +99,36 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
     redis.on('data', chunk => answer(line, chunk, end))
   }
 
-  function answer (line: Line, chunk: Buffer, end: () => void): void {
+  function answer(line: Line, chunk: Buffer, end: () => void): void {
     const now = modeFor(line)
     // TCP loses nothing in between: a connection that lost something never speaks again.
     if (now === 'lose-answers' || now === 'swallow' || line.lost) return void (line.lost = true)
     if (now === 'trickle' || line.waiting.length > 0) return void line.waiting.push(chunk)
     if (now === 'garbage') return void line.client.write(garbage)
-    if (now === 'cut') return void line.client.end(chunk.subarray(0, Math.max(1, chunk.length >> 1)), end)
+    if (now === 'cut')
+      return void line.client.end(chunk.subarray(0, Math.max(1, chunk.length >> 1)), end)
     // Never past what was sent before it.
     const at = performance.now()
     const wanted = at + (typeof now === 'object' ? now.delayMs : 0)
     if (wanted === at && line.late === 0) return void line.client.write(chunk)
     line.late++
-    line.turn = line.turn.then(() => wait(Math.max(0, wanted - performance.now()))).then(() => {
-      line.late--
-      line.client.write(chunk)
-    })
+    line.turn = line.turn
+      .then(() => wait(Math.max(0, wanted - performance.now())))
+      .then(() => {
+        line.late--
+        line.client.write(chunk)
+      })
   }
 
-  async function listen (): Promise<void> {
+  async function listen(): Promise<void> {
     if (server !== undefined) return
-    const opened = server = createServer(accept)
-    await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve))
+    const opened = (server = createServer(accept))
+    await new Promise<void>((resolve, reject) =>
+      opened.once('error', reject).listen(port, '127.0.0.1', resolve)
+    )
   }
 
-  async function refuse (): Promise<void> {
+  async function refuse(): Promise<void> {
     const closing = server
     server = undefined
     const closed = new Promise<void>(resolve => {
@@ -121,7 +146,9 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
   })
   return {
     port,
-    aim: to => { aimed = to },
+    aim: to => {
+      aimed = to
+    },
     set: async (wanted, who = 'all') => {
       clearInterval(turns)
       if (who === 'news') return void (newsMode = wanted)
@@ -130,7 +157,10 @@ export async function faultyProxy (cleanUp: (undo: () => unknown) => void, targe
       for (const line of lines) line.mode = wanted
       if (wanted === 'refuse') return await refuse()
       await listen()
-      if (wanted === 'flap') turns = setInterval(() => { (server === undefined ? listen() : refuse()).catch(() => {}) }, 150)
+      if (wanted === 'flap')
+        turns = setInterval(() => {
+          ;(server === undefined ? listen() : refuse()).catch(() => {})
+        }, 150)
     }
   }
 }

@@ -55,7 +55,7 @@ export interface GatewayProcess {
   /** What each descriptor is, for reports. */
   readonly describeDescriptors: () => Record<string, number>
   /** Memory after a forced collection. */
-  readonly collect: () => Promise<{ memory: NodeJS.MemoryUsage, handles: string[] }>
+  readonly collect: () => Promise<{ memory: NodeJS.MemoryUsage; handles: string[] }>
   readonly stop: () => Promise<void>
 }
 
@@ -74,7 +74,7 @@ const keptLines = 4000
 export const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
 
 /** Whether the gateway of a checkout has a key in gateway.yaml, such as `ops.secret`. */
-export function hasSetting (checkout: string, ...path: readonly string[]): boolean {
+export function hasSetting(checkout: string, ...path: readonly string[]): boolean {
   const file = join(checkout, 'config/schema/gateway.schema.json')
   let schema: any = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
   for (const name of path) schema = schema?.properties?.[name]
@@ -82,7 +82,7 @@ export function hasSetting (checkout: string, ...path: readonly string[]): boole
 }
 
 /** One request on a connection of its own, which is closed after it. */
-export async function callOnce (url: string, options: CallOptions = {}): Promise<PlainAnswer> {
+export async function callOnce(url: string, options: CallOptions = {}): Promise<PlainAnswer> {
   const { method, headers = {}, json, timeoutMs = 15_000 } = options
   const body = json === undefined ? undefined : JSON.stringify(json)
   const asked = request(url, {
@@ -103,24 +103,30 @@ export async function callOnce (url: string, options: CallOptions = {}): Promise
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
-export async function startGatewayProcess (
+export async function startGatewayProcess(
   cleanUp: (undo: () => unknown) => void,
   { checkout, folder, preload, environment = {} }: Start
 ): Promise<GatewayProcess> {
   const reports = mkdtempSync(join(tmpdir(), 'memory-'))
   const report = join(reports, 'report.json')
-  const child = spawn(process.execPath, [
-    '--expose-gc',
-    '--import', watcher,
-    ...preload === undefined ? [] : ['--import', preload],
-    resolve(checkout, 'src/launch.js'),
-    'start',
-    '--config', folder
-  ], {
-    cwd: checkout,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] ?? '', MEMORY_REPORT: report, ...environment }
-  })
+  const child = spawn(
+    process.execPath,
+    [
+      '--expose-gc',
+      '--import',
+      watcher,
+      ...(preload === undefined ? [] : ['--import', preload]),
+      resolve(checkout, 'src/launch.js'),
+      'start',
+      '--config',
+      folder
+    ],
+    {
+      cwd: checkout,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'] ?? '', MEMORY_REPORT: report, ...environment }
+    }
+  )
   const pid = child.pid ?? 0
   const lines: string[] = []
   const complaints: string[] = []
@@ -138,7 +144,7 @@ export async function startGatewayProcess (
     keep(lines, line)
     keep(complaints, line)
   })
-  const ended = once(child, 'close').then(([code, signal]) => exit = { code, signal })
+  const ended = once(child, 'close').then(([code, signal]) => (exit = { code, signal }))
   const kill = async () => {
     child.kill('SIGCONT')
     child.kill('SIGKILL')
@@ -149,7 +155,7 @@ export async function startGatewayProcess (
     rmSync(reports, { recursive: true, force: true })
   })
 
-  let listening: { url: string, ops: string } | undefined
+  let listening: { url: string; ops: string } | undefined
   await until('the gateway listens', () => {
     if (exit !== undefined) return true
     const line = lines.find(line => line.includes('"listening on '))
@@ -159,10 +165,11 @@ export async function startGatewayProcess (
   if (listening === undefined) throw new Error(`the gateway did not start:\n${lines.join('\n')}`)
   const { url, ops } = listening
 
-  const ask = async (path: string, { headers = {}, ...options }: CallOptions = {}) => await callOnce(
-    ops + path,
-    { ...options, headers: { authorization: `Bearer ${opsSecret}`, ...headers } }
-  )
+  const ask = async (path: string, { headers = {}, ...options }: CallOptions = {}) =>
+    await callOnce(ops + path, {
+      ...options,
+      headers: { authorization: `Bearer ${opsSecret}`, ...headers }
+    })
   const descriptors = () => readdirSync(`/proc/${pid}/fd`).length
   return {
     pid,
@@ -173,7 +180,9 @@ export async function startGatewayProcess (
     faults: () => faults,
     exit: () => exit,
     ended,
-    signal: signal => { child.kill(signal) },
+    signal: signal => {
+      child.kill(signal)
+    },
     ask,
     metrics: async () => samplesOf((await ask('/metrics')).body),
     descriptors,
@@ -193,7 +202,7 @@ export async function startGatewayProcess (
   }
 }
 
-function samplesOf (body: string): Samples {
+function samplesOf(body: string): Samples {
   return body.split('\n').flatMap(line => {
     const [, name, labels = '', value] = /^([a-z_]+)(\{.*\})? (\S+)$/.exec(line) ?? []
     return name === undefined ? [] : [{ name, labels, value: Number(value) }]
@@ -201,7 +210,7 @@ function samplesOf (body: string): Samples {
 }
 
 /** How many descriptors there are of each kind; of sockets, by where they lead. */
-function describe (pid: number): Record<string, number> {
+function describe(pid: number): Record<string, number> {
   const places = socketPlaces(pid)
   const counts: Record<string, number> = {}
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
@@ -210,20 +219,23 @@ function describe (pid: number): Record<string, number> {
       link = readlinkSync(`/proc/${pid}/fd/${name}`)
     } catch {}
     const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1]
-    const kind = inode === undefined
-      ? link.replace(/:\[\d+\]$/, '')
-      : `socket ${places.get(inode) ?? 'unbound'}`
+    const kind =
+      inode === undefined
+        ? link.replace(/:\[\d+\]$/, '')
+        : `socket ${places.get(inode) ?? 'unbound'}`
     counts[kind] = (counts[kind] ?? 0) + 1
   }
   return counts
 }
 
 /** For each TCP socket's inode: both ports and the state, as the kernel numbers it (01 is open). */
-function socketPlaces (pid: number): Map<string, string> {
+function socketPlaces(pid: number): Map<string, string> {
   const port = (address = '') => Number.parseInt(address.split(':')[1] ?? '0', 16)
   const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1)
-  return new Map(rows.map(row => {
-    const [, local, remote, state, , , , , , inode = ''] = row.trim().split(/\s+/)
-    return [inode, `${port(local)} → ${port(remote)} (${state})`]
-  }))
+  return new Map(
+    rows.map(row => {
+      const [, local, remote, state, , , , , , inode = ''] = row.trim().split(/\s+/)
+      return [inode, `${port(local)} → ${port(remote)} (${state})`]
+    })
+  )
 }

@@ -29,26 +29,45 @@ let hash: string | undefined
 export const noLockout = { account: { mode: 'off' }, address: { mode: 'off' } }
 
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
-export async function configFolder (files: Files = {}): Promise<string> {
+export async function configFolder(files: Files = {}): Promise<string> {
   hash ??= await hashPassword(password)
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  const write = (name: string, content: Tree) => writeFileSync(join(folder, name), stringify(content))
-  write('gateway.yaml', merge({
-    server: { listen: '127.0.0.1:0' },
-    ops: { listen: '127.0.0.1:0' },
-    drain: { notice: '0ms', grace: '2s' },
-    reload: { watch: false, settle: '20ms', poll: '1h' },
-    session: { cookie: { secure: false }, perUser: { max: 1000 } },
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
-  }, files.gateway ?? {}))
+  const write = (name: string, content: Tree) =>
+    writeFileSync(join(folder, name), stringify(content))
+  write(
+    'gateway.yaml',
+    merge(
+      {
+        server: { listen: '127.0.0.1:0' },
+        ops: { listen: '127.0.0.1:0' },
+        drain: { notice: '0ms', grace: '2s' },
+        reload: { watch: false, settle: '20ms', poll: '1h' },
+        session: { cookie: { secure: false }, perUser: { max: 1000 } },
+        login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+      },
+      files.gateway ?? {}
+    )
+  )
   write('routes.yaml', files.routes ?? {})
-  write('limits.yaml', { lockout: noLockout, ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } }) })
-  write('users.yaml', files.users ?? {
-    users: {
-      alice: { password: hash, id: '1', name: 'Alice Admin', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } },
-      bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
-    }
+  write('limits.yaml', {
+    lockout: noLockout,
+    ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
   })
+  write(
+    'users.yaml',
+    files.users ?? {
+      users: {
+        alice: {
+          password: hash,
+          id: '1',
+          name: 'Alice Admin',
+          roles: ['admin', 'user'],
+          profile: { email: 'alice@example.com' }
+        },
+        bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
+      }
+    }
+  )
   return folder
 }
 
@@ -83,41 +102,62 @@ export interface Called {
 }
 
 /** @param cleanUp registers what has to be undone, such as tap's `t.after` */
-export async function testGateway (cleanUp: (undo: () => unknown) => void, files: Files | string = {}, environment: Record<string, string> = {}): Promise<TestGateway> {
+export async function testGateway(
+  cleanUp: (undo: () => unknown) => void,
+  files: Files | string = {},
+  environment: Record<string, string> = {}
+): Promise<TestGateway> {
   const folder = typeof files === 'string' ? files : await configFolder(files)
   const log: Tree[] = []
   const waiting = new Set<() => void>()
-  const logger = createLogger({ level: 'debug', format: 'json' }, {
-    write: line => {
-      log.push(JSON.parse(line) as Tree)
-      for (const look of waiting) look()
+  const logger = createLogger(
+    { level: 'debug', format: 'json' },
+    {
+      write: line => {
+        log.push(JSON.parse(line) as Tree)
+        for (const look of waiting) look()
+      }
     }
-  })
-  const logged = (fits: (line: Tree) => boolean, from = 0) => new Promise<Tree>(resolve => {
-    const look = () => {
-      const found = log.slice(from).find(fits)
-      if (found === undefined) return void waiting.add(look)
-      waiting.delete(look)
-      resolve(found)
-    }
-    look()
-  })
+  )
+  const logged = (fits: (line: Tree) => boolean, from = 0) =>
+    new Promise<Tree>(resolve => {
+      const look = () => {
+        const found = log.slice(from).find(fits)
+        if (found === undefined) return void waiting.add(look)
+        waiting.delete(look)
+        resolve(found)
+      }
+      look()
+    })
   const gateway = await startGateway(loadConfig(folder, environment), logger, environment)
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
     if (strayErrors() > 0) throw new Error(`${strayErrors()} error events found no listener`)
     rmSync(folder, { recursive: true, force: true })
   })
-  const call = async (path: string, { method = 'GET', headers = {}, cookie, json, body }: CallOptions = {}): Promise<Called> => {
+  const call = async (
+    path: string,
+    { method = 'GET', headers = {}, cookie, json, body }: CallOptions = {}
+  ): Promise<Called> => {
     const answer = await fetch(gateway.url + path, {
       method: json !== undefined && method === 'GET' ? 'POST' : method,
       redirect: 'manual',
-      headers: { ...(cookie !== undefined && { cookie }), ...(json !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined ? { body: body as string } : {})
+      headers: {
+        ...(cookie !== undefined && { cookie }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...headers
+      },
+      ...(json !== undefined
+        ? { body: JSON.stringify(json) }
+        : body !== undefined
+          ? { body: body as string }
+          : {})
     })
     const text = await answer.text()
     let parsed: unknown
-    try { parsed = JSON.parse(text) } catch {}
+    try {
+      parsed = JSON.parse(text)
+    } catch {}
     return { status: answer.status, headers: answer.headers, text, json: parsed }
   }
   const signIn = async (username = 'alice', extra: Tree = {}) => {
@@ -125,18 +165,21 @@ export async function testGateway (cleanUp: (undo: () => unknown) => void, files
     if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
     return cookieOf(answer)
   }
-  const ops = async (path: string, options: OpsOptions = {}) => await askOps(gateway.opsUrl, path, options)
+  const ops = async (path: string, options: OpsOptions = {}) =>
+    await askOps(gateway.opsUrl, path, options)
   return { ...gateway, log, logged, folder, call, ops, signIn }
 }
 
 /** The `name=value` of the session cookie that an answer sets. */
-export function cookieOf (answer: Called, name = 'console_sid'): string {
-  const found = answer.headers.getSetCookie().filter(cookie => cookie.startsWith(`${name}=`) || cookie.startsWith(`__Host-${name}=`))
+export function cookieOf(answer: Called, name = 'console_sid'): string {
+  const found = answer.headers
+    .getSetCookie()
+    .filter(cookie => cookie.startsWith(`${name}=`) || cookie.startsWith(`__Host-${name}=`))
   if (found.length !== 1) throw new Error(`expected one ${name} cookie, found ${found.length}`)
   return found[0]?.split(';', 1)[0] ?? ''
 }
 
-function merge (base: Tree, over: Tree): Tree {
+function merge(base: Tree, over: Tree): Tree {
   const result: Tree = { ...base }
   for (const [key, value] of Object.entries(over)) {
     const below = result[key]
@@ -145,4 +188,5 @@ function merge (base: Tree, over: Tree): Tree {
   return result
 }
 
-const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -19,22 +19,26 @@ const measureMs = 30
 const tooSlowMs = 1000
 
 /** @param prepare makes the input of that length, and returns the call that is measured */
-export function growthOf (prepare: (length: number) => () => unknown): Growth {
+export function growthOf(prepare: (length: number) => () => unknown): Growth {
   const costs: number[] = []
   for (const length of lengths) {
     costs.push(cheapest(prepare(length)))
     if ((costs.at(-1) ?? 0) > tooSlowMs) break
   }
-  const isLinear = costs.length === lengths.length && costs.every((cost, index) => {
-    const shorter = costs[index - 1]
-    return shorter === undefined || cost <= shorter * maxRatio + noiseMs
-  })
-  const figures = costs.map((cost, index) => `${(lengths[index] ?? 0) / 1024} KiB ${cost.toFixed(3)} ms`)
+  const isLinear =
+    costs.length === lengths.length &&
+    costs.every((cost, index) => {
+      const shorter = costs[index - 1]
+      return shorter === undefined || cost <= shorter * maxRatio + noiseMs
+    })
+  const figures = costs.map(
+    (cost, index) => `${(lengths[index] ?? 0) / 1024} KiB ${cost.toFixed(3)} ms`
+  )
   return { isLinear, figures: figures.join(', ') }
 }
 
 /** Of several tries the cheapest: the others were interrupted, or paid for a collection of garbage. */
-function cheapest (call: () => unknown): number {
+function cheapest(call: () => unknown): number {
   let best = Infinity
   for (let run = 0; run < tries; run++) {
     best = Math.min(best, costOf(call))
@@ -44,7 +48,7 @@ function cheapest (call: () => unknown): number {
 }
 
 /** The CPU time of one call in this thread alone: other processes and threads do not count. */
-function costOf (call: () => unknown): number {
+function costOf(call: () => unknown): number {
   const start = process.threadCpuUsage()
   let spent = 0
   let calls = 0

@@ -3,6 +3,8 @@ import { standardOutput } from '../../src/log-output.ts'
 
 const output = standardOutput()
 for (let number = 0; number < 2000; number++) {
-  output.write(`${JSON.stringify({ number, text: 'ä€😀\u202e'.repeat(number % 500 === 499 ? 30_000 : number % 40) })}\n`)
+  output.write(
+    `${JSON.stringify({ number, text: 'ä€😀\u202e'.repeat(number % 500 === 499 ? 30_000 : number % 40) })}\n`
+  )
 }
 if (process.argv[2] === 'process.exit()') process.exit()

@@ -12,10 +12,17 @@ export interface BehindProxy {
 }
 
 /** @param further keys of the `redis` section of gateway.yaml */
-export async function behindProxy (t: Test, further: Record<string, unknown> = {}): Promise<BehindProxy> {
+export async function behindProxy(
+  t: Test,
+  further: Record<string, unknown> = {}
+): Promise<BehindProxy> {
   const redis = await testRedis(t.after)
   const proxy = await faultyProxy(t.after, redis.port)
-  return { redis, proxy, both: await replicas(t, { url: `redis://127.0.0.1:${proxy.port}`, ...further }) }
+  return {
+    redis,
+    proxy,
+    both: await replicas(t, { url: `redis://127.0.0.1:${proxy.port}`, ...further })
+  }
 }
 
 interface NetworkFault {
@@ -29,7 +36,10 @@ interface NetworkFault {
 }
 
 /** The fault comes, is seen, and goes; gives the trial, judged. */
-export async function networkFault (t: Test, { name, mode, seen, redis = {}, meanwhile = async () => {} }: NetworkFault): Promise<Trial> {
+export async function networkFault(
+  t: Test,
+  { name, mode, seen, redis = {}, meanwhile = async () => {} }: NetworkFault
+): Promise<Trial> {
   const parts = await behindProxy(t, redis)
   const trial = await startTrial(t, parts.both, { name })
   await trial.during(async () => {

@@ -8,27 +8,35 @@ import { running } from './command.ts'
 const root = join(import.meta.dirname, '../..')
 
 /** A shallow clone or an unpacked archive does not have it. */
-export function hasCommit (commit: string): boolean {
+export function hasCommit(commit: string): boolean {
   return spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: root }).status === 0
 }
 
 /** @returns a folder with that commit's files and today's packages */
-export function unpack (cleanUp: (undo: () => unknown) => void, commit: string): string {
+export function unpack(cleanUp: (undo: () => unknown) => void, commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'old-version-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
-  const archive = execFileSync('git', ['archive', commit], { cwd: root, maxBuffer: 256 * 1024 * 1024 })
+  const archive = execFileSync('git', ['archive', commit], {
+    cwd: root,
+    maxBuffer: 256 * 1024 * 1024
+  })
   execFileSync('tar', ['-x', '-C', folder], { input: archive })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
 
 /** Starts a gateway of a folder on a config. @returns where it listens, once it does */
-export async function startAt (cleanUp: (undo: () => unknown) => void, folder: string, config: string, env: Record<string, string>) {
+export async function startAt(
+  cleanUp: (undo: () => unknown) => void,
+  folder: string,
+  config: string,
+  env: Record<string, string>
+) {
   const words = [join(folder, 'src/launch.js'), 'start', '--config', config]
   const gateway = running(cleanUp, process.execPath, words, env)
   const said = await gateway.says('for operators on')
   const line = said.split('\n').find(each => each.includes('for operators on')) ?? ''
-  const { url, ops } = JSON.parse(line) as { url: string, ops: string }
+  const { url, ops } = JSON.parse(line) as { url: string; ops: string }
   return {
     url,
     ops,

@@ -9,7 +9,11 @@ export interface OpsOptions {
 }
 
 /** @param opsUrl such as `http://127.0.0.1:9090` */
-export async function askOps (opsUrl: string, path: string, { method, headers = {}, json }: OpsOptions = {}): Promise<Response> {
+export async function askOps(
+  opsUrl: string,
+  path: string,
+  { method, headers = {}, json }: OpsOptions = {}
+): Promise<Response> {
   return await fetch(opsUrl + path, {
     method: method ?? (json === undefined ? 'GET' : 'POST'),
     headers: {

@@ -10,7 +10,7 @@ export const patterns = [
 
 export const pieces = (text: string): string[] => text.split(',') // fault
 
-export function countBlanks (text: string): number {
+export function countBlanks(text: string): number {
   let count = 0
   for (let at = 0; at < text.length; at++) {
     if (text[at] === ' ') count++ // fault

@@ -36,7 +36,8 @@ interface Finding {
 
 const canary = 'test/support/outside-text-canary.ts'
 /** Commands read what operators give them, and config is an operator's own. */
-const operators = /^src\/(?:commands|cli|config|description|api-docs|explanation|dry-run|expectations\.ts)/
+const operators =
+  /^src\/(?:commands|cli|config|description|api-docs|explanation|dry-run|expectations\.ts)/
 
 const { config } = ts.readConfigFile('tsconfig.json', ts.sys.readFile) as { config: Config }
 const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, process.cwd())
@@ -44,22 +45,24 @@ const files = ts.sys.readDirectory('src', ['.ts', '.js']).map(file => relative('
 const program = ts.createProgram([...files, canary], options)
 const checker = program.getTypeChecker()
 
-function isText (node: ts.Node): boolean {
-  const holds = (type: ts.Type): boolean => type.isUnion()
-    ? type.types.some(holds)
-    : (type.flags & ts.TypeFlags.StringLike) !== 0 && !type.isStringLiteral()
+function isText(node: ts.Node): boolean {
+  const holds = (type: ts.Type): boolean =>
+    type.isUnion()
+      ? type.types.some(holds)
+      : (type.flags & ts.TypeFlags.StringLike) !== 0 && !type.isStringLiteral()
   return holds(checker.getTypeAtLocation(node))
 }
 
-const isPattern = (node: ts.Node): boolean => checker.getTypeAtLocation(node).symbol?.name === 'RegExp'
+const isPattern = (node: ts.Node): boolean =>
+  checker.getTypeAtLocation(node).symbol?.name === 'RegExp'
 
-function isInLoop (node: ts.Node): boolean {
+function isInLoop(node: ts.Node): boolean {
   const { parent } = node
   if (parent === undefined || ts.isFunctionLike(parent)) return false
   return ts.isIterationStatement(parent, false) || isInLoop(parent)
 }
 
-function placeOf (node: ts.Node): string {
+function placeOf(node: ts.Node): string {
   for (let at: ts.Node | undefined = node; at !== undefined; at = at.parent) {
     if ((ts.isFunctionDeclaration(at) || ts.isMethodDeclaration(at)) && at.name !== undefined) {
       return at.name.getText()
@@ -86,11 +89,14 @@ const stepping = new Set([
 ])
 
 /** Whether a call takes a text apart, or looks at it once in each turn of a loop. */
-function isReading (node: ts.Node): boolean {
+function isReading(node: ts.Node): boolean {
   if (ts.isElementAccessExpression(node)) return isText(node.expression) && isInLoop(node)
   if (ts.isForOfStatement(node) || ts.isSpreadElement(node)) return isText(node.expression)
   if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return false
-  const { name: { text: method }, expression: subject } = node.expression
+  const {
+    name: { text: method },
+    expression: subject
+  } = node.expression
   if (splitting.has(method)) return isText(subject)
   if (stepping.has(method)) return isInLoop(node) && isText(subject)
   if (method === 'exec' || method === 'test') return isInLoop(node) && isPattern(subject)
@@ -101,16 +107,22 @@ function isReading (node: ts.Node): boolean {
 }
 
 /** Whether a call parses JSON by a means that rounds. */
-function isParsing (node: ts.Node): boolean {
+function isParsing(node: ts.Node): boolean {
   if (!ts.isPropertyAccessExpression(node)) return false
-  const { expression, name: { text: method } } = node
+  const {
+    expression,
+    name: { text: method }
+  } = node
   if (method === 'parse') return checker.getTypeAtLocation(expression).symbol?.name === 'JSON'
   return method === 'json' && ts.isCallExpression(node.parent) && node.parent.arguments.length === 0
 }
 
-function isMadePattern (node: ts.Node): boolean {
-  return (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
-    ts.isIdentifier(node.expression) && node.expression.text === 'RegExp'
+function isMadePattern(node: ts.Node): boolean {
+  return (
+    (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
+    ts.isIdentifier(node.expression) &&
+    node.expression.text === 'RegExp'
+  )
 }
 
 /** Limits of steps decide, not the clock of a busy machine. */
@@ -122,7 +134,7 @@ const toText = (verdict: Diagnostics): string =>
 const judged = new Map<string, string | undefined>()
 
 /** Why a pattern can be made to take more than linear time; undefined where it cannot. */
-function weakness (literal: string): string | undefined {
+function weakness(literal: string): string | undefined {
   if (judged.has(literal)) return judged.get(literal)
   const end = literal.lastIndexOf('/')
   const verdict = checkSync(literal.slice(1, end), literal.slice(end + 1), untimed)
@@ -137,7 +149,7 @@ interface Findings {
   readonly parsing: Finding[]
 }
 
-function findingsIn (file: string): Findings {
+function findingsIn(file: string): Findings {
   const found: Findings = { weak: [], reading: [], parsing: [] }
   const source = program.getSourceFile(file)
   const add = (kind: keyof Findings, node: ts.Node, what: string) => {
@@ -152,7 +164,8 @@ function findingsIn (file: string): Findings {
       if (why !== undefined) add('weak', node, `${node.text}: ${why}`)
     } else if (isMadePattern(node)) add('weak', node, 'a pattern that is made at run time')
     if (!operators.test(file) && isReading(node)) add('reading', node, 'takes text apart')
-    if (!file.startsWith('src/json/') && isParsing(node)) add('parsing', node, 'parses JSON by itself')
+    if (!file.startsWith('src/json/') && isParsing(node))
+      add('parsing', node, 'parses JSON by itself')
     ts.forEachChild(node, visit)
   }
   if (source !== undefined) visit(source)
@@ -165,31 +178,39 @@ const advice: Readonly<Record<keyof Findings, string>> = {
   parsing: 'use parseKeepingDigits() of src/json/digits.ts, or name it in `parsers`'
 }
 
-function problemsOf (kind: keyof Findings, found: Finding[], known: ReadonlySet<string>): string[] {
+function problemsOf(kind: keyof Findings, found: Finding[], known: ReadonlySet<string>): string[] {
   const places = new Set(found.map(({ place }) => place))
   return [
-    ...found.filter(({ place }) => !known.has(place)).map(({ place, line, what }) =>
-      `${place.split('#', 1)[0]}:${line}: ${what} in ${place} (${advice[kind]}, test/support/readers.ts)`),
-    ...[...known].filter(place => !places.has(place)).map(place =>
-      `test/support/readers.ts names ${place} without need: take it out`)
+    ...found
+      .filter(({ place }) => !known.has(place))
+      .map(
+        ({ place, line, what }) =>
+          `${place.split('#', 1)[0]}:${line}: ${what} in ${place} (${advice[kind]}, test/support/readers.ts)`
+      ),
+    ...[...known]
+      .filter(place => !places.has(place))
+      .map(place => `test/support/readers.ts names ${place} without need: take it out`)
   ]
 }
 
 /** The gate's own faults: lines of the fixture that it judges wrongly. */
-function problemsOfCanary (): string[] {
+function problemsOfCanary(): string[] {
   const { weak, reading, parsing } = findingsIn(canary)
   const found = new Set([...weak, ...reading, ...parsing].map(({ line }) => line))
   const lines = program.getSourceFile(canary)?.text.split('\n') ?? []
-  const expected = lines.flatMap((line, index) => line.endsWith('// fault') ? [index + 1] : [])
+  const expected = lines.flatMap((line, index) => (line.endsWith('// fault') ? [index + 1] : []))
   return [
     ...(expected.length === 0 ? ['the gate is blind: it did not find its canary'] : []),
-    ...expected.filter(line => !found.has(line)).map(line => `the gate is blind to ${canary}:${line}`),
-    ...[...found].filter(line => !expected.includes(line))
+    ...expected
+      .filter(line => !found.has(line))
+      .map(line => `the gate is blind to ${canary}:${line}`),
+    ...[...found]
+      .filter(line => !expected.includes(line))
       .map(line => `the gate is wrong about ${canary}:${line}`)
   ]
 }
 
-function problemsOfCounts (): string[] {
+function problemsOfCounts(): string[] {
   const counts = [
     ['patterns', Object.keys(patterns).length, maxPatterns],
     ['parsers', Object.keys(parsers).length, maxParsers],
@@ -208,9 +229,21 @@ const registered = new Set([...measured, ...Object.keys(exempt)])
 const problems = [
   ...problemsOfCanary(),
   ...problemsOfCounts(),
-  ...problemsOf('weak', all.flatMap(({ weak }) => weak), new Set(Object.keys(patterns))),
-  ...problemsOf('parsing', all.flatMap(({ parsing }) => parsing), new Set(Object.keys(parsers))),
-  ...problemsOf('reading', all.flatMap(({ reading }) => reading), registered)
+  ...problemsOf(
+    'weak',
+    all.flatMap(({ weak }) => weak),
+    new Set(Object.keys(patterns))
+  ),
+  ...problemsOf(
+    'parsing',
+    all.flatMap(({ parsing }) => parsing),
+    new Set(Object.keys(parsers))
+  ),
+  ...problemsOf(
+    'reading',
+    all.flatMap(({ reading }) => reading),
+    registered
+  )
 ]
 
 if (problems.length > 0) {

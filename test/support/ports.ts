@@ -10,7 +10,7 @@ const first = 12_000 + perJob * (Number(process.env['TAP_JOB_ID'] ?? 0) % 4)
 const given = new Set<number>()
 
 /** Makes a server listen on loopback. @returns its port */
-export async function listen (server: Server): Promise<number> {
+export async function listen(server: Server): Promise<number> {
   for (;;) {
     const port = first + Math.floor(Math.random() * perJob)
     if (given.has(port)) continue
@@ -31,14 +31,14 @@ export async function listen (server: Server): Promise<number> {
   }
 }
 
-export async function freePort (): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   const port = await listen(server)
   await new Promise(resolve => server.close(resolve))
   return port
 }
 
-export async function freePorts (count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = []
   while (ports.length < count) ports.push(await freePort())
   return ports

@@ -9,10 +9,10 @@ import { t } from 'tap'
 import { parse } from 'yaml'
 
 /** tap is installed with its default plugins; a first `tap run` with others would still start the tests with those. */
-function isTapBuilt (): boolean {
+function isTapBuilt(): boolean {
   const { plugin } = parse(readFileSync('.taprc', 'utf8')) as { plugin: readonly string[] }
   const built = new Set(t.pluginSignature.split('\n'))
-  return plugin.every(name => name.startsWith('!') ? !built.has(name.slice(1)) : built.has(name))
+  return plugin.every(name => (name.startsWith('!') ? !built.has(name.slice(1)) : built.has(name)))
 }
 
 if (!isTapBuilt()) {
@@ -45,7 +45,15 @@ if (missing.length > 0) {
   const install = () => {
     // What is listed already may be enough, so that this may fail.
     run('apt-get', 'update', '-qq', ...patience)
-    return run('apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...patience, ...packages)
+    return run(
+      'apt-get',
+      'install',
+      '-y',
+      '-qq',
+      '--no-install-recommends',
+      ...patience,
+      ...packages
+    )
   }
   // A mirror that does not answer, or another installation under way: both pass.
   for (let tries = 1; there('apt-get') && !install() && tries < tried; tries++) {
@@ -54,7 +62,9 @@ if (missing.length > 0) {
   }
   const still = missing.filter(({ program }) => !there(program))
   if (still.length > 0) {
-    process.stderr.write(`Could not install ${still.map(({ program }) => program).join(' and ')}. Install ${still.flatMap(part => part.packages).join(' ')} and run the tests again.\n`)
+    process.stderr.write(
+      `Could not install ${still.map(({ program }) => program).join(' and ')}. Install ${still.flatMap(part => part.packages).join(' ')} and run the tests again.\n`
+    )
     process.exit(1)
   }
 }

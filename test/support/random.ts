@@ -13,7 +13,7 @@ export interface Random {
 
 export const freshSeed = () => randomInt(2 ** 31)
 
-export function createRandom (seed: number): Random {
+export function createRandom(seed: number): Random {
   let state = seed | 0
   const next = () => {
     state = (state + 0x6d2b79f5) | 0
@@ -32,14 +32,14 @@ export function createRandom (seed: number): Random {
 }
 
 /** A seed of its own for the n-th part of a run, so that a part can be repeated without the others. */
-export function seedOf (seed: number, part: number): number {
+export function seedOf(seed: number, part: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(part + 1, 0xc2b2ae35)
   mixed ^= mixed >>> 15
   return Math.imul(mixed, 0x27d4eb2f) | 0
 }
 
 /** A seed of its own for a text. */
-export function seedOfText (text: string): number {
+export function seedOfText(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return hash | 0

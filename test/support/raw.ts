@@ -14,7 +14,11 @@ export interface RawAnswer {
 const patienceMs = 30_000
 
 /** Sends bytes and reads until `enough` is content with what came, the connection closes, or all patience is over. */
-export async function raw (url: string, bytes: string | Buffer, { enough = oneAnswer }: { enough?: (received: string) => boolean } = {}): Promise<RawAnswer> {
+export async function raw(
+  url: string,
+  bytes: string | Buffer,
+  { enough = oneAnswer }: { enough?: (received: string) => boolean } = {}
+): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   return await new Promise(resolve => {
     let whole = ''
@@ -23,7 +27,13 @@ export async function raw (url: string, bytes: string | Buffer, { enough = oneAn
       clearTimeout(timer)
       socket.destroy()
       const [head = '', ...rest] = whole.split('\r\n\r\n')
-      resolve({ status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? 0), head, body: rest.join('\r\n\r\n'), whole, closed })
+      resolve({
+        status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? 0),
+        head,
+        body: rest.join('\r\n\r\n'),
+        whole,
+        closed
+      })
     }
     const timer = setTimeout(() => finish(false), patienceMs)
     socket.on('connect', () => socket.write(bytes))
@@ -37,12 +47,12 @@ export async function raw (url: string, bytes: string | Buffer, { enough = oneAn
 }
 
 /** Whether one answer with a length is there in whole. */
-function oneAnswer (received: string): boolean {
+function oneAnswer(received: string): boolean {
   return answers(received) >= 1
 }
 
 /** How many whole answers with a content-length have come. */
-export function answers (received: string): number {
+export function answers(received: string): number {
   let count = 0
   for (let rest = received; ;) {
     const end = rest.indexOf('\r\n\r\n')
@@ -54,4 +64,5 @@ export function answers (received: string): number {
   }
 }
 
-export const request = (line: string, headers: string[] = [], body = '') => `${line} HTTP/1.1\r\n${['Host: gateway.test', ...headers].join('\r\n')}\r\n\r\n${body}`
+export const request = (line: string, headers: string[] = [], body = '') =>
+  `${line} HTTP/1.1\r\n${['Host: gateway.test', ...headers].join('\r\n')}\r\n\r\n${body}`

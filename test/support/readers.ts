@@ -24,9 +24,14 @@ interface Reader {
   readonly worst: Readonly<Record<string, (length: number) => string>>
 }
 
-const repeated = (letters: string) => (length: number): string => letters.repeat(length / letters.length)
-const within = (start: string, letters: string, end: string) => (length: number): string =>
-  start + repeated(letters)(length) + end
+const repeated =
+  (letters: string) =>
+  (length: number): string =>
+    letters.repeat(length / letters.length)
+const within =
+  (start: string, letters: string, end: string) =>
+  (length: number): string =>
+    start + repeated(letters)(length) + end
 const listOf = (length: number): string =>
   Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(',')
 
@@ -45,7 +50,13 @@ const toFields = requestFields({
   passCookies: ['b'],
   shaped: false
 })
-const caller = { address: '', protocol: 'http', host: 'h', requestId: 'r', session: undefined } as const
+const caller = {
+  address: '',
+  protocol: 'http',
+  host: 'h',
+  requestId: 'r',
+  session: undefined
+} as const
 const fieldsOf = (headers: Record<string, string>) => toFields(headers, caller, false, true)
 const rewrite = createRewrite(['/api/*', '/api/orders/*'], '/v1/*', '/base')
 const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
@@ -76,7 +87,11 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/json/json-fault.ts#jsonFault', 'src/json/json-fault.ts#stringEnd', 'src/json/json-fault.ts#placeOf'],
+    of: [
+      'src/json/json-fault.ts#jsonFault',
+      'src/json/json-fault.ts#stringEnd',
+      'src/json/json-fault.ts#placeOf'
+    ],
     read: jsonFault,
     worst: {
       'open lists': repeated('['),
@@ -91,7 +106,7 @@ export const readers: readonly Reader[] = [
   {
     of: ['src/json/coding.ts#decoded'],
     read: text => tried(() => readJson(Buffer.from('{}'), { 'content-encoding': text }, 1000)),
-    worst: { 'codings': repeated('x,'), 'blanks': within('a', ' ', 'b') }
+    worst: { codings: repeated('x,'), blanks: within('a', ' ', 'b') }
   },
   {
     of: [],
@@ -105,7 +120,11 @@ export const readers: readonly Reader[] = [
   {
     of: [],
     read: text => isPoisoned(text, null),
-    worst: { 'half a name': repeated('__proto_'), 'escapes': repeated('\\'), 'half a word': repeated('constructo') }
+    worst: {
+      'half a name': repeated('__proto_'),
+      'escapes': repeated('\\'),
+      'half a word': repeated('constructo')
+    }
   },
   {
     of: ['src/json/decimal.ts#orderKey'],
@@ -131,12 +150,12 @@ export const readers: readonly Reader[] = [
   {
     of: ['src/proxy/headers.ts#listedIn'],
     read: text => fieldsOf({ connection: text, a: '1', b: '2', c: '3' }),
-    worst: { 'names': listOf, 'blanks': within('a', ' ', 'b'), 'commas': repeated(',') }
+    worst: { names: listOf, blanks: within('a', ' ', 'b'), commas: repeated(',') }
   },
   {
     of: ['src/proxy/headers.ts#joinedVary'],
     read: text => joinedVary(text, text),
-    worst: { 'names': listOf, 'blanks': within('a', ' ', 'b'), 'commas': repeated(',') }
+    worst: { names: listOf, blanks: within('a', ' ', 'b'), commas: repeated(',') }
   },
   {
     of: [
@@ -156,16 +175,19 @@ export const readers: readonly Reader[] = [
   {
     of: ['src/proxy/path.ts#toUpstream'],
     read: text => tried(() => rewrite.toUpstream(text)),
-    worst: { 'slashes': within('/api', '/a', ''), 'questions': within('/api/a', '?', '') }
+    worst: { slashes: within('/api', '/a', ''), questions: within('/api/a', '?', '') }
   },
   {
     of: [],
-    read: text => tried(() => { checkTarget(text) }),
+    read: text =>
+      tried(() => {
+        checkTarget(text)
+      }),
     worst: {
-      'slashes': within('', '/a', '//'),
-      'dots': within('/', '.', '/'),
-      'escapes': within('/', '%25', '%2'),
-      'query': within('/?', 'a', '#')
+      slashes: within('', '/a', '//'),
+      dots: within('/', '.', '/'),
+      escapes: within('/', '%25', '%2'),
+      query: within('/?', 'a', '#')
     }
   },
   {
@@ -193,18 +215,23 @@ export const readers: readonly Reader[] = [
   {
     of: ['src/login/upstream-login.ts#cookiesIn'],
     read: text => cookiesIn([text, text], ['sid']),
-    worst: { 'semicolons': repeated(';'), 'equal signs': repeated('='), 'blanks': within('sid', ' ', '=1') }
+    worst: {
+      'semicolons': repeated(';'),
+      'equal signs': repeated('='),
+      'blanks': within('sid', ' ', '=1')
+    }
   },
   {
     of: ['src/endpoints/shaped.ts#namesTag'],
     read: text => namesTag(text, '"tag"'),
-    worst: { 'tags': repeated('W/"a",'), 'blanks': within('"', ' ', '"') }
+    worst: { tags: repeated('W/"a",'), blanks: within('"', ' ', '"') }
   }
 ]
 
 /** Patterns that are not linear, by where they stand, and why nobody outside can use that. */
 export const patterns: Readonly<Record<string, string>> = {
-  'src/commands/access-lines.ts#module': 'a line of a log that an operator has, in a command of his own',
+  'src/commands/access-lines.ts#module':
+    'a line of a log that an operator has, in a command of his own',
   'src/commands/answers.ts#askLive': 'an option of a command',
   'src/commands/command.ts#takesWords': 'the usage of a command',
   'src/commands/explain.ts#explained': 'an option of a command',

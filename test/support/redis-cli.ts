@@ -5,6 +5,6 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 /** The answer of one command, as redis-cli prints it. */
-export async function redisCli (port: number, ...words: string[]): Promise<string> {
+export async function redisCli(port: number, ...words: string[]): Promise<string> {
   return (await run('redis-cli', ['-p', String(port), ...words], { timeout: 60_000 })).stdout.trim()
 }

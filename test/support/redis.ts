@@ -21,21 +21,47 @@ export interface TestRedis {
  * @param extra further arguments for redis-server
  * @param given a port; a free one without it
  */
-export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: readonly string[] = [], given?: number): Promise<TestRedis> {
+export async function testRedis(
+  cleanUp: (undo: () => unknown) => void,
+  extra: readonly string[] = [],
+  given?: number
+): Promise<TestRedis> {
   // A folder of its own: whatever another Redis left behind would be loaded.
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
-  let port = given ?? await freePort()
+  let port = given ?? (await freePort())
   let child: ChildProcess | undefined
   const start = async () => {
-    const started = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder, ...extra], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const started = spawn(
+      'redis-server',
+      [
+        '--port',
+        String(port),
+        '--bind',
+        '127.0.0.1',
+        '--save',
+        '',
+        '--appendonly',
+        'no',
+        '--dir',
+        folder,
+        ...extra
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] }
+    )
     child = started
     const lines = createInterface({ input: started.stdout })
     let ready = false
-    for await (const line of lines) if (line.includes('Ready to accept connections')) { ready = true; break }
+    for await (const line of lines)
+      if (line.includes('Ready to accept connections')) {
+        ready = true
+        break
+      }
     started.stdout.resume()
     return ready
   }
-  const restart = async () => { if (!await start()) throw new Error(`redis-server did not start on port ${port}`) }
+  const restart = async () => {
+    if (!(await start())) throw new Error(`redis-server did not start on port ${port}`)
+  }
   const kill = async () => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
@@ -44,7 +70,7 @@ export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: 
     await gone
   }
   // Another test may have taken the port between asking for a free one and using it.
-  for (let tries = 0; !await start(); tries++) {
+  for (let tries = 0; !(await start()); tries++) {
     if (tries === 5 || given !== undefined) throw new Error('redis-server did not start')
     port = await freePort()
   }
@@ -52,5 +78,13 @@ export async function testRedis (cleanUp: (undo: () => unknown) => void, extra: 
     await kill()
     rmSync(folder, { recursive: true, force: true })
   })
-  return { url: `redis://127.0.0.1:${port}`, port, kill, start: restart, signal: signal => { child?.kill(signal) } }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill,
+    start: restart,
+    signal: signal => {
+      child?.kill(signal)
+    }
+  }
 }

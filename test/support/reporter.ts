@@ -11,19 +11,19 @@ export default class Reporter extends Transform {
   readonly #decoder = new StringDecoder()
   #rest = ''
   /** The subtests that we are in, outermost first: what each is called, and how many failures came before it. */
-  #within: { title: string, before: number }[] = []
+  #within: { title: string; before: number }[] = []
   readonly #failures: string[][] = []
   /** The failure that is being read: its lines, and how deep it stands. */
-  #open: { lines: string[], indent: string } | undefined
+  #open: { lines: string[]; indent: string } | undefined
 
-  override _transform (chunk: Buffer, _encoding: string, done: () => void) {
+  override _transform(chunk: Buffer, _encoding: string, done: () => void) {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n')
     this.#rest = lines.pop() ?? ''
     for (const line of lines) this.#read(line)
     done()
   }
 
-  override _flush (done: () => void) {
+  override _flush(done: () => void) {
     if (this.#rest !== '') this.#read(this.#rest)
     this.#close()
     if (this.#failures.length > 0) {
@@ -34,7 +34,7 @@ export default class Reporter extends Transform {
     done()
   }
 
-  #read (line: string) {
+  #read(line: string) {
     if (this.#open !== undefined && line.startsWith(`${this.#open.indent}  `)) {
       const text = line.slice(this.#open.indent.length)
       if (text !== '  ---' && text !== '  ...') this.#open.lines.push(text)
@@ -46,7 +46,10 @@ export default class Reporter extends Transform {
     const depth = line.search(/\S/u) / 4
     const subtest = /^ *# Subtest: (.*)$/u.exec(line)?.[1]
     if (subtest !== undefined) {
-      this.#within = [...this.#within.slice(0, depth), { title: subtest, before: this.#failures.length }]
+      this.#within = [
+        ...this.#within.slice(0, depth),
+        { title: subtest, before: this.#failures.length }
+      ]
       return
     }
     const [, indent = '', failed, title = '', ms] = point.exec(line) ?? []
@@ -55,15 +58,21 @@ export default class Reporter extends Transform {
       return
     }
     const [ended] = this.#within.slice(depth)
-    if (depth === 0 && ended?.title === title) this.push(`${failed === undefined ? 'ok    ' : 'FAILED'} ${title} ${Math.round(Number(ms))} ms\n`)
+    if (depth === 0 && ended?.title === title)
+      this.push(
+        `${failed === undefined ? 'ok    ' : 'FAILED'} ${title} ${Math.round(Number(ms))} ms\n`
+      )
     // what holds a failure fails with it, and says nothing more
     const known = ended?.title === title && this.#failures.length > ended.before
     this.#within = this.#within.slice(0, depth)
     if (failed === undefined || known || /# (TODO|SKIP)\b/iu.test(title)) return
-    this.#open = { lines: [`✖ ${[...this.#within.map(part => part.title), title].join(' > ')}`], indent }
+    this.#open = {
+      lines: [`✖ ${[...this.#within.map(part => part.title), title].join(' > ')}`],
+      indent
+    }
   }
 
-  #close () {
+  #close() {
     if (this.#open === undefined) return
     this.#failures.push(this.#open.lines)
     this.push(`\n${this.#open.lines.join('\n')}\n\n`)

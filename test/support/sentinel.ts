@@ -29,50 +29,90 @@ export const patientMs = 120_000
  * @param extra further arguments for all servers
  * @param count how many replicas there are
  */
-export async function testSentinel (
+export async function testSentinel(
   cleanUp: (undo: () => unknown) => void,
   extra: readonly string[] = [],
   count = 1
 ): Promise<TestSentinel> {
   const name = 'mymaster'
   const primary = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', ...extra])
-  const follow = ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${primary.port}`, ...extra]
+  const follow = [
+    '--repl-diskless-sync-delay',
+    '0',
+    '--replicaof',
+    `127.0.0.1 ${primary.port}`,
+    ...extra
+  ]
   const replica = await testRedis(cleanUp, follow)
-  const others = await Promise.all(Array.from({ length: count - 1 }, async () => await testRedis(cleanUp, follow)))
+  const others = await Promise.all(
+    Array.from({ length: count - 1 }, async () => await testRedis(cleanUp, follow))
+  )
   for (const { port } of [replica, ...others]) {
     await until('the replica is in step', async () =>
-      (await redisCli(port, 'INFO', 'replication')).includes('master_link_status:up'))
+      (await redisCli(port, 'INFO', 'replication')).includes('master_link_status:up')
+    )
   }
   const ports = await Promise.all([1, 2, 3].map(() => startSentinel(cleanUp, name, primary.port)))
   const first = ports[0] ?? 0
   const settled = async () => {
     await until('the Sentinels know each other and the replica', async () => {
       const seen = await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'MASTER', name)))
-      const fields = seen.map(text => { const lines = text.split('\n'); return new Map(lines.flatMap((line, i) => i % 2 === 0 ? [[line, lines[i + 1]]] : [])) })
-      return fields.every(each => each.get('num-other-sentinels') === '2' && each.get('num-slaves') === String(count) && each.get('flags') === 'master')
+      const fields = seen.map(text => {
+        const lines = text.split('\n')
+        return new Map(lines.flatMap((line, i) => (i % 2 === 0 ? [[line, lines[i + 1]]] : [])))
+      })
+      return fields.every(
+        each =>
+          each.get('num-other-sentinels') === '2' &&
+          each.get('num-slaves') === String(count) &&
+          each.get('flags') === 'master'
+      )
     })
     await until('primary and replicas are in step', async () => {
       const told = await redisCli(await primaryPort(), 'INFO', 'replication')
       return told.match(/state=online/g)?.length === count
     })
   }
-  const primaryPort = async () => Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
-  const downAfter = async (ms: number) => { await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'SET', name, 'down-after-milliseconds', String(ms)))) }
+  const primaryPort = async () =>
+    Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
+  const downAfter = async (ms: number) => {
+    await Promise.all(
+      ports.map(port =>
+        redisCli(port, 'SENTINEL', 'SET', name, 'down-after-milliseconds', String(ms))
+      )
+    )
+  }
   await settled()
-  return { sentinels: ports.map(port => `127.0.0.1:${port}`), name, servers: [primary, replica, ...others], primaryPort, settled, downAfter }
+  return {
+    sentinels: ports.map(port => `127.0.0.1:${port}`),
+    name,
+    servers: [primary, replica, ...others],
+    primaryPort,
+    settled,
+    downAfter
+  }
 }
 
-async function startSentinel (cleanUp: (undo: () => unknown) => void, name: string, primary: number): Promise<number> {
+async function startSentinel(
+  cleanUp: (undo: () => unknown) => void,
+  name: string,
+  primary: number
+): Promise<number> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
   const file = join(folder, 'sentinel.conf')
-  writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`)
-  const child = spawn('redis-server', [file, '--sentinel'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  writeFileSync(
+    file,
+    `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`
+  )
+  const child = spawn('redis-server', [file, '--sentinel'], {
+    stdio: ['ignore', 'ignore', 'inherit']
+  })
   cleanUp(async () => {
     const gone = once(child, 'exit')
     if (child.exitCode === null && child.kill('SIGKILL')) await gone
     rmSync(folder, { recursive: true, force: true })
   })
-  await until('the Sentinel answers', async () => await redisCli(port, 'PING') === 'PONG')
+  await until('the Sentinel answers', async () => (await redisCli(port, 'PING')) === 'PONG')
   return port
 }

@@ -3,8 +3,8 @@ const shift = Number(process.env['CLOCK_SHIFT_MS'] ?? 0)
 const { now } = Date
 
 class ShiftedDate extends Date {
-  constructor (...given: unknown[]) {
-    super(...(given.length === 0 ? [now() + shift] : given) as [number])
+  constructor(...given: unknown[]) {
+    super(...((given.length === 0 ? [now() + shift] : given) as [number]))
   }
 
   static override now = () => now() + shift

@@ -2,7 +2,7 @@
 export const password = 'correct horse battery'
 
 /** The `name=value` of the session cookie among the Set-Cookie fields of an answer. */
-export function cookieIn (setCookies: readonly string[] | string | undefined): string {
+export function cookieIn(setCookies: readonly string[] | string | undefined): string {
   const found = [setCookies ?? []].flat().find(cookie => /^(?:__Host-)?console_sid=/.test(cookie))
   return found?.split(';', 1)[0] ?? ''
 }

@@ -6,7 +6,9 @@ import { type Collection, tuneMemory } from '../../src/memory.ts'
 tuneMemory()
 const told = { major: 0, minor: 0 }
 const count = (entries: readonly object[]) => {
-  for (const { detail: { kind } } of entries as Collection[]) {
+  for (const {
+    detail: { kind }
+  } of entries as Collection[]) {
     if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) told.major++
     if (kind === constants.NODE_PERFORMANCE_GC_MINOR) told.minor++
   }

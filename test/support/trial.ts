@@ -2,7 +2,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { until } from './until.ts'
-import { type Called, configFolder, cookieOf, password, testGateway, type TestGateway } from './gateway.ts'
+import {
+  type Called,
+  configFolder,
+  cookieOf,
+  password,
+  testGateway,
+  type TestGateway
+} from './gateway.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 export const profile = '/api/account/profile'
@@ -12,23 +19,48 @@ const logout = '/api/account/logout'
  * A gateway that may not have reached its Redis yet.
  * @param redis the `redis` section of gateway.yaml
  */
-export async function starting (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<TestGateway> {
-  return await testGateway(t.after, await configFolder({ gateway: { redis, session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 1000 } } } }), { ...environment, ...given })
+export async function starting(
+  t: Test,
+  redis: Record<string, unknown>,
+  given: Record<string, string> = {}
+): Promise<TestGateway> {
+  return await testGateway(
+    t.after,
+    await configFolder({
+      gateway: { redis, session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 1000 } } }
+    }),
+    { ...environment, ...given }
+  )
 }
 
 /** A gateway that is ready. */
-export async function replica (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<TestGateway> {
+export async function replica(
+  t: Test,
+  redis: Record<string, unknown>,
+  given: Record<string, string> = {}
+): Promise<TestGateway> {
   const gateway = await starting(t, redis, given)
   await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
   return gateway
 }
 
-export const replicas = async (t: Test, redis: Record<string, unknown>, given: Record<string, string> = {}): Promise<[TestGateway, TestGateway]> => [await replica(t, redis, given), await replica(t, redis, given)]
+export const replicas = async (
+  t: Test,
+  redis: Record<string, unknown>,
+  given: Record<string, string> = {}
+): Promise<[TestGateway, TestGateway]> => [
+  await replica(t, redis, given),
+  await replica(t, redis, given)
+]
 
 type Phase = 'before' | 'during' | 'healing' | 'after'
 
 /** By the book: `unsure` is a session whose sign-out was not confirmed. */
-interface Known { readonly cookie: string, state: 'open' | 'closed' | 'unsure', closedAt: number }
+interface Known {
+  readonly cookie: string
+  state: 'open' | 'closed' | 'unsure'
+  closedAt: number
+}
 
 interface Expectations {
   /** What this is, for the report. */
@@ -60,9 +92,18 @@ export interface Verdict {
 }
 
 /** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
-export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGateway], expected: Expectations): Promise<Trial> {
+export async function startTrial(
+  t: Test,
+  [a, b]: readonly [TestGateway, TestGateway],
+  expected: Expectations
+): Promise<Trial> {
   const { name, forgets = false } = expected
-  const seen: Record<Phase, Record<string, Record<string, number>>> = { before: {}, during: {}, healing: {}, after: {} }
+  const seen: Record<Phase, Record<string, Record<string, number>>> = {
+    before: {},
+    during: {},
+    healing: {},
+    after: {}
+  }
   const problems = new Set<string>()
   const book: Known[] = []
   let phase: Phase = 'before'
@@ -72,10 +113,21 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
   let stalestMs = 0
   let faultAt = 0
 
-  async function ask (kind: string, gateway: TestGateway, path: string, options: Parameters<TestGateway['call']>[1]): Promise<Called | undefined> {
+  async function ask(
+    kind: string,
+    gateway: TestGateway,
+    path: string,
+    options: Parameters<TestGateway['call']>[1]
+  ): Promise<Called | undefined> {
     const at = phase
     const began = performance.now()
-    const answer = await Promise.race([gateway.call(path, options).catch((error: unknown) => { problems.add(`${kind}: ${String(error)}`); return undefined }), wait(answeredWithinMs, undefined, { ref: false })])
+    const answer = await Promise.race([
+      gateway.call(path, options).catch((error: unknown) => {
+        problems.add(`${kind}: ${String(error)}`)
+        return undefined
+      }),
+      wait(answeredWithinMs, undefined, { ref: false })
+    ])
     const ms = performance.now() - began
     slowestMs = Math.max(slowestMs, ms)
     slow[kind] = Math.max(slow[kind] ?? 0, Math.round(ms))
@@ -83,57 +135,86 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
     const status = String(answer?.status ?? 'none')
     counts[status] = (counts[status] ?? 0) + 1
     if (answer === undefined) problems.add(`${kind} got no answer within ${answeredWithinMs} ms`)
-    else if (![200, 401, 503].includes(answer.status)) problems.add(`${kind}: ${answer.status} ${answer.text}`)
-    else if (answer.status === 503 && (answer.json?.errorCode !== 'session.unavailable' || answer.headers.getSetCookie().length > 0)) problems.add(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
+    else if (![200, 401, 503].includes(answer.status))
+      problems.add(`${kind}: ${answer.status} ${answer.text}`)
+    else if (
+      answer.status === 503 &&
+      (answer.json?.errorCode !== 'session.unavailable' || answer.headers.getSetCookie().length > 0)
+    )
+      problems.add(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
     return answer
   }
 
-  async function use (gateway: TestGateway, session: Known, mayBeLost = false): Promise<number> {
+  async function use(gateway: TestGateway, session: Known, mayBeLost = false): Promise<number> {
     const { state } = session
     const began = performance.now()
-    const status = (await ask(state === 'open' ? 'profile' : 'profile of the signed-out', gateway, profile, { cookie: session.cookie }))?.status ?? 0
-    if (state === 'open' && session.state === 'open' && status === 401 && !mayBeLost && !(forgets && phase !== 'before')) problems.add(`${phase}: a session was lost`)
+    const status =
+      (
+        await ask(state === 'open' ? 'profile' : 'profile of the signed-out', gateway, profile, {
+          cookie: session.cookie
+        })
+      )?.status ?? 0
+    if (
+      state === 'open' &&
+      session.state === 'open' &&
+      status === 401 &&
+      !mayBeLost &&
+      !(forgets && phase !== 'before')
+    )
+      problems.add(`${phase}: a session was lost`)
     if (state === 'closed' && status === 200) {
       stalestMs = Math.max(stalestMs, began - session.closedAt)
-      if (began - session.closedAt > stalenessMs) problems.add(`${phase}: a closed session was accepted after ${Math.round(began - session.closedAt)} ms`)
+      if (began - session.closedAt > stalenessMs)
+        problems.add(
+          `${phase}: a closed session was accepted after ${Math.round(began - session.closedAt)} ms`
+        )
     }
     return status
   }
 
-  async function signIn (gateway: TestGateway): Promise<Known | undefined> {
-    const answer = await ask('sign-in', gateway, '/api/auth/admin/login', { json: { username: 'alice', password } })
+  async function signIn(gateway: TestGateway): Promise<Known | undefined> {
+    const answer = await ask('sign-in', gateway, '/api/auth/admin/login', {
+      json: { username: 'alice', password }
+    })
     if (answer?.status === 401) problems.add('a sign-in was refused')
-    return answer?.status === 200 ? { cookie: cookieOf(answer), state: 'open', closedAt: 0 } : undefined
+    return answer?.status === 200
+      ? { cookie: cookieOf(answer), state: 'open', closedAt: 0 }
+      : undefined
   }
 
-  async function signOut (gateway: TestGateway, session: Known): Promise<number> {
+  async function signOut(gateway: TestGateway, session: Known): Promise<number> {
     session.state = 'unsure'
-    const status = (await ask('sign-out', gateway, logout, { cookie: session.cookie, method: 'POST' }))?.status ?? 0
+    const status =
+      (await ask('sign-out', gateway, logout, { cookie: session.cookie, method: 'POST' }))
+        ?.status ?? 0
     if (status === 200) Object.assign(session, { state: 'closed', closedAt: performance.now() })
     return status
   }
 
   /** One round of everything; whether all of it worked. */
-  async function round (here: TestGateway, there: TestGateway): Promise<boolean> {
+  async function round(here: TestGateway, there: TestGateway): Promise<boolean> {
     const session = await signIn(here)
     if (session === undefined) return false
     book.push(session)
     const used = [await use(here, session), await use(there, session)]
     const out = await signOut(there, session)
     const after = out === 200 ? [await use(there, session), await use(here, session)] : []
-    return used.every(status => status === 200) && out === 200 && after.every(status => status === 401)
+    return (
+      used.every(status => status === 200) && out === 200 && after.every(status => status === 401)
+    )
   }
 
   const kept: Known[] = []
-  for (const gateway of [a, b, a]) await until('one signs in', async () => {
-    const session = await signIn(gateway)
-    if (session !== undefined) kept.push(session)
-    return session !== undefined
-  })
+  for (const gateway of [a, b, a])
+    await until('one signs in', async () => {
+      const session = await signIn(gateway)
+      if (session !== undefined) kept.push(session)
+      return session !== undefined
+    })
   let gone: Known | undefined
   await until('one signs in and out', async () => {
     gone = await signIn(b)
-    return gone !== undefined && await signOut(a, gone) === 200
+    return gone !== undefined && (await signOut(a, gone)) === 200
   })
   if (gone === undefined) throw new Error('the trial could not begin')
   const old = [...kept, gone]
@@ -154,12 +235,16 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
       }
     })()
   ])
-  t.teardown(() => { loop.running = false })
-  await until('it works before the fault', async () => await round(a, b) && await round(b, a))
+  t.teardown(() => {
+    loop.running = false
+  })
+  await until('it works before the fault', async () => (await round(a, b)) && (await round(b, a)))
 
   return {
     statuses: at => seen[at],
-    saw: async (kind, status) => { await until(`${kind} is answered ${status}`, () => (seen[phase][kind]?.[status] ?? 0) > 0) },
+    saw: async (kind, status) => {
+      await until(`${kind} is answered ${status}`, () => (seen[phase][kind]?.[status] ?? 0) > 0)
+    },
     during: async fault => {
       faultAt = performance.now()
       phase = 'during'
@@ -175,8 +260,13 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
       let fine = false
       while (!fine && performance.now() - faultAt < normalWithinMs) {
         began = performance.now()
-        const used = await Promise.all([a, b].flatMap(gateway => kept.map(async session => await use(gateway, session))))
-        fine = used.every(status => status === (forgets ? 401 : 200)) && await round(a, b) && await round(b, a)
+        const used = await Promise.all(
+          [a, b].flatMap(gateway => kept.map(async session => await use(gateway, session)))
+        )
+        fine =
+          used.every(status => status === (forgets ? 401 : 200)) &&
+          (await round(a, b)) &&
+          (await round(b, a))
         if (!fine) await wait(20)
       }
       const normalAfterMs = Math.round(began - faultAt)
@@ -187,14 +277,24 @@ export async function startTrial (t: Test, [a, b]: readonly [TestGateway, TestGa
         for (const gateway of [a, b]) {
           let status = 0
           // On a busy machine even a sound Redis can be late once; then it has not been said yet.
-          await until('it is surely known who is signed in', async () => (status = await use(gateway, session, forgets)) !== 503)
-          if (session.state === 'closed' && status !== 401) problems.add(`a closed session lives: ${status}`)
+          await until(
+            'it is surely known who is signed in',
+            async () => (status = await use(gateway, session, forgets)) !== 503
+          )
+          if (session.state === 'closed' && status !== 401)
+            problems.add(`a closed session lives: ${status}`)
         }
       }
       t.ok(fine, `${name}: works again`)
       t.same([...problems], [], `${name}: only what is allowed was seen`)
-      const verdict = { normalAfterMs, slowestMs: Math.round(slowestMs), stalestMs: Math.round(stalestMs) }
-      t.comment(`measured ${JSON.stringify({ fault: name, during: seen.during, healing: seen.healing, ...verdict, slow })}`)
+      const verdict = {
+        normalAfterMs,
+        slowestMs: Math.round(slowestMs),
+        stalestMs: Math.round(stalestMs)
+      }
+      t.comment(
+        `measured ${JSON.stringify({ fault: name, during: seen.during, healing: seen.healing, ...verdict, slow })}`
+      )
       return verdict
     }
   }

@@ -9,7 +9,7 @@ const pollMs = 5
  * Asks until the condition holds; a condition that throws does not hold yet.
  * @throws after `withinMs`, naming what was waited for and the condition's last error
  */
-export async function until (
+export async function until(
   what: string,
   condition: () => Promise<boolean> | boolean,
   withinMs: number = defaultWithinMs

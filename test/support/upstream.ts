@@ -1,5 +1,10 @@
 /** Real back-ends on loopback: one that records and answers as told, one that speaks raw bytes. */
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse
+} from 'node:http'
 import { createServer as createRawServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { listen } from './ports.ts'
@@ -27,23 +32,41 @@ export interface TestUpstream {
 
 type Answer = (request: IncomingMessage, response: ServerResponse, seen: Seen) => void
 
-export const json = (status: number, value: unknown): Answer => (_request, response) => {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-}
+export const json =
+  (status: number, value: unknown): Answer =>
+  (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  }
 
-export async function testUpstream (cleanUp: (undo: () => unknown) => void, answer: Answer = json(200, { ok: 1 })): Promise<TestUpstream> {
+export async function testUpstream(
+  cleanUp: (undo: () => unknown) => void,
+  answer: Answer = json(200, { ok: 1 })
+): Promise<TestUpstream> {
   const seen: Seen[] = []
   let begun = 0
   let tellAborted = () => {}
-  const aborted = new Promise<void>(resolve => { tellAborted = resolve })
+  const aborted = new Promise<void>(resolve => {
+    tellAborted = resolve
+  })
   const server = createServer((request, response) => {
     begun++
-    response.on('close', () => { if (!response.writableFinished) tellAborted() })
-    buffer(request).then(body => {
-      const one: Seen = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, rawHeaders: request.rawHeaders, body }
-      seen.push(one)
-      answer(request, response, one)
-    }, () => {})
+    response.on('close', () => {
+      if (!response.writableFinished) tellAborted()
+    })
+    buffer(request).then(
+      body => {
+        const one: Seen = {
+          method: request.method ?? '',
+          url: request.url ?? '',
+          headers: request.headers,
+          rawHeaders: request.rawHeaders,
+          body
+        }
+        seen.push(one)
+        answer(request, response, one)
+      },
+      () => {}
+    )
   })
   // It never hangs up on the gateway by itself, however long this process stands still.
   server.keepAliveTimeout = 0
@@ -51,20 +74,37 @@ export async function testUpstream (cleanUp: (undo: () => unknown) => void, answ
   let onIdle = () => {}
   server.on('connection', socket => {
     connections++
-    socket.once('close', () => { if (--connections === 0) onIdle() })
+    socket.once('close', () => {
+      if (--connections === 0) onIdle()
+    })
   })
-  const idle = async () => { if (connections > 0) await new Promise<void>(resolve => { onIdle = resolve }) }
+  const idle = async () => {
+    if (connections > 0)
+      await new Promise<void>(resolve => {
+        onIdle = resolve
+      })
+  }
   const port = await listen(server)
   const close = async () => {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   }
   cleanUp(close)
-  return { url: `http://127.0.0.1:${port}`, seen, begun: () => begun, aborted: () => aborted, idle, close }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    begun: () => begun,
+    aborted: () => aborted,
+    idle,
+    close
+  }
 }
 
 /** Answers each request with bytes as they are, once its head has arrived. */
-export async function rawUpstream (cleanUp: (undo: () => unknown) => void, answer: (socket: Socket, head: string) => void): Promise<{ url: string, requests: () => number }> {
+export async function rawUpstream(
+  cleanUp: (undo: () => unknown) => void,
+  answer: (socket: Socket, head: string) => void
+): Promise<{ url: string; requests: () => number }> {
   let requests = 0
   const sockets = new Set<Socket>()
   const server = createRawServer(socket => {

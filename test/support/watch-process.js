@@ -12,44 +12,48 @@ const { MEMORY_REPORT: report, CLOCK_OFFSET_MS: offset } = process.env
 if (offset !== undefined) {
   const RealDate = Date
   const shift = Number(offset)
-  globalThis.Date = /** @type {DateConstructor} */ (new Proxy(RealDate, {
-    construct: (target, args, newTarget) => Reflect.construct(
-      target,
-      args.length === 0 ? [RealDate.now() + shift] : args,
-      newTarget
-    ),
-    apply: () => new Date().toString(),
-    get: (target, name, receiver) => name === 'now'
-      ? () => RealDate.now() + shift
-      : Reflect.get(target, name, receiver)
-  }))
+  globalThis.Date = /** @type {DateConstructor} */ (
+    new Proxy(RealDate, {
+      construct: (target, args, newTarget) =>
+        Reflect.construct(target, args.length === 0 ? [RealDate.now() + shift] : args, newTarget),
+      apply: () => new Date().toString(),
+      get: (target, name, receiver) =>
+        name === 'now' ? () => RealDate.now() + shift : Reflect.get(target, name, receiver)
+    })
+  )
 }
 
 if (isMainThread && report !== undefined) process.on('SIGWINCH', () => void collect(report))
 
 /** @param {string} file */
-async function collect (file) {
+async function collect(file) {
   const { gc } = globalThis
   // What finalizers let go is only freed by the next collection.
   for (let times = 0; times < 4; times++) {
     gc?.()
     await turn()
   }
-  writeFileSync(`${file}.part`, JSON.stringify({ memory: process.memoryUsage(), handles: handles() }))
+  writeFileSync(
+    `${file}.part`,
+    JSON.stringify({ memory: process.memoryUsage(), handles: handles() })
+  )
   renameSync(`${file}.part`, file)
 }
 
 /** What keeps descriptors, in words: sockets by their ports and state, everything else by its class. */
-function handles () {
+function handles() {
   const all = /** @type {any} */ (process)['_getActiveHandles']()
   return all.map((/** @type {any} */ handle) => {
     const { localPort, remotePort, readableFlowing, writableLength } = handle
     const response = handle['_httpMessage']
-    if (remotePort === undefined && handle.constructor.name !== 'Socket') return handle.constructor.name
+    if (remotePort === undefined && handle.constructor.name !== 'Socket')
+      return handle.constructor.name
     const owner = handle.server === undefined || handle.server === null ? 'our own' : 'a client’s'
     const answer = response ? `, answering ${response.req?.method} ${response.req?.url}` : ''
-    return `${owner} ${handle.constructor.name} ${localPort} → ${remotePort}, ` +
+    return (
+      `${owner} ${handle.constructor.name} ${localPort} → ${remotePort}, ` +
       `flowing ${readableFlowing}, to write ${writableLength}, ended ${handle.readableEnded}, ` +
       `destroyed ${handle.destroyed}${answer}`
+    )
   })
 }

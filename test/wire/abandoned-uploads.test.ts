@@ -20,9 +20,9 @@ const ends = {
   'a malformed chunk after 96 KiB': { bytes: chunked(`${large}zz\r\n`), reset: false }
 }
 
-type End = typeof ends[keyof typeof ends]
+type End = (typeof ends)[keyof typeof ends]
 
-async function abandon (t: Test, url: string, { bytes, reset }: End): Promise<void> {
+async function abandon(t: Test, url: string, { bytes, reset }: End): Promise<void> {
   const line = await open(t.after, url)
   await new Promise<void>(resolve => line.socket.write(bytes, () => resolve()))
   if (reset) line.socket.resetAndDestroy()
@@ -71,9 +71,9 @@ t.test('uploads abandoned while they wait for a connection do not end the proces
   })) {
     const lines = await Promise.all(Array.from({ length: 10 }, () => open(t.after, gateway.url)))
     for (const { socket } of lines) socket.write(chunked(large))
-    await until('all wait', async () => await waiting() === 10)
+    await until('all wait', async () => (await waiting()) === 10)
     for (const { socket } of lines) leave(socket)
-    await until('none waits', async () => await waiting() === 0)
+    await until('none waits', async () => (await waiting()) === 0)
     t.equal((await gateway.call('/api/session')).status, 401, `served after ${title}`)
   }
   t.equal(backend.begun(), 1, 'none of them reached the upstream')

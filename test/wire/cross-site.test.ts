@@ -14,19 +14,31 @@ const { port } = new URL(own)
 type Fields = Record<string, string>
 /** What a browser sends for a page of another site, of another port of our host, and of no origin; and what comes close. */
 const foreign: Array<[string, Fields]> = [
-  ['another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }],
+  [
+    'another site',
+    { 'origin': 'https://evil.example', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }
+  ],
   ['another site, older browser', { origin: 'https://evil.example' }],
-  ['another port of our host', { origin: `http://127.0.0.1:${Number(port) + 1}`, 'sec-fetch-site': 'same-site' }],
+  [
+    'another port of our host',
+    { 'origin': `http://127.0.0.1:${Number(port) + 1}`, 'sec-fetch-site': 'same-site' }
+  ],
   ['another port of our host, older browser', { origin: `http://127.0.0.1:${Number(port) + 1}` }],
   ['our host without its port', { origin: 'http://127.0.0.1' }],
-  ['another host that is also this machine', { origin: `http://localhost:${port}`, 'sec-fetch-site': 'cross-site' }],
-  ['a sandboxed frame', { origin: 'null', 'sec-fetch-site': 'cross-site' }],
+  [
+    'another host that is also this machine',
+    { 'origin': `http://localhost:${port}`, 'sec-fetch-site': 'cross-site' }
+  ],
+  ['a sandboxed frame', { 'origin': 'null', 'sec-fetch-site': 'cross-site' }],
   ['a sandboxed frame, older browser', { origin: 'null' }],
   ['no Origin, but cross-site', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
   ['no Origin, but same-site', { 'sec-fetch-site': 'same-site' }],
   ['an unknown word', { 'sec-fetch-site': 'whatever' }],
   ['an empty word', { 'sec-fetch-site': '' }],
-  ['several words', { 'sec-fetch-site': 'cross-site, same-origin', origin: 'https://evil.example' }],
+  [
+    'several words',
+    { 'sec-fetch-site': 'cross-site, same-origin', 'origin': 'https://evil.example' }
+  ],
   ['a foreign page by its Referer only', { referer: 'https://evil.example/attack.html' }],
   ['a Referer that begins like ours', { referer: `${own}.evil.example/` }],
   ['a Referer with us as its user', { referer: `http://127.0.0.1:${port}@evil.example/` }],
@@ -46,11 +58,21 @@ t.test('no foreign page changes anything with the user’s session', async t => 
   const before = backend.begun()
   for (const [title, headers] of foreign) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const answer = await gateway.call('/api/things/1', { method, cookie, headers: { ...headers, 'content-type': 'application/json' }, body: '{}' })
+      const answer = await gateway.call('/api/things/1', {
+        method,
+        cookie,
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: '{}'
+      })
       t.match(answer, { status: 403, json: { errorCode: 'origin.refused' } }, `${method}: ${title}`)
       isEnvelope(t, answer.text)
     }
-    const open = await gateway.call('/api/open/x', { method: 'POST', cookie, headers: { ...headers, 'content-type': 'application/json' }, body: '{}' })
+    const open = await gateway.call('/api/open/x', {
+      method: 'POST',
+      cookie,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: '{}'
+    })
     t.equal(open.status, 403, `a public route: ${title}`)
   }
   t.equal(backend.begun(), before)
@@ -59,9 +81,21 @@ t.test('no foreign page changes anything with the user’s session', async t => 
 
 t.test('no foreign form carries JSON to the back-end', async t => {
   const before = backend.begun()
-  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/plain;application/json', 'application/json', '']) {
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/plain;application/json',
+    'application/json',
+    ''
+  ]) {
     for (const [, headers] of foreign.slice(0, 10)) {
-      const answer = await gateway.call('/api/things/1', { method: 'POST', cookie, headers: { ...headers, 'content-type': type }, body: '{"a":"="}' })
+      const answer = await gateway.call('/api/things/1', {
+        method: 'POST',
+        cookie,
+        headers: { ...headers, 'content-type': type },
+        body: '{"a":"="}'
+      })
       t.equal(answer.status, 403, `${type} ${JSON.stringify(headers)}`)
     }
   }
@@ -78,13 +112,30 @@ t.test('no foreign page signs a browser in', async t => {
 
 t.test('no foreign page signs a browser out, by POST or GET', async t => {
   const inNavigation: Array<[string, Fields]> = [
-    ['an image', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }],
-    ['a frame', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }],
-    ['a link', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', 'sec-fetch-user': '?1' }],
-    ['a link of another port of our host', { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' }],
+    [
+      'an image',
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }
+    ],
+    [
+      'a frame',
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }
+    ],
+    [
+      'a link',
+      {
+        'sec-fetch-site': 'cross-site',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
+        'sec-fetch-user': '?1'
+      }
+    ],
+    [
+      'a link of another port of our host',
+      { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' }
+    ],
     ['a prefetch of our own page', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
     ['a prerendered page', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
-    ['a prefetch in older words', { 'sec-fetch-site': 'same-origin', purpose: 'prefetch' }],
+    ['a prefetch in older words', { 'sec-fetch-site': 'same-origin', 'purpose': 'prefetch' }],
     ['a prefetch in Mozilla’s words', { 'x-moz': 'prefetch' }],
     ['a preview', { 'sec-fetch-site': 'none', 'x-purpose': 'preview' }]
   ]
@@ -100,7 +151,9 @@ t.test('no foreign page signs a browser out, by POST or GET', async t => {
 
 t.test('HEAD, OPTIONS and other methods sign nobody out', async t => {
   for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
-    const answer = await raw(own, request(`${method} ${logoutPath}`, [signedIn]), { enough: received => received.includes('\r\n\r\n') })
+    const answer = await raw(own, request(`${method} ${logoutPath}`, [signedIn]), {
+      enough: received => received.includes('\r\n\r\n')
+    })
     t.equal(answer.status, 405, method)
     t.notMatch(answer.head, /set-cookie/i)
   }
@@ -109,10 +162,13 @@ t.test('HEAD, OPTIONS and other methods sign nobody out', async t => {
 
 t.test('our own page, a typed address and a client that is no browser may', async t => {
   const may: Array<[string, Fields]> = [
-    ['our own page', { origin: own, 'sec-fetch-site': 'same-origin' }],
+    ['our own page', { 'origin': own, 'sec-fetch-site': 'same-origin' }],
     ['our own page, older browser', { origin: own }],
     ['our own page by its Referer', { referer: `${own}/users?page=2` }],
-    ['our own page behind a proxy that speaks https for us', { origin: own.replace('http:', 'https:') }],
+    [
+      'our own page behind a proxy that speaks https for us',
+      { origin: own.replace('http:', 'https:') }
+    ],
     ['a typed address', { 'sec-fetch-site': 'none' }],
     ['a client that is no browser', {}]
   ]
@@ -120,27 +176,68 @@ t.test('our own page, a typed address and a client that is no browser may', asyn
     t.equal((await gateway.call('/api/things/1', { json: {}, cookie, headers })).status, 200, title)
     const answer = await gateway.call(loginPath, { json: { username: 'alice', password }, headers })
     t.equal(answer.status, 200, `${title}: sign-in`)
-    t.equal((await gateway.call(logoutPath, { cookie: cookieOf(answer), headers })).status, 200, `${title}: sign-out by GET`)
+    t.equal(
+      (await gateway.call(logoutPath, { cookie: cookieOf(answer), headers })).status,
+      200,
+      `${title}: sign-out by GET`
+    )
   }
 })
 
-t.test('reading is not refused to a link from elsewhere, but no foreign script reads the answer', async t => {
-  for (const [title, headers] of foreign) {
-    const answer = await gateway.call('/api/notices', { cookie, headers })
-    t.equal(answer.status, 200, title)
-    for (const name of ['access-control-allow-origin', 'access-control-allow-credentials']) t.equal(answer.headers.get(name), null, title)
-    const preflight = await gateway.call('/api/things/1', { method: 'OPTIONS', headers: { ...headers, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' } })
-    t.equal(preflight.status, 405, `preflight: ${title}`)
-    t.equal(preflight.headers.get('access-control-allow-origin'), null)
+t.test(
+  'reading is not refused to a link from elsewhere, but no foreign script reads the answer',
+  async t => {
+    for (const [title, headers] of foreign) {
+      const answer = await gateway.call('/api/notices', { cookie, headers })
+      t.equal(answer.status, 200, title)
+      for (const name of ['access-control-allow-origin', 'access-control-allow-credentials'])
+        t.equal(answer.headers.get(name), null, title)
+      const preflight = await gateway.call('/api/things/1', {
+        method: 'OPTIONS',
+        headers: {
+          ...headers,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type'
+        }
+      })
+      t.equal(preflight.status, 405, `preflight: ${title}`)
+      t.equal(preflight.headers.get('access-control-allow-origin'), null)
+    }
   }
-})
+)
 
 t.test('nothing makes sign-in or sign-out redirect', async t => {
-  const targets = ['https://evil.example', '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)', 'https:evil.example', '/%2f/evil.example', 'http://127.0.0.1@evil.example', '/', '/api/notices']
+  const targets = [
+    'https://evil.example',
+    '//evil.example',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'javascript:alert(1)',
+    'https:evil.example',
+    '/%2f/evil.example',
+    'http://127.0.0.1@evil.example',
+    '/',
+    '/api/notices'
+  ]
   for (const target of targets) {
-    for (const name of ['redirect', 'redirect_uri', 'next', 'return', 'returnTo', 'url', 'rd', 'continue', 'service']) {
+    for (const name of [
+      'redirect',
+      'redirect_uri',
+      'next',
+      'return',
+      'returnTo',
+      'url',
+      'rd',
+      'continue',
+      'service'
+    ]) {
       const query = `?${name}=${encodeURIComponent(target)}`
-      for (const answer of [await gateway.call(logoutPath + query), await gateway.call(loginPath + query, { json: { username: 'alice', password: 'no', [name]: target } })]) {
+      for (const answer of [
+        await gateway.call(logoutPath + query),
+        await gateway.call(loginPath + query, {
+          json: { username: 'alice', password: 'no', [name]: target }
+        })
+      ]) {
         t.ok([200, 401].includes(answer.status))
         t.equal(answer.headers.get('location'), null)
         t.notMatch(answer.text, 'evil.example')
@@ -152,27 +249,80 @@ t.test('nothing makes sign-in or sign-out redirect', async t => {
 t.test('an allowed origin may call, read and sign in; all others still may not', async t => {
   const back = await testUpstream(t.after)
   const allowed = 'https://console.example.com'
-  const shared = await testGateway(t.after, { users: wireUsers(), gateway: { server: { origins: [allowed] } }, routes: wireRoutes(back.url) })
+  const shared = await testGateway(t.after, {
+    users: wireUsers(),
+    gateway: { server: { origins: [allowed] } },
+    routes: wireRoutes(back.url)
+  })
   const mine = await shared.signIn()
-  const browser = { origin: allowed, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }
-  const preflight = await shared.call('/api/things/1', { method: 'OPTIONS', headers: { ...browser, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type,x-requested-with' } })
+  const browser = { 'origin': allowed, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }
+  const preflight = await shared.call('/api/things/1', {
+    method: 'OPTIONS',
+    headers: {
+      ...browser,
+      'access-control-request-method': 'PUT',
+      'access-control-request-headers': 'content-type,x-requested-with'
+    }
+  })
   t.equal(preflight.status, 204)
-  t.match(Object.fromEntries(preflight.headers), { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': 'true', 'access-control-allow-methods': /PUT/, vary: /origin/i })
+  t.match(Object.fromEntries(preflight.headers), {
+    'access-control-allow-origin': allowed,
+    'access-control-allow-credentials': 'true',
+    'access-control-allow-methods': /PUT/,
+    'vary': /origin/i
+  })
   t.notMatch([...preflight.headers].join('\n'), /\*/)
   const answer = await shared.call('/api/things/1', { json: {}, cookie: mine, headers: browser })
-  t.match({ status: answer.status, ...Object.fromEntries(answer.headers) }, { status: 200, 'access-control-allow-origin': allowed, vary: /origin/i })
-  t.equal((await shared.call(loginPath, { json: { username: 'alice', password }, headers: browser })).status, 200)
+  t.match(
+    { status: answer.status, ...Object.fromEntries(answer.headers) },
+    { 'status': 200, 'access-control-allow-origin': allowed, 'vary': /origin/i }
+  )
+  t.equal(
+    (await shared.call(loginPath, { json: { username: 'alice', password }, headers: browser }))
+      .status,
+    200
+  )
   const refused = await shared.call('/api/notices', { headers: browser })
-  t.match({ status: refused.status, ...Object.fromEntries(refused.headers) }, { status: 401, 'access-control-allow-origin': allowed }, 'its script can read why')
+  t.match(
+    { status: refused.status, ...Object.fromEntries(refused.headers) },
+    { 'status': 401, 'access-control-allow-origin': allowed },
+    'its script can read why'
+  )
   const before = back.begun()
-  for (const origin of ['https://evil.example', 'http://console.example.com', 'https://console.example.com.evil.example', 'https://console.example.com:444', 'https://CONSOLE.example.com.', 'https://x.console.example.com', 'null', 'https://console.example.com/', 'https://console.example.com, https://evil.example']) {
-    const call = await shared.call('/api/things/1', { json: {}, cookie: mine, headers: { ...browser, origin } })
+  for (const origin of [
+    'https://evil.example',
+    'http://console.example.com',
+    'https://console.example.com.evil.example',
+    'https://console.example.com:444',
+    'https://CONSOLE.example.com.',
+    'https://x.console.example.com',
+    'null',
+    'https://console.example.com/',
+    'https://console.example.com, https://evil.example'
+  ]) {
+    const call = await shared.call('/api/things/1', {
+      json: {},
+      cookie: mine,
+      headers: { ...browser, origin }
+    })
     t.equal(call.status, 403, origin)
     t.not(call.headers.get('access-control-allow-origin'), origin)
     t.not(call.headers.get('access-control-allow-origin'), '*')
-    const asked = await shared.call('/api/things/1', { method: 'OPTIONS', headers: { ...browser, origin, 'access-control-request-method': 'PUT' } })
+    const asked = await shared.call('/api/things/1', {
+      method: 'OPTIONS',
+      headers: { ...browser, origin, 'access-control-request-method': 'PUT' }
+    })
     t.not(asked.headers.get('access-control-allow-origin'), origin)
-    t.equal((await shared.call(loginPath, { json: { username: 'alice', password }, headers: { ...browser, origin } })).status, 403, `sign-in: ${origin}`)
+    t.equal(
+      (
+        await shared.call(loginPath, {
+          json: { username: 'alice', password },
+          headers: { ...browser, origin }
+        })
+      ).status,
+      403,
+      `sign-in: ${origin}`
+    )
   }
   t.equal(back.begun(), before)
 })

@@ -20,20 +20,22 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
 /** What lives after a collection: of the resident memory a part is free, and how much is up to the machine. */
-function liveBytes (): number {
+function liveBytes(): number {
   collect()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
 
-async function metric (gateway: TestGateway, name: string): Promise<number> {
+async function metric(gateway: TestGateway, name: string): Promise<number> {
   const text = await (await askOps(gateway.opsUrl, '/metrics')).text()
   return Number(new RegExp(`^${name}\\{.*\\} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
 t.test('thousands of large requests that time out leave nothing', { timeout: 240_000 }, async t => {
   const held: Array<() => void> = []
-  const upstream = await testUpstream(t.after, (_request, response) => held.push(() => response.end()))
+  const upstream = await testUpstream(t.after, (_request, response) =>
+    held.push(() => response.end())
+  )
   const routes = wireRoutes(upstream.url, {
     connections: 4,
     queue: 10_000,
@@ -45,14 +47,19 @@ t.test('thousands of large requests that time out leave nothing', { timeout: 240
   const agent = new Agent({ keepAlive: true, maxSockets: 200 })
   t.after(() => agent.destroy())
   const body = Buffer.alloc(60_000, 'x')
-  const post = () => new Promise<number>((resolve, reject) => {
-    const headers = { 'content-length': body.length, 'content-type': 'text/plain' }
-    const asked = send(`${gateway.url}/api/open/x`, { method: 'POST', agent, headers }, answer => {
-      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+  const post = () =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { 'content-length': body.length, 'content-type': 'text/plain' }
+      const asked = send(
+        `${gateway.url}/api/open/x`,
+        { method: 'POST', agent, headers },
+        answer => {
+          answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+        }
+      )
+      asked.on('error', reject)
+      asked.end(body)
     })
-    asked.on('error', reject)
-    asked.end(body)
-  })
   const first = Array.from({ length: 4 }, post)
   await until('all connections are taken', () => upstream.seen.length === 4)
   const statuses = new Map<number, number>()
@@ -64,7 +71,11 @@ t.test('thousands of large requests that time out leave nothing', { timeout: 240
   const before = liveBytes()
   await flood(7500)
   const grown = (liveBytes() - before) / 2 ** 20
-  t.same([...statuses], [[503, 8000]], 'who waited in vain is told so, and not that the upstream is slow')
+  t.same(
+    [...statuses],
+    [[503, 8000]],
+    'who waited in vain is told so, and not that the upstream is slow'
+  )
   t.equal(await metric(gateway, 'console_gateway_upstream_waiting'), 0)
   t.equal(await metric(gateway, 'console_gateway_upstream_in_flight'), 4)
   t.ok(grown < 150, `${Math.round(grown)} MiB more than after the first 500`)
@@ -79,7 +90,9 @@ t.test('thousands of large requests that time out leave nothing', { timeout: 240
 
 t.test('a client that leaves while it waits is forgotten at once', async t => {
   const held: Array<() => void> = []
-  const upstream = await testUpstream(t.after, (_request, response) => held.push(() => response.end()))
+  const upstream = await testUpstream(t.after, (_request, response) =>
+    held.push(() => response.end())
+  )
   const routes = wireRoutes(upstream.url, { connections: 1, queueTimeout: '60s' })
   const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
   const running = gateway.call('/api/open/first')
@@ -87,22 +100,27 @@ t.test('a client that leaves while it waits is forgotten at once', async t => {
   const lines = await Promise.all(Array.from({ length: 20 }, () => open(t.after, gateway.url)))
   for (const line of lines) line.socket.write(request('GET /api/open/left'))
   const waiting = async () => await metric(gateway, 'console_gateway_upstream_waiting')
-  await until('all wait', async () => await waiting() === 20)
+  await until('all wait', async () => (await waiting()) === 20)
   for (const line of lines) line.socket.resetAndDestroy()
-  await until('none waits', async () => await waiting() === 0)
+  await until('none waits', async () => (await waiting()) === 0)
   const last = gateway.call('/api/open/last')
-  await until('one waits', async () => await waiting() === 1)
+  await until('one waits', async () => (await waiting()) === 1)
   held.shift()?.()
   t.equal((await running).status, 200)
   await until('the last one has its turn', () => held.length === 1)
   held.shift()?.()
   t.equal((await last).status, 200)
-  t.same(upstream.seen.map(({ url }) => url), ['/public/first', '/public/last'])
+  t.same(
+    upstream.seen.map(({ url }) => url),
+    ['/public/first', '/public/last']
+  )
 })
 
 t.test('time in the queue is no time of the upstream’s', async t => {
   const held: Array<() => void> = []
-  const upstream = await testUpstream(t.after, (_request, response) => held.push(() => response.end()))
+  const upstream = await testUpstream(t.after, (_request, response) =>
+    held.push(() => response.end())
+  )
   const routes = wireRoutes(upstream.url, { connections: 1, responseTimeout: '2s' })
   const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
   const calls = [1, 2, 3].map(() => gateway.call('/api/open/x'))
@@ -111,16 +129,26 @@ t.test('time in the queue is no time of the upstream’s', async t => {
     await wait(900)
     held.shift()?.()
   }
-  t.same((await Promise.all(calls)).map(({ status }) => status), [200, 200, 200])
+  t.same(
+    (await Promise.all(calls)).map(({ status }) => status),
+    [200, 200, 200]
+  )
 })
 
 t.test('bodies that wait are bounded in all', async t => {
   const upstream = await testUpstream(t.after, () => {})
-  const routes = wireRoutes(upstream.url, { connections: 1, queueBytes: '100KiB', queueTimeout: '60s' })
+  const routes = wireRoutes(upstream.url, {
+    connections: 1,
+    queueBytes: '100KiB',
+    queueTimeout: '60s'
+  })
   const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
   const post = () => gateway.call('/api/open/x', { method: 'POST', body: 'x'.repeat(50_000) })
   const waiting = [post(), post(), post()]
-  await until('two wait', async () => await metric(gateway, 'console_gateway_upstream_waiting') === 2)
+  await until(
+    'two wait',
+    async () => (await metric(gateway, 'console_gateway_upstream_waiting')) === 2
+  )
   const refused = await post()
   t.match(refused, { status: 503, json: { errorCode: 'overloaded' } })
   t.equal(refused.headers.get('retry-after'), '1')

@@ -16,7 +16,7 @@ const settings = {
   console: { root: 'dist' }
 }
 
-async function open (t: Test) {
+async function open(t: Test) {
   const body = JSON.stringify({ big: 'x'.repeat(12 * 1024 * 1024) })
   const upstream = await testUpstream(t.after, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
@@ -24,7 +24,11 @@ async function open (t: Test) {
   })
   const shaped = { path: '/api/shaped', access: 'public', upstream: 'backend', shape: 'same' }
   const routes = {
-    ...wireRoutes(upstream.url, { idleTimeout: '1s' }, { shaped: { ...shaped, maxShaped: '16MiB' } }),
+    ...wireRoutes(
+      upstream.url,
+      { idleTimeout: '1s' },
+      { shaped: { ...shaped, maxShaped: '16MiB' } }
+    ),
     shapes: { same: [{ drop: ['nothing'] }] }
   }
   const folder = await configFolder({ gateway: settings, routes })
@@ -44,7 +48,7 @@ async function open (t: Test) {
 }
 
 /** How many descriptors of this process, and so of the gateway, are a file of that name. */
-function openFiles (name: string): number {
+function openFiles(name: string): number {
   return readdirSync('/proc/self/fd').filter(fd => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).endsWith(name)
@@ -54,17 +58,23 @@ function openFiles (name: string): number {
   }).length
 }
 
-t.test('a reader that stands still loses its connection, whatever it is that is answered', async t => {
-  const { gateway, ask } = await open(t)
-  for (const target of ['/large.bin', '/api/shaped', '/api/open/streamed']) {
-    const from = gateway.log.length
-    const socket = await ask(target)
-    const line = await gateway.logged(({ msg, path }) => msg === 'request' && path === target, from)
-    t.equal(line['status'], 499, target)
-    socket.destroy()
+t.test(
+  'a reader that stands still loses its connection, whatever it is that is answered',
+  async t => {
+    const { gateway, ask } = await open(t)
+    for (const target of ['/large.bin', '/api/shaped', '/api/open/streamed']) {
+      const from = gateway.log.length
+      const socket = await ask(target)
+      const line = await gateway.logged(
+        ({ msg, path }) => msg === 'request' && path === target,
+        from
+      )
+      t.equal(line['status'], 499, target)
+      socket.destroy()
+    }
+    t.equal(openFiles('large.bin'), 0)
   }
-  t.equal(openFiles('large.bin'), 0)
-})
+)
 
 t.test('a reader that is slow, but reads, gets the whole file', async t => {
   const { gateway, ask } = await open(t)

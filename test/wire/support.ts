@@ -25,30 +25,70 @@ export const wireRoutes = (url: string, upstream: object = {}, more: object = {}
   upstreams: { backend: { url, ...upstream } },
   routes: {
     notices: { path: '/api/notices', upstream: 'backend', rewrite: '/internal/notices' },
-    things: { path: '/api/things/*', methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], upstream: 'backend', rewrite: '/store/*' },
-    open: { path: '/api/open/*', methods: ['GET', 'POST'], access: 'public', upstream: 'backend', rewrite: '/public/*' },
-    admin: { path: '/api/admin/*', access: { roles: ['admin'] }, upstream: 'backend', rewrite: '/admin/*' },
+    things: {
+      path: '/api/things/*',
+      methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      upstream: 'backend',
+      rewrite: '/store/*'
+    },
+    open: {
+      path: '/api/open/*',
+      methods: ['GET', 'POST'],
+      access: 'public',
+      upstream: 'backend',
+      rewrite: '/public/*'
+    },
+    admin: {
+      path: '/api/admin/*',
+      access: { roles: ['admin'] },
+      upstream: 'backend',
+      rewrite: '/admin/*'
+    },
     ...more
   }
 })
 
 /** `alice` and `bob`, whose hashes cost next to nothing: these tests sign in by the hundred. */
-export function wireUsers (): Record<string, unknown> {
+export function wireUsers(): Record<string, unknown> {
   const salt = randomBytes(16)
-  const tag = argon2Sync('argon2id', { message: password, nonce: salt, memory: 1024, passes: 1, parallelism: 1, tagLength: 32 })
+  const tag = argon2Sync('argon2id', {
+    message: password,
+    nonce: salt,
+    memory: 1024,
+    passes: 1,
+    parallelism: 1,
+    tagLength: 32
+  })
   const [saltText, tagText] = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
   const hash = `$argon2id$v=19$m=1024,t=1,p=1$${saltText}$${tagText}`
   return {
     users: {
-      alice: { password: hash, id: '1', name: 'Alice Admin', roles: ['admin', 'user'], profile: { email: 'alice@example.com' } },
+      alice: {
+        password: hash,
+        id: '1',
+        name: 'Alice Admin',
+        roles: ['admin', 'user'],
+        profile: { email: 'alice@example.com' }
+      },
       bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
     }
   }
 }
 
-export async function openWire (cleanUp: (undo: () => unknown) => void, files: Omit<Files, 'routes'> = {}, { answer = json(200, { ok: 1 }), upstream = {} }: { answer?: Parameters<typeof testUpstream>[1], upstream?: object } = {}): Promise<Wire> {
+export async function openWire(
+  cleanUp: (undo: () => unknown) => void,
+  files: Omit<Files, 'routes'> = {},
+  {
+    answer = json(200, { ok: 1 }),
+    upstream = {}
+  }: { answer?: Parameters<typeof testUpstream>[1]; upstream?: object } = {}
+): Promise<Wire> {
   const backend = await testUpstream(cleanUp, answer)
-  const gateway = await testGateway(cleanUp, { users: wireUsers(), ...files, routes: wireRoutes(backend.url, upstream) })
+  const gateway = await testGateway(cleanUp, {
+    users: wireUsers(),
+    ...files,
+    routes: wireRoutes(backend.url, upstream)
+  })
   const cookie = await gateway.signIn()
   return { gateway, backend, cookie, signedIn: `Cookie: ${cookie}` }
 }
@@ -57,13 +97,20 @@ export async function openWire (cleanUp: (undo: () => unknown) => void, files: O
 export const answersBegun = (whole: string) => whole.split(/HTTP\/1\.[01] \d{3} /).length - 1
 
 /** What names the inside: addresses, stacks, packages. */
-export const inside = /127\.0\.0\.1|localhost|ECONN|UND_ERR|FST_|HPE_|node_modules|node:|\.ts:|\bat \w+ \(|undici|fastify|ioredis|reply-from|find-my-way|llhttp|SyntaxError|RangeError|TypeError/i
+export const inside =
+  /127\.0\.0\.1|localhost|ECONN|UND_ERR|FST_|HPE_|node_modules|node:|\.ts:|\bat \w+ \(|undici|fastify|ioredis|reply-from|find-my-way|llhttp|SyntaxError|RangeError|TypeError/i
 
 /** Every error is JSON with a message for people and a code that stays, and tells nothing of the inside. */
-export function isEnvelope (t: Assert, body: string, title = 'the answer'): void {
+export function isEnvelope(t: Assert, body: string, title = 'the answer'): void {
   let parsed: Record<string, unknown> = {}
-  try { parsed = JSON.parse(body) as Record<string, unknown> } catch {}
-  t.match(parsed, { success: false, message: /\S/, errorCode: /^[a-z]+(?:\.[a-z-]+)?$/ }, `${title}: enveloped`)
+  try {
+    parsed = JSON.parse(body) as Record<string, unknown>
+  } catch {}
+  t.match(
+    parsed,
+    { success: false, message: /\S/, errorCode: /^[a-z]+(?:\.[a-z-]+)?$/ },
+    `${title}: enveloped`
+  )
   t.notMatch(body, inside, `${title}: tells nothing of the inside`)
 }
 
@@ -75,13 +122,24 @@ export interface Refusal {
 }
 
 /** Sends bytes that must not be obeyed: one refusal, then the end of the connection, and nothing for the back-end. */
-export async function refuses (t: Assert, { gateway, backend }: Wire, title: string, bytes: string | Buffer, { statuses, mayBegin = false }: Refusal = {}): Promise<RawAnswer> {
+export async function refuses(
+  t: Assert,
+  { gateway, backend }: Wire,
+  title: string,
+  bytes: string | Buffer,
+  { statuses, mayBegin = false }: Refusal = {}
+): Promise<RawAnswer> {
   const begun = backend.begun()
   const whole = backend.seen.length
   const answer = await raw(gateway.url, bytes, { enough: () => false })
   t.ok(answer.closed, `${title}: the connection ends`)
-  if (statuses === undefined) t.ok(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status} is a 4xx`)
-  else t.ok(statuses.includes(answer.status), `${title}: ${answer.status} is one of ${statuses.join(', ')}`)
+  if (statuses === undefined)
+    t.ok(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status} is a 4xx`)
+  else
+    t.ok(
+      statuses.includes(answer.status),
+      `${title}: ${answer.status} is one of ${statuses.join(', ')}`
+    )
   t.equal(answersBegun(answer.whole), 1, `${title}: one answer`)
   isEnvelope(t, answer.body, title)
   t.equal(backend.seen.length, whole, `${title}: nothing whole reached the back-end`)
@@ -90,7 +148,7 @@ export async function refuses (t: Assert, { gateway, backend }: Wire, title: str
 }
 
 /** The next client is served. */
-export async function serves (t: Assert, { gateway, backend, cookie }: Wire): Promise<void> {
+export async function serves(t: Assert, { gateway, backend, cookie }: Wire): Promise<void> {
   const before = backend.seen.length
   const answer = await gateway.call('/api/notices', { cookie })
   t.equal(answer.status, 200, 'the next client is served')
@@ -108,17 +166,27 @@ export interface Line {
   readonly isClosed: () => boolean
 }
 
-export async function open (cleanUp: (undo: () => unknown) => void, url: string, localAddress?: string): Promise<Line> {
+export async function open(
+  cleanUp: (undo: () => unknown) => void,
+  url: string,
+  localAddress?: string
+): Promise<Line> {
   const { hostname, port } = new URL(url)
   let text = ''
   let over = false
   let look = () => {}
-  const socket = connect({ port: Number(port), host: hostname, ...(localAddress !== undefined && { localAddress }) })
-  const closed = new Promise<void>(resolve => socket.on('close', () => {
-    over = true
-    resolve()
-    look()
-  }))
+  const socket = connect({
+    port: Number(port),
+    host: hostname,
+    ...(localAddress !== undefined && { localAddress })
+  })
+  const closed = new Promise<void>(resolve =>
+    socket.on('close', () => {
+      over = true
+      resolve()
+      look()
+    })
+  )
   socket.on('error', () => {})
   socket.on('data', chunk => {
     text += chunk.toString('latin1')
@@ -131,20 +199,24 @@ export async function open (cleanUp: (undo: () => unknown) => void, url: string,
     received: () => text,
     closed,
     isClosed: () => over,
-    until: async fits => await new Promise((resolve, reject) => {
-      look = () => {
-        if (fits(text)) resolve(text)
-        else if (over) reject(new Error(`the connection closed after: ${text}`))
-      }
-      look()
-    })
+    until: async fits =>
+      await new Promise((resolve, reject) => {
+        look = () => {
+          if (fits(text)) resolve(text)
+          else if (over) reject(new Error(`the connection closed after: ${text}`))
+        }
+        look()
+      })
   }
 }
 
 /** 64 MiB, as fast as they are taken. */
-export function answerLarge (response: ServerResponse): void {
+export function answerLarge(response: ServerResponse): void {
   const piece = Buffer.alloc(64 * 1024, 'x')
-  response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': 1024 * piece.length })
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': 1024 * piece.length
+  })
   let sent = 0
   const more = () => {
     while (sent < 1024 && !response.destroyed) {

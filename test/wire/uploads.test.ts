@@ -77,7 +77,11 @@ t.test('streamed uploads get half of the connections; other requests have the re
   const upstream = await testUpstream(t.after)
   const routes = wireRoutes(upstream.url, { connections: 4, queue: 40 })
   const sizes = { body: '10MiB' }
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits: { ...limits, sizes }, routes })
+  const gateway = await testGateway(t.after, {
+    users: wireUsers(),
+    limits: { ...limits, sizes },
+    routes
+  })
   const lines = await Promise.all(Array.from({ length: 12 }, () => open(t.after, gateway.url)))
   for (const [index, line] of lines.entries()) {
     const length = index % 2 === 0 ? fields : ['Content-Length: 400003', 'Content-Type: text/plain']
@@ -94,7 +98,10 @@ t.test('streamed uploads get half of the connections; other requests have the re
     t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
   }
   const uploads = upstream.seen.filter(({ url }) => url === '/public/upload')
-  t.same(uploads.map(({ body }) => body.length), Array.from({ length: 12 }, () => 400_003))
+  t.same(
+    uploads.map(({ body }) => body.length),
+    Array.from({ length: 12 }, () => 400_003)
+  )
 })
 
 t.test('an upload whose upstream fails half-way is answered at once', async t => {
@@ -121,15 +128,20 @@ t.test('an upload slower than 1 KiB a second over 10 s is 408', { timeout: 120_0
     request('POST /api/open/long', ['Content-Length: 400000', 'Content-Type: text/plain'], 'x')
   ]
   const began = performance.now()
-  const lines = await Promise.all(slow.map(async bytes => {
-    const line = await open(t.after, wire.gateway.url)
-    line.socket.write(bytes)
-    const drip = setInterval(() => line.socket.write(bytes.includes('chunked') ? chunk(10) : 'x'), 500)
-    t.after(() => clearInterval(drip))
-    await line.closed
-    clearInterval(drip)
-    return { answer: line.received(), ms: performance.now() - began }
-  }))
+  const lines = await Promise.all(
+    slow.map(async bytes => {
+      const line = await open(t.after, wire.gateway.url)
+      line.socket.write(bytes)
+      const drip = setInterval(
+        () => line.socket.write(bytes.includes('chunked') ? chunk(10) : 'x'),
+        500
+      )
+      t.after(() => clearInterval(drip))
+      await line.closed
+      clearInterval(drip)
+      return { answer: line.received(), ms: performance.now() - began }
+    })
+  )
   for (const { answer, ms } of lines) {
     t.match(answer, /^HTTP\/1\.1 408 /)
     t.match(answer, /"errorCode":"request\.timeout"/)

@@ -1,24 +1,22 @@
 /** Rules for the header fields of clients that upstreams get. */
 import type { Checked, Report } from '../check.ts'
-import {
-  builtByGateway, connectionBound, refusedFamilies, toldByGateway
-} from '../header-names.ts'
+import { builtByGateway, connectionBound, refusedFamilies, toldByGateway } from '../header-names.ts'
 import { credentialOf, type RoutesConfig } from '../routes.ts'
 
 type Fields = Pick<Checked, 'gateway' | 'routes'>
 
-export function checkFields (config: Fields, report: Report): void {
+export function checkFields(config: Fields, report: Report): void {
   for (const rule of [checkAllowed, checkReopened, checkCredential]) rule(config, report)
 }
 
 /** The gateway's own word, which no client may speak. */
-function ownNames ({ gateway: { identity } }: Fields): (name: string) => boolean {
+function ownNames({ gateway: { identity } }: Fields): (name: string) => boolean {
   const names = Object.values(identity).filter(name => typeof name === 'string')
   const told = new Set<string>(names)
   return name => [connectionBound, builtByGateway, toldByGateway, told].some(set => set.has(name))
 }
 
-function checkAllowed (config: Fields, report: Report): void {
+function checkAllowed(config: Fields, report: Report): void {
   const isOwn = ownNames(config)
   for (const [name, { passHeaders }] of Object.entries(config.routes.upstreams)) {
     passHeaders?.forEach((header, index) => {
@@ -40,20 +38,24 @@ const refusedMessage = (header: string) =>
   'name it in passRefusedHeaders of each route that needs it'
 
 const takesBodies = ({ routes }: RoutesConfig, upstream: string) =>
-  Object.values(routes).some(route => route.upstream === upstream && route.methods.some(method => method !== 'GET'))
+  Object.values(routes).some(
+    route => route.upstream === upstream && route.methods.some(method => method !== 'GET')
+  )
 
-function checkReopened (config: Fields, report: Report): void {
+function checkReopened(config: Fields, report: Report): void {
   const isOwn = ownNames(config)
   for (const [name, { passRefusedHeaders }] of Object.entries(config.routes.routes)) {
     passRefusedHeaders.forEach((header, index) => {
       const path = ['routes', name, 'passRefusedHeaders', index]
       if (isOwn(header)) return report('routes', path, ownMessage(header))
       if (!refusedFamilies.test(header)) {
-        const message = `"${header}" is not refused: it passes without this, ` +
+        const message =
+          `"${header}" is not refused: it passes without this, ` +
           'or where it stands in passHeaders of the upstream'
         return report('routes', path, message)
       }
-      const message = `clients may say what they like in "${header}", which back-ends take as the ` +
+      const message =
+        `clients may say what they like in "${header}", which back-ends take as the ` +
         'word of a proxy: make sure that this upstream does not believe it'
       report('routes', path, message, 'warning')
     })
@@ -61,7 +63,7 @@ function checkReopened (config: Fields, report: Report): void {
 }
 
 /** A token in such a field would break the framing, or the body's description, of each request. */
-function checkCredential (config: Fields, report: Report): void {
+function checkCredential(config: Fields, report: Report): void {
   const isOwn = ownNames(config)
   for (const [name, { credential }] of Object.entries(config.routes.upstreams)) {
     const { as } = credentialOf(credential)

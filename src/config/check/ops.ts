@@ -4,9 +4,10 @@ import type { Checked, Report } from '../check.ts'
 const secretPattern = /^[\x21-\x7e]{32,}$/
 export const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
 
-export function checkOps ({ gateway: { ops } }: Pick<Checked, 'gateway'>, report: Report): void {
+export function checkOps({ gateway: { ops } }: Pick<Checked, 'gateway'>, report: Report): void {
   if (ops.secret !== undefined && !secretPattern.test(ops.secret)) {
-    const message = 'has to be at least 32 visible ASCII characters without blanks; ' +
+    const message =
+      'has to be at least 32 visible ASCII characters without blanks; ' +
       'make one with `console-gateway generate-secret`'
     report('gateway', ['ops', 'secret'], message)
   }

@@ -8,7 +8,7 @@ interface Checked {
   readonly routes: RoutesConfig
 }
 
-export function checkSources (config: Checked, report: Report): void {
+export function checkSources(config: Checked, report: Report): void {
   checkNames(config, report)
   checkIdentityFields(config, report)
   checkTokens(config, report)
@@ -18,26 +18,46 @@ export function checkSources (config: Checked, report: Report): void {
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
 /** What tells who a user is goes to the browser and into headers; a token must not. */
-function checkTokens ({ gateway: { login: { sources } } }: Checked, report: Report): void {
+function checkTokens(
+  {
+    gateway: {
+      login: { sources }
+    }
+  }: Checked,
+  report: Report
+): void {
   sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login') return
-    const { user: { roleMap: _, ...user }, token, refreshToken } = source
+    const {
+      user: { roleMap: _, ...user },
+      token,
+      refreshToken
+    } = source
     for (const [key, path] of Object.entries(user)) {
       if (path === undefined) continue
-      const isWithin = (secret?: string) => secret !== undefined && `${secret}.`.startsWith(`${path}.`)
+      const isWithin = (secret?: string) =>
+        secret !== undefined && `${secret}.`.startsWith(`${path}.`)
       const secret = [token, refreshToken].find(isWithin)
       const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
       if (!isToken) continue
       const isItself = secret === undefined || secret === path
       const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
-      const message = `"${path}" ${what}, which the browser and every upstream would see; ` +
+      const message =
+        `"${path}" ${what}, which the browser and every upstream would see; ` +
         'name a member without it'
       report('gateway', ['login', 'sources', index, 'user', key], message)
     }
   })
 }
 
-function checkNames ({ gateway: { login: { sources } } }: Checked, report: Report): void {
+function checkNames(
+  {
+    gateway: {
+      login: { sources }
+    }
+  }: Checked,
+  report: Report
+): void {
   const names = sources.map(sourceName)
   names.forEach((name, index) => {
     const first = names.indexOf(name)
@@ -45,17 +65,25 @@ function checkNames ({ gateway: { login: { sources } } }: Checked, report: Repor
     const hasOwn = sources[index]?.name !== undefined
     const where = ['login', 'sources', index, ...(hasOwn ? ['name'] : [])]
     const clash = `login.sources.${first} has the name "${name}" too`
-    report('gateway', where, `${clash}, so that their users would be one; give this one another \`name\``)
+    report(
+      'gateway',
+      where,
+      `${clash}, so that their users would be one; give this one another \`name\``
+    )
   })
 }
 
 /** Two sources may give one id to two people, whom an upstream takes for one. */
-function checkIdentityFields ({ gateway, routes: { upstreams } }: Checked, report: Report): void {
-  const { identity, login: { sources } } = gateway
+function checkIdentityFields({ gateway, routes: { upstreams } }: Checked, report: Report): void {
+  const {
+    identity,
+    login: { sources }
+  } = gateway
   if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
   const told = Object.entries(upstreams).find(([, upstream]) => upstream.identity)
   if (told === undefined) return
-  const message = 'two credential sources may give one id to two people, and ' +
+  const message =
+    'two credential sources may give one id to two people, and ' +
     `upstreams.${told[0]} is told the id alone; ` +
     'set `source: x-user-source` or `prefix: true`'
   report('gateway', ['identity'], message)

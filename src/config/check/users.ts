@@ -5,7 +5,7 @@ import type { UsersConfig } from '../users.ts'
 type Report = (path: Path, message: string) => void
 
 /** The id is who a user is for upstreams, lists and limits: two users with one id would be one. */
-export function checkUsers ({ users }: UsersConfig, report: Report): void {
+export function checkUsers({ users }: UsersConfig, report: Report): void {
   const known = new Map<string, string>()
   // The value may not fit its schema, which is told elsewhere.
   for (const [username, user] of Object.entries(isObject(users) ? users : {})) {
@@ -26,10 +26,13 @@ const maxPasses = 100
 const maxLanes = 64
 
 /** A cost that no machine can pay makes each sign-in of this user fail, or the process run out of memory. */
-function checkHash (path: Path, hash: unknown, report: Report): void {
+function checkHash(path: Path, hash: unknown, report: Report): void {
   const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(String(hash))?.map(Number) ?? []
   if (memory === undefined || passes === undefined || lanes === undefined) return
   if (memory <= maxMemoryKiB && passes <= maxPasses && lanes <= maxLanes) return
-  report(path, `costs too much to verify (m=${memory} KiB, t=${passes}, p=${lanes}): at most ` +
-    `m=${maxMemoryKiB}, t=${maxPasses}, p=${maxLanes}; make one with \`console-gateway hash-password\``)
+  report(
+    path,
+    `costs too much to verify (m=${memory} KiB, t=${passes}, p=${lanes}): at most ` +
+      `m=${maxMemoryKiB}, t=${maxPasses}, p=${maxLanes}; make one with \`console-gateway hash-password\``
+  )
 }

@@ -13,41 +13,58 @@ const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"
 
 /** By the library's error codes. Where a code is missing, its own message is good enough. */
 const messages: Readonly<Record<string, string>> = {
-  BAD_INDENT: 'this line is indented differently from the keys that it stands among. ' +
+  BAD_INDENT:
+    'this line is indented differently from the keys that it stands among. ' +
     'Give all keys of one mapping the same number of spaces.',
   BAD_SCALAR_START: 'a text cannot begin with this character. Put the text in quotes.',
-  BLOCK_AS_IMPLICIT_KEY: 'a second colon stands in this line. Put a text that holds a colon and a space in quotes.',
-  MULTIPLE_DOCS: 'a second YAML document begins here. Keep one document in a file: remove the line "---".',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a second colon stands in this line. Put a text that holds a colon and a space in quotes.',
+  MULTIPLE_DOCS:
+    'a second YAML document begins here. Keep one document in a file: remove the line "---".',
   TAB_AS_INDENT: 'a tab stands at the beginning of this line. Indent with spaces.',
-  UNEXPECTED_TOKEN: 'this does not fit here. Look at the indentation and the quotes of this line and of the one before.'
+  UNEXPECTED_TOKEN:
+    'this does not fit here. Look at the indentation and the quotes of this line and of the one before.'
 }
 
 /**
  * The faults of a document that could not be read. After the first mistake the library stumbles over its
  * consequences, so only the first is told; keys that stand twice are told all, because each is a mistake.
  */
-export function syntaxFaults (source: string, document: Document, lines: LineCounter): SyntaxFault[] {
+export function syntaxFaults(
+  source: string,
+  document: Document,
+  lines: LineCounter
+): SyntaxFault[] {
   const isDuplicate = ({ code }: YAMLError) => code === 'DUPLICATE_KEY'
   const duplicates = document.errors.filter(isDuplicate).slice(0, maxDuplicates)
   const first = document.errors.find(error => !isDuplicate(error))
   const told = first === undefined ? duplicates : [...duplicates, first]
   return told.map(error => {
     const { line } = lines.linePos(error.pos[0])
-    return { line, message: isDuplicate(error) ? duplicateMessage(error, document, lines) : messageOf(error, source) }
+    return {
+      line,
+      message: isDuplicate(error)
+        ? duplicateMessage(error, document, lines)
+        : messageOf(error, source)
+    }
   })
 }
 
-function messageOf ({ code, message, pos: [at] }: YAMLError, source: string): string {
+function messageOf({ code, message, pos: [at] }: YAMLError, source: string): string {
   // `[${X}]`: YAML takes the brace for a mapping of its own.
   if (source[at] === '{' && source[at - 1] === '$') return unquotedReference
   return messages[code] ?? `${message}.`
 }
 
-function duplicateMessage ({ pos: [at] }: YAMLError, document: Document, lines: LineCounter): string {
+function duplicateMessage(
+  { pos: [at] }: YAMLError,
+  document: Document,
+  lines: LineCounter
+): string {
   let found = 'this key stands twice in its mapping. Keep one of the two.'
   visit(document, {
     Map: (_key, map) => {
-      const keys = map.items.flatMap(({ key }) => isScalar(key) ? [key] : [])
+      const keys = map.items.flatMap(({ key }) => (isScalar(key) ? [key] : []))
       const second = keys.find(({ range }) => range?.[0] === at)
       if (second === undefined) return undefined
       const first = keys.find(({ value }) => value === second.value)
@@ -60,10 +77,11 @@ function duplicateMessage ({ pos: [at] }: YAMLError, document: Document, lines: 
 }
 
 /** What is wrong with the aliases (`*name`) or merge keys (`<<`) of a document that is otherwise sound. */
-export function aliasFault (error: unknown): string {
+export function aliasFault(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   const [, name] = /^Unresolved alias.*: (\S+)$/.exec(message) ?? []
   if (name !== undefined) return `nothing is named &${name}, which the alias *${name} stands for`
-  if (message.startsWith('Merge sources')) return 'the merge key "<<" takes a mapping, or an alias (*name) of one'
+  if (message.startsWith('Merge sources'))
+    return 'the merge key "<<" takes a mapping, or an alias (*name) of one'
   return 'the YAML aliases of this file expand to too much, or one holds itself'
 }

@@ -5,8 +5,8 @@ import type { CallerCounts, Subject } from './callers.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    announceReset (key: string, member: string, keepMs: number): Result<unknown, Context>
-    newResets (key: string, since: number): Result<unknown, Context>
+    announceReset(key: string, member: string, keepMs: number): Result<unknown, Context>
+    newResets(key: string, since: number): Result<unknown, Context>
   }
 }
 
@@ -34,7 +34,7 @@ export interface RedisCallers extends CallerCounts {
  * @param onReset tells this process that a caller was reset, by itself or by another replica: what
  *   it may let pass without asking, and what it knows to be over a limit, counts no more
  */
-export function createRedisCallers (
+export function createRedisCallers(
   redis: Redis | Cluster,
   prefix: string,
   onReset: (subject: Subject) => void,
@@ -45,7 +45,7 @@ export function createRedisCallers (
   const resets = `${prefix}limit-resets`
   let since: number | undefined
 
-  async function keysOf (subject: Subject): Promise<string[]> {
+  async function keysOf(subject: Subject): Promise<string[]> {
     const begin = `${prefix}limit:${subject}`
     const match = `${begin.replace(/[*?[\]\\]/g, '\\$&')}*`
     const found = new Set<string>()
@@ -62,7 +62,7 @@ export function createRedisCallers (
   }
 
   /** Resets since the last look, by other replicas and by this one. */
-  async function look (): Promise<void> {
+  async function look(): Promise<void> {
     if (redis.status !== 'ready') return
     const answer: unknown = await redis.newResets(resets, since ?? Number.MAX_SAFE_INTEGER)
     if (!Array.isArray(answer) || typeof answer[0] !== 'number' || !Array.isArray(answer[1])) return
@@ -72,7 +72,9 @@ export function createRedisCallers (
     }
   }
 
-  const timer = setInterval(() => { look().catch(() => {}) }, everyMs).unref()
+  const timer = setInterval(() => {
+    look().catch(() => {})
+  }, everyMs).unref()
   return {
     keysOf,
     forget: async subject => {

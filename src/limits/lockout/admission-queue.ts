@@ -36,22 +36,22 @@ const maxTotalMs = 30_000
 const pollMs = 200
 const timeIsOver: Admission = { place: undefined, waitMs: 0 }
 
-function newLine (): Line {
+function newLine(): Line {
   return { waiters: new Set(), releases: 0, movedAt: -Infinity, onRelease: () => {} }
 }
 
 type Places = Pick<Lockouts, 'admit' | 'settle'>
 
-export function createAdmissionQueue (lockouts: Places): AdmissionQueue {
+export function createAdmissionQueue(lockouts: Places): AdmissionQueue {
   /** Of keys that somebody waits for: as many as sign-ins are open. */
   const lines = new Map<string, Line>()
 
-  function leave ({ waiters }: Line, waiter: Waiter): boolean {
+  function leave({ waiters }: Line, waiter: Waiter): boolean {
     clearTimeout(waiter.timer)
     return waiters.delete(waiter)
   }
 
-  async function serve (key: string, line: Line): Promise<void> {
+  async function serve(key: string, line: Line): Promise<void> {
     for (let [first] = line.waiters; first !== undefined; [first] = line.waiters) {
       const { releases } = line
       try {
@@ -66,13 +66,13 @@ export function createAdmissionQueue (lockouts: Places): AdmissionQueue {
     lines.delete(key)
   }
 
-  async function give (key: string, line: Line, waiter: Waiter, place: string): Promise<void> {
+  async function give(key: string, line: Line, waiter: Waiter, place: string): Promise<void> {
     line.movedAt = performance.now()
     if (leave(line, waiter)) waiter.resolve({ place, waitMs: 0 })
     else await lockouts.settle(key, waiter.rule, place, false)
   }
 
-  function waitFor (ms: number, line: Line, waiter: Waiter): void {
+  function waitFor(ms: number, line: Line, waiter: Waiter): void {
     waiter.timer = setTimeout(() => {
       const now = performance.now()
       const left = Math.min(line.movedAt + maxWaitMs, waiter.joinedAt + maxTotalMs) - now
@@ -81,14 +81,14 @@ export function createAdmissionQueue (lockouts: Places): AdmissionQueue {
     }, ms)
   }
 
-  function refuseAll (line: Line, admission: Admission): void {
+  function refuseAll(line: Line, admission: Admission): void {
     for (const waiter of line.waiters) {
       leave(line, waiter)
       waiter.resolve(admission)
     }
   }
 
-  async function released (line: Line): Promise<void> {
+  async function released(line: Line): Promise<void> {
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, pollMs)
       line.onRelease = () => {

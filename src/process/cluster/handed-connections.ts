@@ -28,7 +28,7 @@ const listening = new Set<Worker>()
  * client waits for ever. Here the same is said in the dead worker's place as a worker says that is
  * shutting down, and Node gives the connection to another.
  */
-export function keepHandedConnections (worker: Worker): void {
+export function keepHandedConnections(worker: Worker): void {
   const child = worker.process
   const handed = new Map<number, Handle>()
   const send = child.send.bind(child) as unknown as Send

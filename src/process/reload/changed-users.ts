@@ -34,17 +34,26 @@ const maxSignedIn = 100_000
 const minEnding = 10
 
 /** Only what the decision needs goes from one process to another. */
-export function sourcesOf ({ gateway: { login: { sources } }, users }: Sources): Sources {
+export function sourcesOf({
+  gateway: {
+    login: { sources }
+  },
+  users
+}: Sources): Sources {
   return { gateway: { login: { sources } }, users }
 }
 
 /** Whether so many sessions would end that somebody should say that it is meant. */
-export function isMassClosing ({ ending, live }: Endings): boolean {
+export function isMassClosing({ ending, live }: Endings): boolean {
   return ending >= minEnding && ending > live / 2
 }
 
 /** @throws StoreUnavailable */
-export async function countEndings (sessions: Asked, before: Sources, after: Sources): Promise<Endings> {
+export async function countEndings(
+  sessions: Asked,
+  before: Sources,
+  after: Sources
+): Promise<Endings> {
   const review = reviewAgainst(before, after)
   const counts = await forEach(fileUsersOf(before), async ({ key }) => {
     const listed = await sessions.list(key)
@@ -58,7 +67,10 @@ export async function countEndings (sessions: Asked, before: Sources, after: Sou
 }
 
 /** Closes and renews the sessions of users that changed. @throws StoreUnavailable */
-export async function reviewChanged (sessions: Asked, changed: readonly ChangedUser[]): Promise<ReviewedUser[]> {
+export async function reviewChanged(
+  sessions: Asked,
+  changed: readonly ChangedUser[]
+): Promise<ReviewedUser[]> {
   return await forEach(changed, async ({ source, username, key, change }) => {
     const done = await sessions.reviewOf(key)
     return { source, username, change, ...done }
@@ -70,7 +82,7 @@ export async function reviewChanged (sessions: Asked, changed: readonly ChangedU
  * are looked at, since a version that kept no list of who is signed in may have opened sessions.
  * @throws StoreUnavailable
  */
-export async function reviewSignedIn (sessions: Asked, sources: Sources): Promise<ReviewedUser[]> {
+export async function reviewSignedIn(sessions: Asked, sources: Sources): Promise<ReviewedUser[]> {
   const changeOf = changeSince(sources)
   const signedIn = await sessions.signedIn(maxSignedIn)
   const users = [
@@ -85,22 +97,25 @@ export async function reviewSignedIn (sessions: Asked, sources: Sources): Promis
     if (change === undefined) return []
     const done = await sessions.reviewOf(key)
     const isOther = done.closed > 0 && change === 'roles or profile changed'
-    return [{ source, username, change: isOther ? 'password changed' as const : change, ...done }]
+    return [{ source, username, change: isOther ? ('password changed' as const) : change, ...done }]
   })
   return reviewed.flat().filter(({ closed, renewed }) => closed + renewed > 0)
 }
 
 /** `users.bob removed; 2 sessions closed` */
-export function describeReview ({ username, change, closed, renewed }: ReviewedUser): string {
+export function describeReview({ username, change, closed, renewed }: ReviewedUser): string {
   const sessions = (count: number) => `${count} session${count === 1 ? '' : 's'}`
-  const done = change === 'roles or profile changed' ? `${sessions(renewed)} updated` : `${sessions(closed)} closed`
+  const done =
+    change === 'roles or profile changed'
+      ? `${sessions(renewed)} updated`
+      : `${sessions(closed)} closed`
   return `users.${username} ${change}; ${done}`
 }
 
-async function forEach<T, R> (items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+async function forEach<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for (let at = 0; at < items.length; at += maxAtOnce) {
-    results.push(...await Promise.all(items.slice(at, at + maxAtOnce).map(work)))
+    results.push(...(await Promise.all(items.slice(at, at + maxAtOnce).map(work))))
   }
   return results
 }

@@ -18,9 +18,9 @@ interface Options {
 const maxLines = 50
 const reviewAgainMs = 500
 
-export function createUserReview ({ serving, log }: Options) {
+export function createUserReview({ serving, log }: Options) {
   /** @param command what puts `after` in force, and takes `--yes` */
-  async function massClosing (
+  async function massClosing(
     before: Sources,
     after: Sources,
     command: string
@@ -30,22 +30,27 @@ export function createUserReview ({ serving, log }: Options) {
     try {
       const endings = await serving.countEndings(before, after)
       if (!isMassClosing(endings)) return undefined
-      return `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
+      return (
+        `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
         `if that is meant, run \`console-gateway ${command} --yes\``
+      )
     } catch (err) {
       // Who was removed must not stay because the store is away.
-      log.warn({ err }, 'users files changed, and nobody knows how many sessions that ends: the store is away')
+      log.warn(
+        { err },
+        'users files changed, and nobody knows how many sessions that ends: the store is away'
+      )
       return undefined
     }
   }
 
-  async function reviewUsers (before: Sources, after: Sources): Promise<readonly string[]> {
+  async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     const changed = changedUsers(before, after)
     return changed.length === 0 ? [] : await told(serving.reviewChanged(changed))
   }
 
   /** For what changed while the gateway did not run. The store may come later than the gateway. */
-  async function reviewAtStart (sources: () => Sources, isStopping: () => boolean): Promise<void> {
+  async function reviewAtStart(sources: () => Sources, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
       try {
         tell(await serving.reviewSignedIn(sources()))
@@ -56,20 +61,26 @@ export function createUserReview ({ serving, log }: Options) {
     }
   }
 
-  async function told (reviewing: Promise<readonly ReviewedUser[]>): Promise<readonly string[]> {
+  async function told(reviewing: Promise<readonly ReviewedUser[]>): Promise<readonly string[]> {
     try {
       return tell(await reviewing)
     } catch (err) {
-      const message = 'sessions could not be held against the users files: each is when it is used next'
+      const message =
+        'sessions could not be held against the users files: each is when it is used next'
       log.warn({ err }, message)
       return [message]
     }
   }
 
-  function tell (reviewed: readonly ReviewedUser[]): readonly string[] {
+  function tell(reviewed: readonly ReviewedUser[]): readonly string[] {
     const lines = reviewed.map(describeReview)
-    for (const [index, { source, username, change, closed, renewed }] of reviewed.slice(0, maxLines).entries()) {
-      log.info({ event: 'users.changed', source, user: username, change, closed, renewed }, lines[index] ?? '')
+    for (const [index, { source, username, change, closed, renewed }] of reviewed
+      .slice(0, maxLines)
+      .entries()) {
+      log.info(
+        { event: 'users.changed', source, user: username, change, closed, renewed },
+        lines[index] ?? ''
+      )
     }
     if (reviewed.length <= maxLines) return lines
     const rest = reviewed.slice(maxLines)

@@ -30,7 +30,7 @@ t.test('a connection handed to a worker that is killed before it took it is serv
   await gateway.says('with 2 workers')
   const ops = `http://127.0.0.1:${opsPort}`
   const workers = async () => {
-    const { workers: both } = await (await askOps(ops, '/status')).json() as Status
+    const { workers: both } = (await (await askOps(ops, '/status')).json()) as Status
     return both.map(({ pid }) => pid)
   }
   await until('both serve', async () => (await workers()).length === 2)
@@ -48,14 +48,20 @@ t.test('a connection handed to a worker that is killed before it took it is serv
     // It takes nothing more, but its turn comes.
     process.kill(killed, 'SIGSTOP')
     let served = 0
-    const calls = Promise.allSettled(Array.from({ length: 4 }, async () => {
-      await call()
-      served++
-    }))
+    const calls = Promise.allSettled(
+      Array.from({ length: 4 }, async () => {
+        await call()
+        served++
+      })
+    )
     await until('the other worker has served the rest', () => served >= 3)
     if (served === 3) held++
     process.kill(killed, 'SIGKILL')
-    t.same((await calls).filter(({ status }) => status === 'rejected'), [], `try ${number}`)
+    t.same(
+      (await calls).filter(({ status }) => status === 'rejected'),
+      [],
+      `try ${number}`
+    )
     await until('both serve again', async () => {
       const now = await workers()
       return now.length === 2 && !now.includes(killed)
