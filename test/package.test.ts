@@ -1,9 +1,11 @@
-/** What npm reads of the project: package.json and package-lock.json. */
+/** What npm reads of the project: package.json, package-lock.json, and the versions of CHANGELOG.md. */
 import { readFileSync } from 'node:fs'
 import semver from 'semver'
 import t from 'tap'
 
 interface Package {
+  readonly version: string
+  readonly license?: string
   readonly optional?: true
   readonly engines?: { readonly node?: string }
 }
@@ -30,5 +32,14 @@ t.test('npm ci on Node 20 prints no EBADENGINE', t => {
     'delete `engines` of these in package-lock.json (CONTRIBUTING.md, "Packages")'
   )
   t.equal(root.engines, undefined, 'npm before 10.9 knows no devEngines, and would warn')
+  t.end()
+})
+
+t.test('package.json, the lock file and CHANGELOG.md name one version and one licence', t => {
+  const released = /^## (\d+\.\d+\.\d+)/m.exec(readFileSync('CHANGELOG.md', 'utf8'))
+  t.equal(packages['']?.version, root.version)
+  t.equal(released?.[1], root.version, 'the latest section of CHANGELOG.md')
+  t.equal(packages['']?.license, root.license)
+  t.match(readFileSync('LICENSE', 'utf8'), /Apache License\s+Version 2\.0/)
   t.end()
 })
