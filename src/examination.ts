@@ -52,14 +52,20 @@ async function examineNow(task: Task): Promise<Examined> {
         () => settle(() => reject(new Error('the config could not be examined within a minute'))),
         longestMs
       )
-      const settle = (how: () => void) => {
+      function settle(how: () => void) {
         clearTimeout(limit)
         thread.off('message', onMessage).off('error', onError).off('exit', onExit)
         how()
       }
-      const onMessage = (examined: Examined) => settle(() => resolve(examined))
-      const onError = (error: Error) => settle(() => reject(error))
-      const onExit = () => settle(() => reject(new Error('the thread that examines config ended')))
+      function onMessage(examined: Examined) {
+        return settle(() => resolve(examined))
+      }
+      function onError(error: Error) {
+        return settle(() => reject(error))
+      }
+      function onExit() {
+        return settle(() => reject(new Error('the thread that examines config ended')))
+      }
       thread.on('message', onMessage).on('error', onError).on('exit', onExit)
       thread.postMessage(task)
     })

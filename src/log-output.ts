@@ -32,7 +32,7 @@ export function standardOutput(): DestinationStream & { flushSync: () => void } 
     // All of them are written. New ones would be garbage that only a full collection takes away.
     free.push(...handed.splice(0).slice(0, sparePages - free.length))
   })
-  const turn = () => {
+  function turn() {
     if (filled === 0) return
     const written = page.subarray(0, filled)
     if (filled < smallBytes) output.write(Buffer.from(written) as never)

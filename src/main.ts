@@ -104,7 +104,8 @@ function wrong(message: string, help: string): void {
   process.exitCode = 2
 }
 
-const usage = () => `Usage: console-gateway COMMAND [OPTIONS]
+function usage() {
+  return `Usage: console-gateway COMMAND [OPTIONS]
 
 ${Object.entries(commands)
   .map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`)
@@ -115,6 +116,7 @@ ${optionLines(programOptions)}
 
 ${exitCodes}
 `
+}
 
 function usageOf(name: string, command: Command): string {
   const { summary, usage: ways = [''], details } = command

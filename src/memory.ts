@@ -57,5 +57,6 @@ export function tuneMemory(): void {
   }).observe({ entryTypes: ['gc'] })
 }
 
-const setGrowth = (percent: number) =>
-  setFlagsFromString(`--heap-growing-percent=${Math.round(percent)}`)
+function setGrowth(percent: number) {
+  return setFlagsFromString(`--heap-growing-percent=${Math.round(percent)}`)
+}

@@ -31,9 +31,10 @@ export function mergeTexts(texts: readonly Told[]): string {
   return `${[...metrics.values()].flatMap(({ head, series }) => [...head, ...series]).join('\n')}\n`
 }
 
-const withLabels = (line: string, labels: string) =>
-  line.replace(
+function withLabels(line: string, labels: string) {
+  return line.replace(
     /^([A-Za-z_:][\w:]*)(\{(\})?)?/,
     (_, name: string, open?: string, close?: string) =>
       `${name}{${labels}${open === undefined || close !== undefined ? '}' : ','}`
   )
+}

@@ -280,8 +280,9 @@ function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
   client.on('close', () => clearInterval(watchdog))
 }
 
-const backOff = (attempt: number) =>
-  Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
+function backOff(attempt: number) {
+  return Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
+}
 
 function hostAndPort(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')

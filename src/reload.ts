@@ -299,10 +299,13 @@ export function createReloader({
   }
 }
 
-const isFault = ({ severity }: Fault) => severity === 'fault'
+function isFault({ severity }: Fault) {
+  return severity === 'fault'
+}
 
-const inWords = (lines: readonly string[]) =>
-  [
+function inWords(lines: readonly string[]) {
+  return [
     ...lines.slice(0, mostInLine),
     ...(lines.length > mostInLine ? [`and ${lines.length - mostInLine} more`] : [])
   ].join('; ')
+}

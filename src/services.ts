@@ -149,6 +149,13 @@ function errorFields(error: unknown): object {
   }
 }
 
+const epochsForgottenHelp =
+  'How often the session store was found to have forgotten when everyone was signed out.'
+
+const epochForgotten =
+  'the session store forgot how often all sessions were ended, and is told again: ' +
+  'until it has taken that, sessions answer 503'
+
 export function createServices(config: Config, log: Logger): Services {
   const { gateway, folder } = config
   const { session } = gateway
@@ -179,7 +186,9 @@ export function createServices(config: Config, log: Logger): Services {
     if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
   }
   const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
-  const replicas = () => shared?.replicas.count() ?? 1
+  function replicas() {
+    return shared?.replicas.count() ?? 1
+  }
   const localTally = createMemoryTally()
   const tally =
     shared === undefined
@@ -330,12 +339,6 @@ interface Shared {
   readonly state: { up: boolean; everUp: boolean }
   readonly close: () => void
 }
-
-const epochForgotten =
-  'the session store forgot how often all sessions were ended, and is told again: ' +
-  'until it has taken that, sessions answer 503'
-const epochsForgottenHelp =
-  'How often the session store was found to have forgotten when everyone was signed out.'
 const noWait =
   'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
   'Add +wait to the user, or set session.revocation to primary'

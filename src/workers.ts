@@ -62,7 +62,9 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
     .with()
   metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [[[], up().length]])
 
-  const up = () => [...workers.values()].filter(one => one.up)
+  function up() {
+    return [...workers.values()].filter(one => one.up)
+  }
   /** What each of those who serve says; who ends meanwhile says nothing. */
   async function askAll<T>(what: (ask: Ask) => Promise<T>, whom = up()): Promise<T[]> {
     const told = await Promise.all(

@@ -42,4 +42,6 @@ export function createGuard({ secret, openMetrics }: Options): Guard {
   }
 }
 
-const digest = (text: string) => createHash('sha256').update(text).digest()
+function digest(text: string) {
+  return createHash('sha256').update(text).digest()
+}

@@ -145,4 +145,6 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-const fileName = (address: string) => `ops-${address.replaceAll(/[^A-Za-z0-9.-]/g, '_')}.secret`
+function fileName(address: string) {
+  return `ops-${address.replaceAll(/[^A-Za-z0-9.-]/g, '_')}.secret`
+}

@@ -37,8 +37,9 @@ function differences(before: unknown, after: unknown, path: string): string[] {
   })
 }
 
-const members = (list: readonly unknown[]): Record<string, unknown> =>
-  Object.fromEntries(list.entries())
+function members(list: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(list.entries())
+}
 
 function brief(value: unknown): string {
   const written = (JSON.stringify(value) as string | undefined) ?? 'nothing'

@@ -58,5 +58,6 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
 }
 
 /** By what it means: a warning keeps nothing from starting. */
-const coloured = (fault: Fault, stream: NodeJS.WriteStream) =>
-  paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
+function coloured(fault: Fault, stream: NodeJS.WriteStream) {
+  return paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
+}

@@ -72,8 +72,9 @@ export function complete(
   }
 }
 
-const allOptions = (commands: Known['commands']): Record<string, Option> =>
-  Object.assign({}, ...Object.values(commands).map(optionsOf))
+function allOptions(commands: Known['commands']): Record<string, Option> {
+  return Object.assign({}, ...Object.values(commands).map(optionsOf))
+}
 
 /** The words before the one that is being written. `awaits`: the option whose value it is. */
 function read(words: readonly string[], options: Readonly<Record<string, Option>>) {
@@ -121,7 +122,7 @@ function next(way: string, rest: readonly string[]): string[] {
   return fits && word !== undefined ? [word] : []
 }
 
-const join = (all: readonly Completion[]): Completion => {
+function join(all: readonly Completion[]): Completion {
   const names = all.find(each => each.names !== undefined)?.names
   return { candidates: all.flatMap(({ candidates }) => candidates), ...(names && { names }) }
 }

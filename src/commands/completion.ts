@@ -90,20 +90,6 @@ Examples:
 const named = (names: Iterable<string>, about = ''): Candidate[] =>
   [...names].map(value => ({ value, about }))
 
-/** What a config knows under a placeholder; nothing of one that has faults. */
-function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
-  if (placeholder === 'METHOD')
-    return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-  const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
-  if (read === undefined) return []
-  try {
-    return read(loadConfig(folder, process.env))
-  } catch (error) {
-    if (error instanceof ConfigError) return []
-    throw error
-  }
-}
-
 const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
   ROUTE: ({ routes: { routes, endpoints } }) => [
     ...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })),
@@ -139,4 +125,18 @@ const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
     Object.values(users).flatMap(file =>
       Object.entries(file.users).map(([value, { roles }]) => ({ value, about: roles.join(', ') }))
     )
+}
+
+/** What a config knows under a placeholder; nothing of one that has faults. */
+function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
+  if (placeholder === 'METHOD')
+    return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+  const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
+  if (read === undefined) return []
+  try {
+    return read(loadConfig(folder, process.env))
+  } catch (error) {
+    if (error instanceof ConfigError) return []
+    throw error
+  }
 }

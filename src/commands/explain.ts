@@ -103,7 +103,9 @@ function explained(
   }
 }
 
-const listOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}
 
 function whoIs(
   {
@@ -148,8 +150,9 @@ function whoIs(
   }
 }
 
-const inRoles = (roles: readonly string[]) =>
-  roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
+function inRoles(roles: readonly string[]) {
+  return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
+}
 
 const marks = {
   passes: ['✓', 'green'],
@@ -179,8 +182,9 @@ function lineOf({ step, outcome, text, at, lines = [] }: Decision): string {
   return `${paint(colour, mark)} ${step.padEnd(12)}${outcome === 'unasked' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
 }
 
-const placeIn = (at: Place | undefined) =>
-  at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
+function placeIn(at: Place | undefined) {
+  return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
+}
 
 function verdictIn({
   passes,

@@ -102,13 +102,14 @@ ${areas.join('')}
 }
 
 /** A legend that is too long for a line stands in the plot. */
-const stacked = (series: readonly Series[], top: number) =>
-  series
+function stacked(series: readonly Series[], top: number) {
+  return series
     .map(
       ([name, colour], index) =>
         `<rect x="${page.left + 10}" y="${top + 5 + index * 17}" width="10" height="10" rx="2" fill="${colour}"/><text x="${page.left + 25}" y="${top + 14 + index * 17}">${escape(name)}</text>`
     )
     .join('')
+}
 
 function times(columns: readonly Column[], columnMs: number, bottom: number): string {
   const first = columns[0]?.at ?? 0
@@ -129,10 +130,18 @@ function times(columns: readonly Column[], columnMs: number, bottom: number): st
   return ticks
 }
 
-const x = (index: number, count: number) => page.left + (plot.width * index) / count
-const short = (value: number) => String(Math.round(value * 100) / 100)
-const figure = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f')
-const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+function x(index: number, count: number) {
+  return page.left + (plot.width * index) / count
+}
+function short(value: number) {
+  return String(Math.round(value * 100) / 100)
+}
+function figure(count: number) {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f')
+}
+function escape(text: string) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+}
 
 function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)))

@@ -73,8 +73,9 @@ function inWords(
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 
-const lowest = ({ from, to }: NonNullable<Suggestion['lowest']>) =>
-  from === to ? String(from) : `${from} to ${to}`
+function lowest({ from, to }: NonNullable<Suggestion['lowest']>) {
+  return from === to ? String(from) : `${from} to ${to}`
+}
 
 function span(ms: number): string {
   const minutes = Math.floor(ms / 60_000)

@@ -195,11 +195,14 @@ function inner(member: Node, key: string, above: readonly Node[]): string[] {
   return nested(member) ? rows(member, `${key}.`, above) : []
 }
 
-const nested = (schema: Node) =>
-  schema.properties !== undefined ||
-  Object.values(schema.patternProperties ?? {}).some(
-    member => member.type === 'object' || member.type === 'array'
+function nested(schema: Node) {
+  return (
+    schema.properties !== undefined ||
+    Object.values(schema.patternProperties ?? {}).some(
+      member => member.type === 'object' || member.type === 'array'
+    )
   )
+}
 
 function row(key: string, member: Node, required: boolean): string {
   const isSection =
@@ -230,4 +233,6 @@ function valueText(member: Node): string {
   return 'a text'
 }
 
-const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+function cell(text: string) {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}

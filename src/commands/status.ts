@@ -61,7 +61,8 @@ function inWords({
   return `${rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')}${faults}\n${table([['REVISION', 'SINCE', 'BY', 'WHAT CHANGED'], ...revisions.map(({ number, at, by, of, changes }) => [String(number), at, of === undefined ? by : `${by} to ${of}`, brief(changes)])])}`
 }
 
-const brief = (changes: readonly string[]) =>
-  changes.length > 2
+function brief(changes: readonly string[]) {
+  return changes.length > 2
     ? `${changes.slice(0, 2).join('; ')}; and ${changes.length - 2} more`
     : changes.join('; ')
+}

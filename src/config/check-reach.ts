@@ -51,7 +51,9 @@ function checkTighter({ limits: { limits } }: Checked, report: Report): void {
   }
 }
 
-const haveSameScope = (a: LimitConfig, b: LimitConfig) => countsAll(a, b) && countsAll(b, a)
+function haveSameScope(a: LimitConfig, b: LimitConfig) {
+  return countsAll(a, b) && countsAll(b, a)
+}
 
 /** Whether whatever `one` counts under one key, `all` counts under one key too. */
 function countsAll(all: LimitConfig, one: LimitConfig): boolean {

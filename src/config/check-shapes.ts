@@ -88,6 +88,8 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
   return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
 }
 
+const outermost = new Set(['open', 'status', 'wrap', 'paging', 'jsonata'])
+
 function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
   const { report } = rule
   if (step.use !== undefined) rule.use(step.use, [...path, 'use'])
@@ -140,8 +142,6 @@ function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
   }
 }
 
-const outermost = new Set(['open', 'status', 'wrap', 'paging', 'jsonata'])
-
 /** The names of the operations that stand in a step's place. */
 function expanded(step: ShapeStep, shapes: Shapes): Array<{ operation: string }> {
   if (step.use !== undefined)
@@ -175,11 +175,12 @@ function cycleOf(start: string, shapes: Shapes): string | undefined {
   return follow(start, [])
 }
 
-const usesOf = (steps: readonly ShapeStep[]): string[] =>
-  steps.flatMap(step => [
+function usesOf(steps: readonly ShapeStep[]): string[] {
+  return steps.flatMap(step => [
     ...(step.use === undefined ? [] : [step.use]),
     ...inner(step).flatMap(([, within]) => usesOf(within))
   ])
+}
 
 function syntaxFault(expression: string): string | undefined {
   try {

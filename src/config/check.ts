@@ -242,7 +242,9 @@ function checkIdentity(identity: GatewayConfig['identity'], report: Report): voi
   report('gateway', ['identity'], `id, ${parts} need a header field each`)
 }
 
-const portOf = (listen: string) => Number(listen.slice(listen.lastIndexOf(':') + 1))
+function portOf(listen: string) {
+  return Number(listen.slice(listen.lastIndexOf(':') + 1))
+}
 
 function isBlock(block: string): boolean {
   const [address = '', bits, ...rest] = block.split('/')
@@ -294,6 +296,9 @@ function checkUpstreams({ gateway, routes }: Checked, report: Report): void {
     if (!used.has(name))
       report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
 }
+
+// As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
+const publicPath = new RegExp(pathPattern)
 
 function checkPaths(
   { gateway: { session }, routes: { endpoints, aliases, routes }, limits: { lockout } }: Checked,
@@ -381,14 +386,14 @@ function checkPaths(
   }
 }
 
-// As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
-const publicPath = new RegExp(pathPattern)
-
-const hasDots = (path: string) =>
-  path
-    .split('/')
-    .slice(1)
-    .some(part => part === '' || part === '.' || part === '..') && path !== '/'
+function hasDots(path: string) {
+  return (
+    path
+      .split('/')
+      .slice(1)
+      .some(part => part === '' || part === '.' || part === '..') && path !== '/'
+  )
+}
 
 /** What an alias may stand for: the path of each route and endpoint, with the methods there. */
 function aliasTargets({

@@ -56,10 +56,14 @@ function close(schema: JsonSchema, isOutermost: boolean, root: JsonSchema): Json
   return result
 }
 
-const namesMembers = ({ properties }: JsonSchema) =>
-  isRecord(properties) && Object.keys(properties).length > 0
-const speaksOfOthers = (schema: JsonSchema) =>
-  Object.hasOwn(schema, 'additionalProperties') || Object.hasOwn(schema, 'unevaluatedProperties')
+function namesMembers({ properties }: JsonSchema) {
+  return isRecord(properties) && Object.keys(properties).length > 0
+}
+function speaksOfOthers(schema: JsonSchema) {
+  return (
+    Object.hasOwn(schema, 'additionalProperties') || Object.hasOwn(schema, 'unevaluatedProperties')
+  )
+}
 
 /** Whether a schema, or one that it holds or refers to for the same value, has a property. */
 function says(

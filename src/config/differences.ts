@@ -53,21 +53,24 @@ export function differences(before: Compared, after: Compared): Difference[] {
 }
 
 /** Of what is read from files that config names: which of those that were there before say something else now. */
-const otherContent = (
+function otherContent(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>
-) =>
-  Object.keys(after).filter(
+) {
+  return Object.keys(after).filter(
     name =>
       Object.hasOwn(before, name) && JSON.stringify(before[name]) !== JSON.stringify(after[name])
   )
-const told = (name: string, text: string): Difference => ({
-  file: 'routes',
-  path: [name],
-  before: '',
-  after: '',
-  text
-})
+}
+function told(name: string, text: string): Difference {
+  return {
+    file: 'routes',
+    path: [name],
+    before: '',
+    after: '',
+    text
+  }
+}
 
 /** The keys of `gateway.yaml` that differ, dotted. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>
@@ -90,8 +93,9 @@ function compare(
   return [{ file, path, before, after, text: describe(at, path, before, after) }]
 }
 
-const own = (holder: Record<string, unknown>, name: string) =>
-  Object.hasOwn(holder, name) ? holder[name] : undefined
+function own(holder: Record<string, unknown>, name: string) {
+  return Object.hasOwn(holder, name) ? holder[name] : undefined
+}
 
 function describe(at: Node | undefined, path: Path, before: unknown, after: unknown): string {
   const where = path.join('.')
@@ -113,12 +117,17 @@ function describe(at: Node | undefined, path: Path, before: unknown, after: unkn
     : `${where} ${show(at, before)} → ${show(at, after)}`
 }
 
-const isList = (value: unknown) => Array.isArray(value) && value.some(isObject)
+function isList(value: unknown) {
+  return Array.isArray(value) && value.some(isObject)
+}
 
-const holdsSecret = (at: Node): boolean =>
-  at.format === 'x-secret' ||
-  at.format === 'x-hash' ||
-  (at.items !== undefined && holdsSecret(at.items))
+function holdsSecret(at: Node): boolean {
+  return (
+    at.format === 'x-secret' ||
+    at.format === 'x-hash' ||
+    (at.items !== undefined && holdsSecret(at.items))
+  )
+}
 
 function show(at: Node | undefined, value: unknown): string {
   if (typeof value === 'number' && (at?.format === 'x-duration' || at?.format === 'x-size'))

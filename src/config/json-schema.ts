@@ -89,7 +89,9 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
 }
 
 /** As the console gets it: numbers kept in their own digits are numbers there. Most answers fit, and do without. */
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null')
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value) ?? 'null')
+}
 
 /**
  * Where a union fails, each branch says why. What is told is the only branch that takes the value's type,
@@ -116,13 +118,17 @@ function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   )
 }
 
-const isNews = ({ keyword }: ErrorObject) =>
-  keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+function isNews({ keyword }: ErrorObject) {
+  return keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+}
 
 /** References start a schema path anew, so what begins elsewhere counts as within. */
-const isWithin = (error: ErrorObject, union: ErrorObject) =>
-  error.schemaPath.startsWith(union.schemaPath) ||
-  !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
+function isWithin(error: ErrorObject, union: ErrorObject) {
+  return (
+    error.schemaPath.startsWith(union.schemaPath) ||
+    !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
+  )
+}
 
 function branchesFor(union: ErrorObject, errors: readonly ErrorObject[]): number {
   const branches = Array.isArray(union.schema) ? union.schema.length : 0
@@ -233,12 +239,15 @@ export function schemaProblems(schema: JsonSchema): Problem[] {
   }
 }
 
-const stepsOf = (pointer: string): string[] =>
-  pointer
+function stepsOf(pointer: string): string[] {
+  return pointer
     .split('/')
     .slice(1)
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-const problem = (pointer: string, message: string): Problem => ({ path: stepsOf(pointer), message })
+}
+function problem(pointer: string, message: string): Problem {
+  return { path: stepsOf(pointer), message }
+}
 
 function reasonOf({ keyword, instancePath, message = 'is no JSON Schema' }: ErrorObject): string {
   if (keyword === 'enum' || keyword === 'anyOf') return 'is no type that JSON Schema has'

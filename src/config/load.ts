@@ -286,8 +286,9 @@ function unshared(value: unknown, above: readonly unknown[], isExample = false):
   )
 }
 
-const exactNumber = (value: bigint): unknown =>
-  Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value))
+function exactNumber(value: bigint): unknown {
+  return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value))
+}
 
 /** `server:` with nothing below it is null in YAML; people mean "nothing set". */
 function dropEmptySections(schema: Node, value: unknown): void {

@@ -51,8 +51,9 @@ export function resolveReferences(
   })
 }
 
-const takesNumberOrFlag = ({ type, anyOf = [] }: Node): boolean =>
-  type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
+function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
+  return type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
+}
 
 /** A text that is neither stays one, and the schema then says what was expected. */
 function numberOrFlag(written: string): unknown {

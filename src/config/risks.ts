@@ -5,10 +5,6 @@ import type { RouteConfig, RoutesConfig } from './routes.ts'
 
 type Rule = (before: Config, after: Config, balancerMs: number) => string[]
 
-/** @param balancerMs how long whatever stands before the gateway waits for an answer */
-export const risksOf = (before: Config, after: Config, balancerMs: number): string[] =>
-  rules.flatMap(rule => rule(before, after, balancerMs))
-
 const both = <T>(before: Readonly<Record<string, T>>, after: Readonly<Record<string, T>>) =>
   Object.entries(after).flatMap(([name, now]) => {
     const old = Object.hasOwn(before, name) ? before[name] : undefined
@@ -196,6 +192,12 @@ function newlySigning(before: readonly string[], after: readonly string[]): stri
   ]
 }
 
-const isLocal = (listen: string) => /^(?:127\.|localhost:|\[::1\])/.test(listen)
+function isLocal(listen: string) {
+  return /^(?:127\.|localhost:|\[::1\])/.test(listen)
+}
 
 const rules: readonly Rule[] = [access, users, limits, slow, install]
+
+/** @param balancerMs how long whatever stands before the gateway waits for an answer */
+export const risksOf = (before: Config, after: Config, balancerMs: number): string[] =>
+  rules.flatMap(rule => rule(before, after, balancerMs))

@@ -68,8 +68,9 @@ function branchOf(schema: Node, value: unknown): Node {
   )
 }
 
-const typeOf = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
 
 /** The schema of a member, of a map's value, or of nothing known. */
 function memberSchema(schema: Node, key: string): Node | undefined {
@@ -81,8 +82,9 @@ function memberSchema(schema: Node, key: string): Node | undefined {
 }
 
 /** Where anything may stand, it is covered all the way down. */
-const isAnything = (schema: Node) =>
-  schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
+function isAnything(schema: Node) {
+  return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
+}
 
 /** Calls `visitor` for every value that a schema covers, outermost first; `put` replaces the value where it stands. */
 export function visit(root: Node, value: unknown, visitor: Visitor): unknown {

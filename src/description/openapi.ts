@@ -15,6 +15,14 @@ import { pascal } from '../api-docs/contract-components.ts'
 
 type Members = Record<string, unknown>
 
+const rest = {
+  name: 'rest',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', minLength: 1 },
+  description: 'What is below; it may hold slashes.'
+}
+
 export function openApi(config: Config): Members {
   const {
     gateway: {
@@ -70,14 +78,6 @@ export function openApi(config: Config): Members {
   }
 }
 
-const rest = {
-  name: 'rest',
-  in: 'path',
-  required: true,
-  schema: { type: 'string', minLength: 1 },
-  description: 'What is below; it may hold slashes.'
-}
-
 /** What is shared by the operations of a document. */
 interface Shared {
   /** Filled with what more than one operation may answer. */
@@ -109,7 +109,9 @@ function operationOf(operation: Operation, usual: Operation['dialect'], shared: 
   }
 }
 
-const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
+function json(schema: JsonSchema) {
+  return { 'application/json': { schema } }
+}
 
 /** A response that is there already, or is from now on. */
 function sharedResponse(

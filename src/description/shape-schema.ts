@@ -101,7 +101,9 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   return {}
 }
 
-const isScalar = (value: unknown) => value === null || typeof value !== 'object'
+function isScalar(value: unknown) {
+  return value === null || typeof value !== 'object'
+}
 
 function schemaOf(value: unknown): JsonSchema {
   if (value === null) return {}

@@ -27,7 +27,9 @@ export function typeName(reference: string): string {
     .join('')
 }
 
-const grouped = (text: string) => (/ [|&] /.test(text) ? `(${text})` : text)
+function grouped(text: string) {
+  return / [|&] /.test(text) ? `(${text})` : text
+}
 const union = (texts: readonly string[]) =>
   texts.includes('unknown') ? 'unknown' : [...new Set(texts)].join(' | ')
 
@@ -42,15 +44,21 @@ function own(schema: JsonSchema, indent: string): string[] {
   return [union(types.map(type => ofType(type, schema, indent)))]
 }
 
-const guessed = (schema: JsonSchema) =>
-  isRecord(schema['properties']) ? 'object' : schema['items'] !== undefined ? 'array' : undefined
+function guessed(schema: JsonSchema) {
+  return isRecord(schema['properties'])
+    ? 'object'
+    : schema['items'] !== undefined
+      ? 'array'
+      : undefined
+}
 /** As the code of consoles writes texts. */
-export const literal = (value: unknown): string =>
-  typeof value === 'string'
+export function literal(value: unknown): string {
+  return typeof value === 'string'
     ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
     : typeof value === 'object' && value !== null
       ? 'unknown'
       : JSON.stringify(value)
+}
 
 function ofType(type: unknown, schema: JsonSchema, indent: string): string {
   switch (type) {

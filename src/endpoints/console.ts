@@ -39,7 +39,9 @@ export function addConsole(
 }
 
 /** Under /api/ there are answers, never pages. */
-const isApi = (path: string) => path === '/api' || path.startsWith('/api/')
+function isApi(path: string) {
+  return path === '/api' || path.startsWith('/api/')
+}
 
 /** Whether a request that nothing answers is a person opening one of the console's own addresses. */
 export function opensPage(request: FastifyRequest, prefix: string): boolean {

@@ -130,7 +130,9 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
   }
 }
 
-const keyOf = ({ source, id }: SignedIn) => identityKey({ source, identity: { id } })
+function keyOf({ source, id }: SignedIn) {
+  return identityKey({ source, identity: { id } })
+}
 
 /** Undefined where nobody is named. @throws GatewayError `request.malformed` */
 function wantedOf(given: unknown, help: string): Wanted | undefined {

@@ -135,5 +135,6 @@ function whichOf(id: unknown, others: unknown, own: string): Which {
 }
 
 /** For the log: an id that names no session may be anything, so it is cut. */
-const toldOf = (which: Which, closed: number): Which =>
-  which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }
+function toldOf(which: Which, closed: number): Which {
+  return which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }
+}

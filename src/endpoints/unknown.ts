@@ -53,5 +53,6 @@ export function addUnknown(
 }
 
 /** RFC 9110 §15.5.6 */
-const refused = (allowed: ReadonlySet<string> = new Set()) =>
-  new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
+function refused(allowed: ReadonlySet<string> = new Set()) {
+  return new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
+}

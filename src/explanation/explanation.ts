@@ -35,6 +35,17 @@ export interface Explanation {
   readonly counts: 'running' | { readonly unknown: string }
 }
 
+const order: ReadonlyArray<Decision['step']> = [
+  'request',
+  'route',
+  'alias',
+  'session',
+  'origin',
+  'limits',
+  'access',
+  'maintenance'
+]
+
 /** @param countsOf asks a running gateway; rejects with the reason where none can be asked */
 export async function explain(
   config: LoadedConfig,
@@ -104,21 +115,12 @@ export async function explain(
   }
 }
 
-const order: ReadonlyArray<Decision['step']> = [
-  'request',
-  'route',
-  'alias',
-  'session',
-  'origin',
-  'limits',
-  'access',
-  'maintenance'
-]
-
-const vouching = (identity: Identity) => ({
-  name: 'explain',
-  verify: async () => ({ vouched: true, identity }) as const
-})
+function vouching(identity: Identity) {
+  return {
+    name: 'explain',
+    verify: async () => ({ vouched: true, identity }) as const
+  }
+}
 
 function verdictOn(
   { answer, error, at, asked }: Rehearsed,

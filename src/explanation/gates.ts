@@ -62,10 +62,11 @@ const preflight = (isAnswered: boolean, place: Placing): Decision => ({
   at: place('gateway', ['server', 'origins'])
 })
 
-const unread = (body: string) =>
-  body.includes('"request.path"')
+function unread(body: string) {
+  return body.includes('"request.path"')
     ? 'The path holds an escape that cannot be decoded.'
     : 'This is no request that can be read.'
+}
 
 export function routeDecisions(
   { gateway, routes }: LoadedConfig,
@@ -158,8 +159,9 @@ function fits(url: string, path: string): boolean {
   )
 }
 
-const placeOfRoute = (route: string | undefined, place: Placing) =>
-  place('routes', pathOfRoute(route ?? ''))
+function placeOfRoute(route: string | undefined, place: Placing) {
+  return place('routes', pathOfRoute(route ?? ''))
+}
 
 export function gateDecisions(
   { gateway, routes: { maintenance } }: LoadedConfig,

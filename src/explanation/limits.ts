@@ -38,7 +38,9 @@ export function limitDecision(
   return { step: 'limits', outcome: refusedBy === 'limits' ? 'refuses' : 'passes', text, lines }
 }
 
-const whereOf = (name: string): [ConfigFile, Path] => ['limits', ['limits', name]]
+function whereOf(name: string): [ConfigFile, Path] {
+  return ['limits', ['limits', name]]
+}
 
 function ofRule(
   rule: Rule,
@@ -81,7 +83,9 @@ function ofRule(
   }
 }
 
-const seconds = (ms: number) => `${Math.ceil(ms / 1000)} s`
+function seconds(ms: number) {
+  return `${Math.ceil(ms / 1000)} s`
+}
 
 /** Counted once somebody tries a password; what is counted of an account is not told here. */
 function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: Placing): Line {

@@ -19,8 +19,9 @@ export function clientAddress(request: Request): string {
 }
 
 /** `ips` begins at the socket and goes away from us. */
-const nearestProxy = (ips: readonly string[] | null | undefined) =>
-  (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
+function nearestProxy(ips: readonly string[] | null | undefined) {
+  return (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
+}
 
 function addressIn(given: string | undefined): string | undefined {
   if (given === undefined) return undefined

@@ -29,4 +29,6 @@ export function answerOpsError(
 }
 
 /** The name in a `Host` field, without port and brackets. */
-export const hostName = (host = '') => host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+export function hostName(host = '') {
+  return host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+}

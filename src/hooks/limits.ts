@@ -128,7 +128,9 @@ export function whoIn(route: string, address: string, user: VouchedUser | undefi
 function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
   return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
 }
-export const routeIn = (route: string) => `route:${route}`
+export function routeIn(route: string) {
+  return `route:${route}`
+}
 
 /** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
 function told(rules: readonly Rule[], verdicts: readonly Verdict[]): string {

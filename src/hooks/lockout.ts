@@ -160,8 +160,11 @@ export function createLockout({
 
 type Mode = LockoutConfig['account']['mode']
 
-const stricter = (one: Mode, other: Mode): Mode =>
-  (['enforce', 'shadow', 'off'] as const).find(mode => mode === one || mode === other) ?? 'off'
+function stricter(one: Mode, other: Mode): Mode {
+  return (
+    (['enforce', 'shadow', 'off'] as const).find(mode => mode === one || mode === other) ?? 'off'
+  )
+}
 
 function guardOf(
   kind: Guard['kind'],

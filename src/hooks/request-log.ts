@@ -50,8 +50,9 @@ class RequestLog {
   }
 }
 
-const textOf = (fields: unknown): string | undefined =>
-  typeof fields === 'string' ? fields : fields instanceof Error ? fields.message : undefined
+function textOf(fields: unknown): string | undefined {
+  return typeof fields === 'string' ? fields : fields instanceof Error ? fields.message : undefined
+}
 
 export const requestLog = (base: FastifyBaseLogger, requestId: string): FastifyBaseLogger =>
   new RequestLog(base, requestId) as FastifyBaseLogger

@@ -46,7 +46,8 @@ function isOwn(address: string, request: FastifyRequest): boolean {
   )
 }
 
-const isPrefetch = ({ headers }: FastifyRequest) =>
-  [headers['sec-purpose'], headers['purpose'], headers['x-purpose'], headers['x-moz']].some(
+function isPrefetch({ headers }: FastifyRequest) {
+  return [headers['sec-purpose'], headers['purpose'], headers['x-purpose'], headers['x-moz']].some(
     value => typeof value === 'string' && /prefetch|prerender|preview/i.test(value)
   )
+}

@@ -106,6 +106,8 @@ export async function createSignInLimits(
   return { attempt }
 }
 
+const currentHit = new AsyncLocalStorage<Hit>()
+
 function createLimiter(
   app: FastifyInstance,
   name: string,
@@ -143,8 +145,6 @@ function createLimiter(
 interface Hit {
   count?: Count
 }
-
-const currentHit = new AsyncLocalStorage<Hit>()
 
 /** Our counters as the plugin's store. */
 function storeOn(counters: Counters): new () => FastifyRateLimitStore {

@@ -70,5 +70,8 @@ function typeNote(contentType: string | string[] | undefined): string {
   return type === undefined || /json$/i.test(type) ? '' : `, and its type is ${type.slice(0, 60)}`
 }
 
-const notJson = (reason: string) =>
-  new GatewayError('shape.not-json', { cause: new Error(`the answer is no JSON: ${reason}`) })
+function notJson(reason: string) {
+  return new GatewayError('shape.not-json', {
+    cause: new Error(`the answer is no JSON: ${reason}`)
+  })
+}

@@ -66,7 +66,9 @@ export function decoded(
 }
 
 /** Some servers send the bare stream, without the frame that the name stands for (RFC 9110 §8.4.1.2). */
-const isZlib = (bytes: Buffer) => ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
+function isZlib(bytes: Buffer) {
+  return ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
+}
 
 /** Node stops after the first frame, without a word of those that follow. */
 function unpackFrames(bytes: Buffer, maxOutputLength: number): Buffer {
@@ -91,5 +93,6 @@ function unpackFrames(bytes: Buffer, maxOutputLength: number): Buffer {
   return frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames, length)
 }
 
-const unreadable = (reason: string) =>
-  new GatewayError('shape.not-json', { cause: new Error(reason) })
+function unreadable(reason: string) {
+  return new GatewayError('shape.not-json', { cause: new Error(reason) })
+}

@@ -24,4 +24,6 @@ export function orderKey(written: string): string {
   return sign === '' ? `p${key}` : `n${key.replaceAll(/\d/g, digit => String(9 - Number(digit)))}~`
 }
 
-const clamp = (exponent: number) => Math.max(-maxExponent, Math.min(maxExponent, exponent))
+function clamp(exponent: number) {
+  return Math.max(-maxExponent, Math.min(maxExponent, exponent))
+}

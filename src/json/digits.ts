@@ -4,14 +4,14 @@ import { type Json, rawNumber } from './values.ts'
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
 const parse = JSON.parse as (text: string, reviver?: Reviver) => Json
 
-/** Costs five times as much as without the reviver, so only texts with such numbers pay. */
-export const parseKeepingDigits = (text: string): Json =>
-  hasLongNumber(text) ? parse(text, keepDigits) : parse(text)
-
 const keepDigits: Reviver = (_name, value, { source }) =>
   typeof value === 'number' && source !== undefined && losesDigits(source)
     ? rawNumber(source)
     : value
+
+/** Costs five times as much as without the reviver, so only texts with such numbers pay. */
+export const parseKeepingDigits = (text: string): Json =>
+  hasLongNumber(text) ? parse(text, keepDigits) : parse(text)
 
 /** So many digits JavaScript always holds. */
 const safeDigits = 15

@@ -20,6 +20,20 @@ const comparisons: Readonly<Record<string, string>> = {
   '>=': '__greaterOrEqual'
 }
 
+const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
+  __equal: (left, right) => isGiven(left, right) && isEqual(left, right),
+  __unequal: (left, right) => isGiven(left, right) && !isEqual(left, right),
+  __in: (item, list) => isGiven(item, list) && [list].flat().some(each => isSame(item, each)),
+  __less: (left, right) => ordered(left, right, (a, b) => a < b),
+  __lessOrEqual: (left, right) => ordered(left, right, (a, b) => a <= b),
+  __greater: (left, right) => ordered(left, right, (a, b) => a > b),
+  __greaterOrEqual: (left, right) => ordered(left, right, (a, b) => a >= b),
+  __orderKey: comparable,
+  sort: sorted,
+  type: typeName,
+  clone: value => parseKeepingDigits(JSON.stringify(value))
+}
+
 /** Makes a compiled expression exact; it costs more than before. */
 export function makeExact(expression: Expression): Expression {
   rewrite(expression.ast(), new Set())
@@ -58,33 +72,25 @@ function replaceOperator(node: Node): void {
   }
 }
 
-const call = (name: string, given: unknown[]): Node => ({
-  type: 'function',
-  value: '(',
-  procedure: { type: 'variable', value: name },
-  arguments: given
-})
-
-const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
-  __equal: (left, right) => isGiven(left, right) && isEqual(left, right),
-  __unequal: (left, right) => isGiven(left, right) && !isEqual(left, right),
-  __in: (item, list) => isGiven(item, list) && [list].flat().some(each => isSame(item, each)),
-  __less: (left, right) => ordered(left, right, (a, b) => a < b),
-  __lessOrEqual: (left, right) => ordered(left, right, (a, b) => a <= b),
-  __greater: (left, right) => ordered(left, right, (a, b) => a > b),
-  __greaterOrEqual: (left, right) => ordered(left, right, (a, b) => a >= b),
-  __orderKey: comparable,
-  sort: sorted,
-  type: typeName,
-  clone: value => parseKeepingDigits(JSON.stringify(value))
+function call(name: string, given: unknown[]): Node {
+  return {
+    type: 'function',
+    value: '(',
+    procedure: { type: 'variable', value: name },
+    arguments: given
+  }
 }
 
-const isGiven = (left: Json, right: Json): boolean => left !== undefined && right !== undefined
+function isGiven(left: Json, right: Json): boolean {
+  return left !== undefined && right !== undefined
+}
 
 /** A number that no double holds is its text. */
 const textOrSelf = (value: Json): Json => (isRawNumber(value) ? value.rawJSON : value)
 
-const isSame = (left: Json, right: Json): boolean => textOrSelf(left) === textOrSelf(right)
+function isSame(left: Json, right: Json): boolean {
+  return textOrSelf(left) === textOrSelf(right)
+}
 
 function isEqual(left: Json, right: Json): boolean {
   if (isSame(left, right)) return true
@@ -97,8 +103,9 @@ function isEqual(left: Json, right: Json): boolean {
   )
 }
 
-const isHolder = (value: Json): value is Record<string, Json> =>
-  typeof value === 'object' && value !== null && !isRawNumber(value)
+function isHolder(value: Json): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !isRawNumber(value)
+}
 
 type Fits = (left: string, right: string) => boolean
 
@@ -164,4 +171,6 @@ function isFunction(value: Json): boolean {
 }
 
 /** In JSONata's own form, and without its values: the log may not hold them. */
-const refusal = (code: string, value?: Json) => Object.assign(new Error(code), { code, value })
+function refusal(code: string, value?: Json) {
+  return Object.assign(new Error(code), { code, value })
+}

@@ -8,10 +8,13 @@ export const isRecord = (value: Json): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
 /** A number of more digits than JavaScript holds. */
-export const isRawNumber = (value: Json): value is { readonly rawJSON: string } =>
-  typeof value === 'object' &&
-  value !== null &&
-  (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
+export function isRawNumber(value: Json): value is { readonly rawJSON: string } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
+  )
+}
 
 /** A number in its own digits. @param digits as JSON writes it */
 export const rawNumber = (digits: string): Json =>

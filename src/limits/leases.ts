@@ -40,6 +40,9 @@ const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
 
+/** Of the limits of a request that another one refuses: nobody asked. */
+const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
+
 /**
  * Exact in one process, since what was let pass counts here at once. Several processes together exceed a limit by a
  * hundredth of it at most: each keeps at most its part of that, and the nearer the limit the less. In the two
@@ -201,12 +204,11 @@ export function createLeases({
     }
   }
 }
-
-/** Of the limits of a request that another one refuses: nobody asked. */
-const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
-const overFor = (waitMs: number): Verdict => ({
-  exceeded: true,
-  remaining: 0,
-  resetMs: waitMs,
-  retryMs: waitMs
-})
+function overFor(waitMs: number): Verdict {
+  return {
+    exceeded: true,
+    remaining: 0,
+    resetMs: waitMs,
+    retryMs: waitMs
+  }
+}

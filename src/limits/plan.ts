@@ -117,7 +117,9 @@ function compile(
   }
 }
 
-const isOfAddress = ({ config: { by } }: Compiled) => [by].flat().every(whom => whom === 'address')
+function isOfAddress({ config: { by } }: Compiled) {
+  return [by].flat().every(whom => whom === 'address')
+}
 
 function hold(limits: readonly Compiled[]): Held {
   const rules = limits.map(({ rule }) => rule)

@@ -178,7 +178,9 @@ export function createRedisLockouts(
 }
 
 /** A second key that a Cluster keeps beside the first. */
-const besides = (key: string, what: string): string => `{${key}}.${what}`
+function besides(key: string, what: string): string {
+  return `{${key}}.${what}`
+}
 
 function numbersOf(answer: unknown, count: number): number[] {
   const isSound = Array.isArray(answer) && answer.length === count && answer.every(Number.isInteger)

@@ -98,6 +98,9 @@ function gather(redis: Redis | Cluster): void {
   setImmediate(() => stream.uncork())
 }
 
+/** What decides the slot of a key; anchored, since keys hold ids of back-ends. */
+const hashTag = /^[^{]*\{([^}]+)\}/
+
 /**
  * In a Cluster a script may only touch keys of one slot: whoever is counted is the hash tag, so that all limits of one
  * user are together, and a request that counts a user and an address has one call for each, at once.
@@ -160,6 +163,3 @@ export function createRedisTally(
     }
   }
 }
-
-/** What decides the slot of a key; anchored, since keys hold ids of back-ends. */
-const hashTag = /^[^{]*\{([^}]+)\}/

@@ -165,16 +165,22 @@ interface LimitCounts {
   readonly callers: Map<string, Hit>
 }
 
-const emptyCounts = (mode: LimitReport['mode'], by: readonly string[]): LimitCounts => ({
-  mode,
-  by,
-  requests: 0,
-  total: { refused: 0, first: 0, last: 0 },
-  callers: new Map()
-})
+function emptyCounts(mode: LimitReport['mode'], by: readonly string[]): LimitCounts {
+  return {
+    mode,
+    by,
+    requests: 0,
+    total: { refused: 0, first: 0, last: 0 },
+    callers: new Map()
+  }
+}
 
-const iso = (at: number) => new Date(at).toISOString()
-const told = (count: number, at: number) => (count === 0 ? undefined : iso(at))
+function iso(at: number) {
+  return new Date(at).toISOString()
+}
+function told(count: number, at: number) {
+  return count === 0 ? undefined : iso(at)
+}
 
 function note(hit: Hit, at: number): void {
   if (hit.refused++ === 0) hit.first = at

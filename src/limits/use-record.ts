@@ -214,11 +214,13 @@ function usedIn({ about, followed, bins }: OfLimit, at: number): LimitUse[] {
 }
 
 /** What others count: only when it ends is known here. */
-const counted = (end: number): Demand => ({
-  hit: () => 0,
-  most: () => 0,
-  isOver: now => now >= end
-})
+function counted(end: number): Demand {
+  return {
+    hit: () => 0,
+    most: () => 0,
+    isOver: now => now >= end
+  }
+}
 
 /** Leases that keep a record. */
 export function withRecord(leases: Leases, record: UseRecord): Leases {

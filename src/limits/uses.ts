@@ -45,11 +45,13 @@ export function keepUses({ leases, counters, keepMs, processes, share }: Options
   }
 }
 
-const withAttempts = (counters: Counters, record: UseRecord): Counters => ({
-  ...counters,
-  hit: async (key, windowMs) => {
-    const count = await counters.hit(key, windowMs)
-    record.attempt(key, windowMs, count.current)
-    return count
+function withAttempts(counters: Counters, record: UseRecord): Counters {
+  return {
+    ...counters,
+    hit: async (key, windowMs) => {
+      const count = await counters.hit(key, windowMs)
+      record.attempt(key, windowMs, count.current)
+      return count
+    }
   }
-})
+}

@@ -248,7 +248,9 @@ function writeBody(config: UpstreamLoginConfig, { username, password, extra }: A
 }
 
 /** A number beyond a double is its text: no other number of JavaScript is it. */
-const plain = (value: unknown): unknown => (isRawNumber(value) ? value.rawJSON : value)
+function plain(value: unknown): unknown {
+  return isRawNumber(value) ? value.rawJSON : value
+}
 
 /** An id, a name or a token, written as a text or as a number. */
 function text(value: unknown): string | undefined {

@@ -67,6 +67,8 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
   attempt?.fail(reason)
 }
 
+const noBytes = Buffer.alloc(0)
+
 /** What undici calls back, for one attempt. A class, since its parts live as long as it: closures for each of them cost more than all that they do. */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange
@@ -219,15 +221,19 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-const noBytes = Buffer.alloc(0)
-
-const expire = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout'))
-const standStill = (attempt: Attempt) =>
-  attempt.fail(
+function expire(attempt: Attempt) {
+  return attempt.fail(new GatewayError('upstream.timeout'))
+}
+function standStill(attempt: Attempt) {
+  return attempt.fail(
     new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') })
   )
-const streamAfterAll = (attempt: Attempt) => attempt.startStream()
+}
+function streamAfterAll(attempt: Attempt) {
+  return attempt.startStream()
+}
 
 /** Without end, and each event is wanted at once. */
-export const isEventStream = (headers: Answered['headers']): boolean =>
-  /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
+export function isEventStream(headers: Answered['headers']): boolean {
+  return /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
+}

@@ -79,9 +79,8 @@ export function createLanes(): Lanes {
     second.run({ ...job, done: settled(name, job) })
   }
 
-  const settled =
-    (name: string, job: Job): Job['done'] =>
-    (outcome, isAbandoned) => {
+  function settled(name: string, job: Job): Job['done'] {
+    return (outcome, isAbandoned) => {
       if (isAbandoned) suspect(name)
       job.done(outcome, isAbandoned)
       schedule()
@@ -91,6 +90,7 @@ export function createLanes(): Lanes {
         if (!second.isBusy()) void second.close()
       }, idleMs).unref()
     }
+  }
 
   function suspect(name: string): void {
     const lane = lanes.get(name) ?? { waiting: [], suspectUntil: 0 }

@@ -55,14 +55,16 @@ export function createExpressions(): Expressions {
   }
 }
 
-const tooMany = () =>
-  new GatewayError('overloaded', {
+function tooMany() {
+  return new GatewayError('overloaded', {
     retryAfter: 1,
     cause: new Error('too many expressions wait for their turn')
   })
+}
 
-const failed = (reason: string, code: ErrorCode = 'shape.expression') =>
-  new GatewayError(code, { cause: new Error(reason) })
+function failed(reason: string, code: ErrorCode = 'shape.expression') {
+  return new GatewayError(code, { cause: new Error(reason) })
+}
 
 /** @throws where it is nested more deeply than the stack reaches */
 function textOf(value: Json): string {

@@ -261,16 +261,19 @@ export function joinedVary(
 }
 
 /** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most say `keep-alive`, which never crosses anyway. */
-const listedIn = (connection: string | string[] | undefined) =>
-  connection === undefined || connection === 'keep-alive'
+function listedIn(connection: string | string[] | undefined) {
+  return connection === undefined || connection === 'keep-alive'
     ? undefined
     : String(connection)
         .toLowerCase()
         .split(',')
         .map(name => name.trim())
+}
 
 // Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
-const cookieName = (pair: string) => trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
+function cookieName(pair: string) {
+  return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
+}
 
 function keepCookies(header: string, names: readonly string[]): string {
   const kept = header.split(';').filter(pair => names.includes(cookieName(pair)))
@@ -286,7 +289,9 @@ function trimBlanks(text: string): string {
   return text.slice(start, end)
 }
 
-const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t'
+function isBlank(letter: string | undefined) {
+  return letter === ' ' || letter === '\t'
+}
 
 /** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */
 function fieldValue(value: string): string {

@@ -85,12 +85,15 @@ function writeFill(members: Plan['members']): Fill {
   return make(given, own, put, converted, present)
 }
 
-const own = (record: JsonRecord, name: string): Json =>
-  Object.hasOwn(record, name) ? record[name] : undefined
-const converted = (value: Json, convert: (value: Json) => Json): Json =>
-  value === undefined ? undefined : convert(value)
-const present = (value: Json, otherwise: () => Json): Json =>
-  value === undefined ? otherwise() : value
+function own(record: JsonRecord, name: string): Json {
+  return Object.hasOwn(record, name) ? record[name] : undefined
+}
+function converted(value: Json, convert: (value: Json) => Json): Json {
+  return value === undefined ? undefined : convert(value)
+}
+function present(value: Json, otherwise: () => Json): Json {
+  return value === undefined ? otherwise() : value
+}
 
 const sourceOf = ({ members, hidden, othersPass }: Plan, name: string): Source | undefined =>
   members.get(name) ?? (othersPass && !hidden.has(name) ? { read: name } : undefined)

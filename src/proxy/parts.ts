@@ -153,8 +153,9 @@ export function withMissing(
   return result
 }
 
-const noPlace = (reason: string) =>
-  new GatewayError('upstream.invalid', { cause: new Error(reason) })
+function noPlace(reason: string) {
+  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
+}
 
 /** What lies on the way is copied, or made; false where it is no object. */
 function place(target: JsonRecord, path: readonly string[], value: Json): boolean {

@@ -135,7 +135,7 @@ export function watchRate(body: Readable, onSlow: () => void): () => void {
     wasHeld = body.isPaused()
   }
   const timer = setInterval(look, windowMs).unref()
-  const end = () => {
+  function end() {
     clearInterval(timer)
     body.off('pause', onPause).off('close', end)
   }

@@ -159,20 +159,19 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
   }
 }
 
-const sequenceOf =
-  (operations: readonly Operation[]): Operation =>
-  value =>
-    operations.reduce((current, operation) => operation(current), value)
+function sequenceOf(operations: readonly Operation[]): Operation {
+  return value => operations.reduce((current, operation) => operation(current), value)
+}
 
 /** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
-const each =
-  (item: Operation): Operation =>
-  value =>
+function each(item: Operation): Operation {
+  return value =>
     Array.isArray(value)
       ? value.map(item)
       : isRecord(value) && Object.keys(value).length > 0
         ? item(value)
         : value
+}
 
 /** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
 function asList(value: Json): readonly Json[] {
@@ -200,10 +199,9 @@ function replaceAt(value: Json, path: readonly string[], change: (found: Json) =
   return result
 }
 
-const at =
-  (path: readonly string[], operation: Operation): Operation =>
-  value =>
-    replaceAt(value, path, operation)
+function at(path: readonly string[], operation: Operation): Operation {
+  return value => replaceAt(value, path, operation)
+}
 
 function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string

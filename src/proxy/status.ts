@@ -66,8 +66,10 @@ const isSuccessNumber = (number: number) =>
   number === 0 || number === 20_000 || (number >= 200 && number < 300)
 
 /** An error that carried the number of success would be shown as one. */
-const isErrorNumber = (text: string | undefined): text is string =>
-  text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
+function isErrorNumber(text: string | undefined): text is string {
+  return text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
+}
 
-const isErrorStatus = (number: string | undefined) =>
-  number !== undefined && /^[45]\d\d$/.test(number)
+function isErrorStatus(number: string | undefined) {
+  return number !== undefined && /^[45]\d\d$/.test(number)
+}

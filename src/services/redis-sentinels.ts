@@ -170,13 +170,22 @@ function fieldsOf(answer: unknown): Fields {
   return fields
 }
 
-const listOf = (answer: unknown): Fields[] => (Array.isArray(answer) ? answer.map(fieldsOf) : [])
-const addressOf = (fields: Fields): Address => ({
-  host: fields.get('ip') ?? '',
-  port: Number(fields.get('port'))
-})
-const flagsOf = (fields: Fields): string[] => fields.get('flags')?.split(',') ?? []
+function listOf(answer: unknown): Fields[] {
+  return Array.isArray(answer) ? answer.map(fieldsOf) : []
+}
+function addressOf(fields: Fields): Address {
+  return {
+    host: fields.get('ip') ?? '',
+    port: Number(fields.get('port'))
+  }
+}
+function flagsOf(fields: Fields): string[] {
+  return fields.get('flags')?.split(',') ?? []
+}
 const downFlags = new Set(['s_down', 'o_down', 'disconnected'])
-const isCalledDown = (fields: Fields): boolean =>
-  flagsOf(fields).some(flag => flag.endsWith('_down'))
-const isUp = (fields: Fields): boolean => !flagsOf(fields).some(flag => downFlags.has(flag))
+function isCalledDown(fields: Fields): boolean {
+  return flagsOf(fields).some(flag => flag.endsWith('_down'))
+}
+function isUp(fields: Fields): boolean {
+  return !flagsOf(fields).some(flag => downFlags.has(flag))
+}

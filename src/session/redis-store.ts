@@ -242,7 +242,9 @@ export function createRedisStore(options: Options): SessionStore {
   }
 }
 
-const alreadyThere = () => new StoreUnavailable(new Error('a session with this id exists already'))
+function alreadyThere() {
+  return new StoreUnavailable(new Error('a session with this id exists already'))
+}
 
 /** Notes of both kinds, oldest first; those of former versions, whose order is unknown, lead. */
 function mergeNotes(flat: unknown, former: unknown): readonly Note[] {
@@ -258,7 +260,7 @@ function mergeNotes(flat: unknown, former: unknown): readonly Note[] {
   ]
 }
 
-const isListOfTexts = (given: unknown): given is string[] => {
+function isListOfTexts(given: unknown): given is string[] {
   return Array.isArray(given) && given.every(each => typeof each === 'string')
 }
 
@@ -276,7 +278,9 @@ function readSignedIn(member: unknown): SignedIn[] {
 }
 
 /** A connection whose answers are out of step says things that no command of ours is answered with. */
-const nonsense = () => new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
+function nonsense() {
+  return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
+}
 
 async function answer<T>(command: Promise<T>): Promise<T> {
   try {

@@ -115,6 +115,22 @@ const exceptions: ReadonlyArray<
   ['skipped tests', /\{ (?:skip|todo): |\bt\.(?:skip|todo)\(/g, ['test'], 2]
 ]
 
+/** Files of src that are excused from a rule of `.oxlintrc.json`, once per rule. May only fall. */
+const maxExcused = 90
+
+function problemsOfExcused(): string[] {
+  const { overrides } = JSON.parse(readFileSync('.oxlintrc.json', 'utf8')) as {
+    readonly overrides: ReadonlyArray<{
+      readonly files: readonly string[]
+      readonly rules: Readonly<Record<string, unknown>>
+    }>
+  }
+  const excused = overrides
+    .filter(({ rules }) => Object.values(rules).includes('off'))
+    .flatMap(({ files }) => files.filter(file => file.startsWith('src/')))
+  return problemOfCount('excuses in .oxlintrc.json', excused.length, maxExcused)
+}
+
 function problemsOfExceptions(): string[] {
   return exceptions.flatMap(([what, pattern, folders, max]) => {
     const texts = folders
@@ -171,7 +187,8 @@ const problems = [
   ...(seen < 30 ? [`the gate is blind: it saw only ${seen} modules`] : []),
   ...violations,
   ...problemsOfLayout(),
-  ...problemsOfExceptions()
+  ...problemsOfExceptions(),
+  ...problemsOfExcused()
 ]
 
 if (problems.length > 0) {

@@ -31,16 +31,21 @@ function checkAllowed(config: Fields, report: Report): void {
   }
 }
 
-const ownMessage = (header: string) =>
-  `"${header}" is the gateway’s own: a client’s never goes to an upstream`
-const refusedMessage = (header: string) =>
-  `"${header}" is one that back-ends take as the word of a proxy: ` +
-  'name it in passRefusedHeaders of each route that needs it'
+function ownMessage(header: string) {
+  return `"${header}" is the gateway’s own: a client’s never goes to an upstream`
+}
+function refusedMessage(header: string) {
+  return (
+    `"${header}" is one that back-ends take as the word of a proxy: ` +
+    'name it in passRefusedHeaders of each route that needs it'
+  )
+}
 
-const takesBodies = ({ routes }: RoutesConfig, upstream: string) =>
-  Object.values(routes).some(
+function takesBodies({ routes }: RoutesConfig, upstream: string) {
+  return Object.values(routes).some(
     route => route.upstream === upstream && route.methods.some(method => method !== 'GET')
   )
+}
 
 function checkReopened(config: Fields, report: Report): void {
   const isOwn = ownNames(config)
