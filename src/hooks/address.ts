@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
+import { ownText } from '../session/recently-used.ts'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
 
@@ -54,7 +55,7 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
       found = version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
       if (given.length > maxLength) return found
       if (known.size >= maxKnown) known.clear()
-      known.set(given, found)
+      known.set(ownText(given), found)
     }
     return found
   }
@@ -64,9 +65,11 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
 export function createCountedAddress(ipv6Prefix: number): (request: Request) => string {
   const known = new Map<string, string>()
   return request => {
-    const address = clientAddress(request)
-    let found = known.get(address)
+    const given = clientAddress(request)
+    let found = known.get(given)
     if (found === undefined) {
+      // Keys of limits hold it for as long as they are counted.
+      const address = ownText(given)
       // A socket that is gone has no address any more.
       found = address === '' ? 'gone' : normalizeIP(address, ipv6Prefix)
       if (known.size >= maxKnown) known.clear()

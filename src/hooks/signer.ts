@@ -1,6 +1,6 @@
 /** The cookie's signature. */
 import { Signer } from '@fastify/cookie'
-import { recentlyUsed } from '../session/recently-used.ts'
+import { ownText, recentlyUsed } from '../session/recently-used.ts'
 
 const remembered = 10_000
 
@@ -20,9 +20,10 @@ export function rememberingSigner(secrets: readonly string[]) {
       if (known !== undefined) return known
       const found = signer.unsign(signed)
       if (!found.valid) return found
-      verified.set(signed, found)
-      signatures.set(found.value, signed)
-      return found
+      const own = { ...found, value: ownText(found.value) }
+      verified.set(signed, own)
+      signatures.set(own.value, ownText(signed))
+      return own
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Whose word on the client's address is believed. */
 import t from 'tap'
-import { clientAddress, createTrust } from '../../src/hooks/address.ts'
+import { clientAddress, createCountedAddress, createTrust } from '../../src/hooks/address.ts'
+import { retainedBytes } from '../support/retained.ts'
 
 t.test(
   'a load balancer is believed by its address or its block, in any spelling of it',
@@ -88,4 +89,25 @@ t.test('what is no address is replaced by the nearest proxy that has one', async
     t.equal(of('10.0.0.1', '10.0.0.2:80', text), '10.0.0.2', text.slice(0, 20))
   }
   t.equal(of('10.0.0.1', '203.0.113.9'), '203.0.113.9')
+})
+
+t.test('of X-Forwarded-For only the address is kept, not what stands before it', async t => {
+  const trusts = createTrust(['10.0.0.0/8'])
+  const countedAddress = createCountedAddress(64)
+  const count = 1000
+  const others = 'x'.repeat(8000)
+  const counted: string[] = []
+  const retained = await retainedBytes(() => {
+    for (let n = 0; n < count; n++) {
+      const address =
+        n % 2 === 0 ? `198.151.${100 + (n >> 6)}.${100 + (n & 63)}` : `2001:db8:1:${n}::1`
+      // As it is read from the header: a part of its text.
+      const ip = Buffer.from(`${others}, ${address}`).toString().slice(-address.length)
+      trusts(ip)
+      counted.push(countedAddress({ ip, ips: [] }))
+    }
+  })
+  t.ok(retained < count * 2000, `${retained} bytes for ${count} addresses`)
+  t.equal(counted[0], '198.151.100.100')
+  t.equal(counted[1], '2001:db8:1:1::')
 })
