@@ -43,7 +43,7 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
         told(
           'inputFile',
           error instanceof SyntaxError
-            ? 'the file is no JSON'
+            ? 'not valid JSON'
             : `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`
         )
         continue

@@ -356,14 +356,14 @@ function connectRedis(
   const sessions = dialler.client({
     onUp: () => {
       state.up = state.everUp = true
-      log.info({ redis: dialler.place }, 'Redis is there')
+      log.info({ redis: dialler.place }, 'Redis connected')
       void clock.measure()
     },
     onDown: reason => {
       state.up = false
       log.error(
         { redis: dialler.place, reason },
-        'Redis is away: what needs a session answers 503; trying again'
+        'Redis unavailable: session routes answer 503; reconnecting'
       )
     }
   })

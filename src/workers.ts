@@ -216,7 +216,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
       // Whatever is not answered here.
       ops.all('/*', async ({ method, url, headers, body }, reply) => {
         const [any] = up()
-        if (any === undefined) return await reply.code(503).send({ error: 'No worker is there.' })
+        if (any === undefined) return await reply.code(503).send({ error: 'No worker is running.' })
         const { status, type, text } = await any.ask('desk', {
           method,
           url,

@@ -64,7 +64,7 @@ t.test(
     )
     t.match(
       await check('inputFile: answer.json\n    status: 404', '{'),
-      'examples.e.inputFile: the file is no JSON'
+      'examples.e.inputFile: not valid JSON'
     )
     const answer = (id: string) =>
       `{ ok: true, code: 0, message: OK, success: true, data: [{ title: ${id} }], total: 1 }`

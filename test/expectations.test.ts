@@ -215,7 +215,7 @@ t.test('a case that makes no sense is a fault of the config', async t => {
       'routes.yaml expect.a: expects nothing: set status, code, upstream or upstreamPath',
       'routes.yaml expect.b.code: there is no error code "sesion.none". Did you mean "session.none"?',
       'routes.yaml expect.c.upstream: there is no upstream "y".',
-      'routes.yaml expect.d.address: is no address'
+      'routes.yaml expect.d.address: is not a valid IP address: expected one such as 192.0.2.10, found "x"'
     ]
   )
 })

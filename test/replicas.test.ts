@@ -263,7 +263,7 @@ t.test('Redis away at start: up, alive, not ready, and it heals by itself', asyn
   )
   t.equal((await gateway.call('/api/open')).status, 200)
   await until('the log says that Redis is away', () =>
-    gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away'))
+    gateway.log.some(({ msg }) => String(msg).startsWith('Redis unavailable'))
   )
   await redis.start()
   await ready(gateway)

@@ -92,7 +92,7 @@ export function parseAnswer(source: string): unknown {
   try {
     return parseKeepingDigits(source)
   } catch {
-    throw new CommandError('That is no JSON.')
+    throw new CommandError('Not valid JSON.')
   }
 }
 
@@ -162,7 +162,7 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
           const { status, body } = await askLive(config, target, from.given)
           if (status >= 300)
             throw new CommandError(
-              `The upstream answered ${status}: that is no answer to learn from or to check.`
+              `The upstream answered ${status}: expected a status of 200 to 299.`
             )
           answers.push(await shaped(parseAnswer(body), 'The answer'))
         }
@@ -180,6 +180,6 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
 
 function dataOf(answer: unknown, which: string): unknown {
   if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data'))
-    throw new CommandError(`${which} is no answer of the gateway: there is no "data" in it.`)
+    throw new CommandError(`${which} is not a response of the gateway: it has no member "data".`)
   return (answer as { data: unknown }).data
 }

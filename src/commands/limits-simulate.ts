@@ -64,7 +64,7 @@ export async function simulate({ config: folder, log, limits, svg, json }: Given
   }
   if (report.requests === 0)
     throw new CommandError(
-      `${log === '-' ? 'Standard input' : log} has no requests to replay: ${counts.lines} lines, ${counts.others} about something else, ${counts.broken} that cannot be read, ${counts.unlimited} that no limit looks at, ${counts.unattributed} of nobody knows whom.`
+      `${log === '-' ? 'Standard input' : log} has no requests to replay: ${counts.lines} lines, ${counts.others} about something else, ${counts.broken} that cannot be read, ${counts.unlimited} that no limit looks at, ${counts.unattributed} whose caller is unknown.`
     )
   if (svg !== undefined) writePicture(svg, picture(report))
   process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : inWords(result))
@@ -117,7 +117,7 @@ function notesOf(
     )
   if (counts.undecidedSignIns > 0)
     notes.push(
-      `${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429 then, so nobody knows whether the password was right: counted as wrong.`
+      `${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429 then, so it is unknown whether the password was right: counted as wrong.`
     )
   if (counts.endedUnnamed > 0) {
     const requests = many(counts.endedUnnamed, 'request', 'requests')
@@ -165,7 +165,7 @@ function inWords({ from, to, requests, refused, limits, callers, log, notes }: S
   const whom = callers
     .slice(0, most)
     .map(each => [each.whom, each.limit, figure(each.refused), clock(each.first), clock(each.last)])
-  return `${head}\n${table([['LIMIT', 'MODE', 'HOLDS FOR', 'REFUSES', 'CALLERS', 'FIRST', 'LAST', 'LOWEST FOR NOBODY'], ...rows])}${
+  return `${head}\n${table([['LIMIT', 'MODE', 'HOLDS FOR', 'REFUSES', 'CALLERS', 'FIRST', 'LAST', 'MIN TO REFUSE NONE'], ...rows])}${
     whom.length === 0
       ? ''
       : `\n${table([['WHO', 'LIMIT', 'REFUSED', 'FIRST', 'LAST'], ...whom])}${callers.length > most ? `and ${figure(callers.length - most)} more: --json lists them\n` : ''}`

@@ -66,7 +66,7 @@ function inWords(
       .filter(({ more }) => more)
       .map(({ limit }) => `${limit}: there are more who are over it than the record knows by name`)
   ]
-  return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'LOWEST FOR NOBODY'], ...rows])}${
+  return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'MIN TO REFUSE NONE'], ...rows])}${
     over.length === 0
       ? ''
       : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, most)])}${over.length > most ? `and ${over.length - most} more: --json lists them\n` : ''}`

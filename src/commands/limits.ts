@@ -21,7 +21,7 @@ simulate replays an access log through the same engine as the running gateway:
 who would have been refused, when, by which limit. FILE holds the gateway's own
 JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is standard
 input. Limits come from --limits, else from limits.yaml in the config folder;
-routes, users and roles from the config folder. LOWEST FOR NOBODY is the lowest
+routes, users and roles from the config folder. MIN TO REFUSE NONE is the lowest
 number (max, or burst) with which that limit alone would have refused nobody.
 
 show asks a running gateway how every limit stands that counts CALLER now, an

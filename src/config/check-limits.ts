@@ -34,14 +34,14 @@ export function checkLimits({ gateway, routes, limits }: Checked, report: Report
     if (limit.refusedOnly && !onlyLogin)
       said('refusedOnly', 'only a sign-in is refused: set routes: [login]')
     if ((by.includes('user') || by.includes('session')) && onlyLogin)
-      said('by', 'who signs in is no user yet: set by: address or by: account')
+      said('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
     if (ofSignIn && (limit.kind !== 'fixed' || burst !== undefined))
       said(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
     if (limit.roles.length > 0 && !by.includes('user') && !by.includes('session'))
-      said('roles', 'only who is signed in has roles: set by: user or by: session')
-    if (window === 0) said('window', 'a window has a length')
+      said('roles', 'only signed-in callers have roles: set by: user or by: session')
+    if (window === 0) said('window', 'must be longer than 0')
     if (burst !== undefined && limit.kind === 'sliding')
-      said('burst', 'takes the place of kind: leave one of them out')
+      said('burst', 'excludes kind: leave one of them out')
     if (burst !== undefined && burst > limit.max)
       said('burst', 'is more than max: the bucket would hold more than a whole window brings')
     const tighter = entries.find(
@@ -53,15 +53,18 @@ export function checkLimits({ gateway, routes, limits }: Checked, report: Report
         its >= window &&
         (max < limit.max || its > window)
     )
-    if (limit.mode === 'enforce' && tighter !== undefined)
-      said('max', `can never be reached: ${tighter[0]} is tighter for the same callers`, 'warning')
+    if (limit.mode === 'enforce' && tighter !== undefined) {
+      const message = `can never be reached: ${tighter[0]} is tighter for the same callers`
+      const how = { severity: 'warning', also: ['limits', tighter[0], 'max'] } as const
+      report('limits', ['limits', name, 'max'], message, how)
+    }
     for (const [index, route] of limit.routes.entries()) {
       const access = routes.routes[route]?.access
       if (access !== undefined && access !== 'public' && by.length === 1 && by[0] === 'address')
         report(
           'limits',
           ['limits', name, 'routes', index],
-          `counts nobody but who is refused: all who may call ${route} are signed in, so set by: user`,
+          `counts refused requests only: all callers of ${route} are signed in; set by: user`,
           'warning'
         )
       if (access === 'public' && !by.includes('address'))
@@ -81,7 +84,7 @@ export function checkLimits({ gateway, routes, limits }: Checked, report: Report
         `there is no route "${route}".${nearest(route, known)}`
       )
   if (limits.endedSessions.window === 0) {
-    report('limits', ['endedSessions', 'window'], 'a window has a length')
+    report('limits', ['endedSessions', 'window'], 'must be longer than 0')
   }
   checkLockout({ gateway, limits }, report)
   for (const whom of ['address', 'account'] as const) {
@@ -106,16 +109,17 @@ function checkLockout(
   for (const whom of ['account', 'address'] as const) {
     const { mode, within, delay, longest } = lockout[whom]
     if (mode === 'off') continue
-    if (within === 0)
-      report('limits', ['lockout', whom, 'within'], 'failures have to be remembered for some time')
+    if (within === 0) report('limits', ['lockout', whom, 'within'], 'must be longer than 0')
     if (delay === 0)
       report(
         'limits',
         ['lockout', whom, 'delay'],
-        'a lock has a length; to lock nobody set mode: off'
+        'must be longer than 0; to lock nobody set mode: off'
       )
-    if (longest < delay)
-      report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock')
+    if (longest < delay) {
+      const how = { also: ['lockout', whom, 'delay'] }
+      report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock', how)
+    }
   }
   const { mode, cookie, lifetime } = lockout.knownBrowser
   if (mode === 'off') return
@@ -123,10 +127,14 @@ function checkLockout(
     report(
       'limits',
       ['lockout', 'knownBrowser', 'lifetime'],
-      'is nothing; to know no browser set mode: off'
+      'must be longer than 0; to know no browser set mode: off'
     )
   if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie))
-    report('limits', ['lockout', 'knownBrowser', 'cookie'], 'another cookie has this name')
+    report(
+      'limits',
+      ['lockout', 'knownBrowser', 'cookie'],
+      `"${cookie}" is the name of another cookie: choose another name`
+    )
 }
 
 /** Whether two limits hold for the same callers and requests. */

@@ -74,16 +74,18 @@ function checkPlaces(
   own: string | undefined,
   report: Report
 ): void {
-  const taken: Array<{ readonly by: string; readonly into: string }> =
-    own === undefined ? [] : [{ by: 'the route’s own answer', into: own }]
+  const taken: Array<{ readonly by: string; readonly into: string; readonly where: Path }> = []
+  if (own !== undefined) {
+    taken.push({
+      by: 'the route’s own answer',
+      into: own,
+      where: [...here, 'into']
+    })
+  }
   for (const [name, { rewrite, into }] of Object.entries(parts)) {
     const place = [...here, 'parts', name]
     if (rewrite.endsWith('/*') && !path.endsWith('/*'))
-      report(
-        'routes',
-        [...place, 'rewrite'],
-        'ends in /*, but the public path has no * that it could keep'
-      )
+      report('routes', [...place, 'rewrite'], 'must not end in /*, since the public path does not')
     if (
       rewrite !== '/' &&
       rewrite
@@ -91,13 +93,19 @@ function checkPlaces(
         .slice(1)
         .some(segment => ['', '.', '..'].includes(segment))
     )
-      report('routes', [...place, 'rewrite'], 'a path has no empty and no dot segments')
+      report('routes', [...place, 'rewrite'], 'must not contain empty or dot segments')
     if (into === undefined) continue
     const other = taken.find(
       each => `${each.into}.`.startsWith(`${into}.`) || `${into}.`.startsWith(`${each.into}.`)
     )
-    if (other !== undefined)
-      report('routes', [...place, 'into'], `"${other.into}" is taken by ${other.by}`)
-    taken.push({ by: `the part "${name}"`, into })
+    if (other !== undefined) {
+      const message = `"${other.into}" is taken by ${other.by}`
+      report('routes', [...place, 'into'], message, { also: other.where })
+    }
+    taken.push({
+      by: `the part "${name}"`,
+      into,
+      where: [...place, 'into']
+    })
   }
 }

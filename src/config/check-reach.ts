@@ -99,7 +99,7 @@ function checkMethods({ routes: { routes }, limits: { limits } }: Checked, repor
       report(
         'limits',
         ['limits', name, 'methods'],
-        `holds for nothing: ${limit.routes.join(', ')} ${limit.routes.length > 1 ? 'take' : 'takes'} ${[...new Set(taken.flatMap(methods => methods ?? []))].join(', ')}`,
+        `never applies: ${limit.routes.join(', ')} ${limit.routes.length > 1 ? 'take' : 'takes'} ${[...new Set(taken.flatMap(methods => methods ?? []))].join(', ')}`,
         'warning'
       )
   }

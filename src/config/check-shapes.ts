@@ -66,7 +66,7 @@ export function checkShapes({ routes: config, limits }: Checked, report: Report)
     )
     const cycle = cycleOf(name, shapes)
     if (cycle !== undefined) {
-      if (!named.has(cycle)) report('routes', ['shapes', name], `holds itself: ${cycle}`)
+      if (!named.has(cycle)) report('routes', ['shapes', name], `contains itself: ${cycle}`)
       named.set(cycle, name)
       continue
     }
@@ -111,7 +111,7 @@ function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
       report(
         'routes',
         [...path, 'status', 'statuses', String(ok)],
-        'is among `ok`, so it is no failure'
+        'is listed in `ok` too, so it never applies'
       )
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
@@ -190,7 +190,7 @@ function syntaxFault(expression: string): string | undefined {
     return `no number holds ${long}: compare with the text "${long}"`
   } catch (error) {
     // JSONata throws plain objects.
-    return `is no JSONata expression: ${String((error as { message?: unknown }).message)}`
+    return `is not a valid JSONata expression: ${String((error as { message?: unknown }).message)}`
   }
 }
 

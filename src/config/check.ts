@@ -96,14 +96,10 @@ function checkLogin({ gateway: { redis, login } }: Checked, report: Report): voi
       report(
         'gateway',
         ['login', 'sources', index, 'refresh'],
-        'needs `expires`: nobody could know when to renew the token'
+        'needs `expires`, which tells when to renew the token'
       )
     if (source.token === undefined)
-      report(
-        'gateway',
-        ['login', 'sources', index, 'refresh'],
-        'needs `token`: there is none to renew'
-      )
+      report('gateway', ['login', 'sources', index, 'refresh'], 'needs `token`, the token to renew')
   })
 }
 
@@ -139,9 +135,11 @@ function checkInstall({ gateway }: Checked, report: Report): void {
       )
   })
   session.secrets.forEach((secret, index) => {
-    if (session.secrets.indexOf(secret) === index) return
-    const message = 'stands in the list twice: was another one meant?'
-    report('gateway', ['session', 'secrets', index], message, 'warning')
+    const first = session.secrets.indexOf(secret)
+    if (first === index) return
+    const message = 'is listed twice: remove it, or write the one that was meant'
+    const how = { severity: 'warning', also: ['session', 'secrets', first] } as const
+    report('gateway', ['session', 'secrets', index], message, how)
   })
   if (shared && session.secrets.length === 0)
     report(
@@ -156,13 +154,15 @@ function checkInstall({ gateway }: Checked, report: Report): void {
       'without Redis there is one worker: sessions and limits live in its process',
       'warning'
     )
-  if (session.idle > session.absolute)
+  if (session.idle > session.absolute) {
+    const how = { severity: 'warning', also: ['session', 'absolute'] } as const
     report(
       'gateway',
       ['session', 'idle'],
-      'is longer than session.absolute, so it can never act',
-      'warning'
+      'is longer than session.absolute, so it never applies',
+      how
     )
+  }
   if (session.cookie.sameSite === 'none' && !session.cookie.secure)
     report(
       'gateway',
@@ -180,11 +180,13 @@ function checkInstall({ gateway }: Checked, report: Report): void {
     report(
       'gateway',
       ['server', 'hosts'],
-      'empty: every well-formed Host is answered; name your own',
+      'is empty, so every well-formed Host is answered: name your own',
       'warning'
     )
-  for (const [section, { listen }] of Object.entries({ server, ops }))
-    if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], 'a port is at most 65535')
+  for (const [section, { listen }] of Object.entries({ server, ops })) {
+    const message = `expected a port of at most 65535, found ${portOf(listen)}`
+    if (portOf(listen) > 65_535) report('gateway', [section, 'listen'], message)
+  }
   if (server.listen === ops.listen && portOf(ops.listen) !== 0)
     report(
       'gateway',
@@ -193,12 +195,8 @@ function checkInstall({ gateway }: Checked, report: Report): void {
       { also: ['server', 'listen'] }
     )
   server.hosts.forEach((host, index) => {
-    if (!hostPattern.test(host))
-      report(
-        'gateway',
-        ['server', 'hosts', index],
-        'expected a host name alone, without scheme, port or path'
-      )
+    const message = `expected a host name alone, without scheme, port or path, found "${host}"`
+    if (!hostPattern.test(host)) report('gateway', ['server', 'hosts', index], message)
   })
   server.origins.forEach((origin, index) => {
     const written = URL.canParse(origin) ? new URL(origin).origin : undefined
@@ -206,11 +204,17 @@ function checkInstall({ gateway }: Checked, report: Report): void {
       report(
         'gateway',
         ['server', 'origins', index],
-        written === undefined ? 'is no address' : `browsers write this origin ${written}`
+        written === undefined
+          ? 'is not a valid URL: expected an origin such as https://console.example.com'
+          : `expected the origin as browsers write it: ${written}`
       )
   })
   if (redis !== undefined && redis.url !== '' && !URL.canParse(redis.url))
-    report('gateway', ['redis', 'url'], 'is no address')
+    report(
+      'gateway',
+      ['redis', 'url'],
+      'is not a valid URL: expected one such as redis://redis.internal:6379'
+    )
   checkIdentity(identity, report)
   server.trustedProxies.forEach((block, index) => {
     if (!isBlock(block))
@@ -273,7 +277,12 @@ function checkUpstreams({ gateway, routes }: Checked, report: Report): void {
   for (const { place, part } of partsOf(routes))
     must('routes', [...place, 'upstream'], part.upstream)
   for (const [name, { url }] of Object.entries(routes.upstreams))
-    if (!URL.canParse(url)) report('routes', ['upstreams', name, 'url'], 'is no address')
+    if (!URL.canParse(url))
+      report(
+        'routes',
+        ['upstreams', name, 'url'],
+        `is not a valid URL: expected one such as http://orders.internal:8080, found ${JSON.stringify(url)}`
+      )
   const { profile } = routes.endpoints
   if (profile.upstream !== undefined)
     must('routes', ['endpoints', 'profile', 'upstream'], profile.upstream)
@@ -281,7 +290,7 @@ function checkUpstreams({ gateway, routes }: Checked, report: Report): void {
     report(
       'routes',
       ['endpoints', 'profile', 'from'],
-      'the key "upstream" is missing: which upstream knows the current user?'
+      'the key "upstream" is missing: name the upstream that knows the current user'
     )
   if (
     profile.from === 'session' &&
@@ -329,31 +338,31 @@ function checkPaths(
     ])
   for (const [name, { path }] of Object.entries(endpoints)) {
     if (path.endsWith('*'))
-      report('routes', ['endpoints', name, 'path'], 'an endpoint has one path, without *')
+      report('routes', ['endpoints', name, 'path'], 'must not end in *: an endpoint has one path')
     if (hasDots(path))
-      report('routes', ['endpoints', name, 'path'], 'a path has no empty and no dot segments')
+      report('routes', ['endpoints', name, 'path'], 'must not contain empty or dot segments')
   }
   for (const [name, route] of Object.entries(routes)) {
     if (endpointNames.includes(name))
-      report('routes', ['routes', name], `the name "${name}" is an endpoint's`)
+      report(
+        'routes',
+        ['routes', name],
+        `"${name}" is the name of an endpoint: choose another name`
+      )
     if (hasDots(route.path))
-      report('routes', ['routes', name, 'path'], 'a path has no empty and no dot segments')
+      report('routes', ['routes', name, 'path'], 'must not contain empty or dot segments')
     for (const method of route.methods)
       take(method, route.path, `routes.${name}`, ['routes', name, 'path'])
     if (route.rewrite?.endsWith('/*') === true && !route.path.endsWith('/*'))
       report(
         'routes',
         ['routes', name, 'rewrite'],
-        'ends in /*, but the public path has no * that it could keep'
+        'must not end in /*, since the public path does not'
       )
     if (route.rewrite !== undefined && route.path.endsWith('/*') && !route.rewrite.endsWith('/*'))
-      report(
-        'routes',
-        ['routes', name, 'rewrite'],
-        'has to end in /* as the public path does, to keep what stands there'
-      )
+      report('routes', ['routes', name, 'rewrite'], 'must end in /*, as the public path does')
     if (route.rewrite !== undefined && hasDots(route.rewrite))
-      report('routes', ['routes', name, 'rewrite'], 'a path has no empty and no dot segments')
+      report('routes', ['routes', name, 'rewrite'], 'must not contain empty or dot segments')
     for (const key of ['passCookies', 'setCookies'] as const)
       if (route[key].some(cookie => own.has(cookie.replace(/^__Host-/, ''))))
         report(
@@ -362,7 +371,12 @@ function checkPaths(
           'the session cookie is the gateway’s alone, and so is that of known browsers'
         )
     if (route.access === 'public' && /\/admin(\/|$)/.test(route.path))
-      report('routes', ['routes', name, 'access'], 'a public route under an admin path', 'warning')
+      report(
+        'routes',
+        ['routes', name, 'access'],
+        'is public, although the path contains /admin: set access: session unless that is meant',
+        'warning'
+      )
   }
   const methodsOf = aliasTargets({ endpoints, routes })
   for (const [alias, target] of Object.entries(aliases)) {
@@ -380,7 +394,11 @@ function checkPaths(
         `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`
       )
     else if (alias.endsWith('*') !== target.endsWith('*'))
-      report('routes', ['aliases', alias], 'alias and target both end in /*, or neither')
+      report(
+        'routes',
+        ['aliases', alias],
+        'either both alias and target must end in /*, or neither'
+      )
     for (const method of methods ?? [])
       take(method, alias, `the alias ${alias}`, ['aliases', alias])
   }

@@ -104,6 +104,10 @@ export function checkExpectations(
         `there is no upstream "${upstream}".${nearest(upstream, Object.keys(upstreams))}`
       )
     if (address !== undefined && isIP(address) === 0)
-      report('routes', ['expect', given, 'address'], 'is no address')
+      report(
+        'routes',
+        ['expect', given, 'address'],
+        `is not a valid IP address: expected one such as 192.0.2.10, found "${address}"`
+      )
   }
 }

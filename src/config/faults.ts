@@ -95,9 +95,9 @@ export function schemaFaults(
     } else if (at.type === 'array') {
       if (!Array.isArray(found)) return expected('a list')
       if (at.minItems !== undefined && found.length < at.minItems)
-        report(path, 'expected at least one item')
+        report(path, 'expected at least one item, found none')
       if (at.uniqueItems === true && new Set(found).size < found.length)
-        report(path, 'an item stands there twice')
+        report(path, 'must not list an item twice')
     } else if (!Check(at, found)) {
       expected(expectation(at))
     } else if (isOverMaximum(at, found)) {

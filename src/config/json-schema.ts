@@ -249,8 +249,12 @@ function problem(pointer: string, message: string): Problem {
   return { path: stepsOf(pointer), message }
 }
 
-function reasonOf({ keyword, instancePath, message = 'is no JSON Schema' }: ErrorObject): string {
-  if (keyword === 'enum' || keyword === 'anyOf') return 'is no type that JSON Schema has'
+function reasonOf({
+  keyword,
+  instancePath,
+  message = 'is not a valid JSON Schema'
+}: ErrorObject): string {
+  if (keyword === 'enum' || keyword === 'anyOf') return 'is not a type of JSON Schema'
   return instancePath.endsWith('/items')
     ? `${message}; the items of a tuple are \`prefixItems\``
     : message

@@ -89,7 +89,12 @@ export function checkMaintenance(
   })
   if (maintenance.until === undefined) return
   const end = Date.parse(maintenance.until)
-  if (Number.isNaN(end)) report('routes', ['maintenance', 'until'], 'there is no such time')
+  if (Number.isNaN(end))
+    report(
+      'routes',
+      ['maintenance', 'until'],
+      `is not a valid time: expected one such as 2026-12-01T06:00:00Z, found "${maintenance.until}"`
+    )
   else if (end < Date.now())
-    report('routes', ['maintenance', 'until'], 'is over: nothing is closed', 'warning')
+    report('routes', ['maintenance', 'until'], 'is in the past: no route is closed', 'warning')
 }

@@ -47,7 +47,7 @@ export function sendAnswer(
     })
   if (isEventStream(headers))
     throw new GatewayError('shape.not-json', {
-      cause: new Error('the answer is no JSON: it is a stream of events')
+      cause: new Error('the response is not valid JSON: it is a stream of events')
     })
   const passAsItIs = (body: unknown) => {
     // Left out for the sake of what would have been made of it.

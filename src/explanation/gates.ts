@@ -65,7 +65,7 @@ const preflight = (isAnswered: boolean, place: Placing): Decision => ({
 function unread(body: string) {
   return body.includes('"request.path"')
     ? 'The path holds an escape that cannot be decoded.'
-    : 'This is no request that can be read.'
+    : 'The request cannot be parsed.'
 }
 
 export function routeDecisions(

@@ -100,7 +100,7 @@ function logError(error: GatewayError, request: FastifyRequest): void {
     ...(tellsReason && { reason: reasonOf(error.cause) })
   }
   if (error.code === 'gateway.fault')
-    request.log.error({ ...fields, err: error.cause }, 'a fault of the gateway')
+    request.log.error({ ...fields, err: error.cause }, 'internal error')
   else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')
 }

@@ -59,7 +59,7 @@ function textOfBody(bytes: Buffer, contentType: string | string[] | undefined): 
     throw notJson(
       error instanceof RangeError
         ? `its charset ${JSON.stringify(charset.slice(0, 40))} is not known`
-        : `its text is no ${charset.slice(0, 40)}`
+        : `its text is not ${charset.slice(0, 40)}`
     )
   }
 }
@@ -72,6 +72,6 @@ function typeNote(contentType: string | string[] | undefined): string {
 
 function notJson(reason: string) {
   return new GatewayError('shape.not-json', {
-    cause: new Error(`the answer is no JSON: ${reason}`)
+    cause: new Error(`the response is not valid JSON: ${reason}`)
   })
 }

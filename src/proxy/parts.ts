@@ -119,7 +119,7 @@ export function merge(
   const value: JsonRecord = into.length === 0 && isRecord(own) ? copyOf(own) : {}
   if (into.length > 0) place(value, into, own)
   else if (!isRecord(own) && own !== null && own !== undefined)
-    throw noPlace('the answer is no object that parts could be added to')
+    throw noPlace('the response is not an object to which parts can be added')
   const missing: string[] = []
   for (const { part, value: given, isMissing } of found) {
     const isPlaced =
@@ -130,8 +130,8 @@ export function merge(
     if (!isPlaced) {
       const error = noPlace(
         part.into.length > 0
-          ? `the part "${part.name}" has no place: what is on the way is no object`
-          : `the part "${part.name}" is no object whose members could be added`
+          ? `the part "${part.name}" has no place: a value on its path is not an object`
+          : `the part "${part.name}" is not an object whose members can be added`
       )
       if (part.isRequired) throw error
       if (!isMissing) onMissing(part, error)

@@ -189,7 +189,7 @@ export function createRedisStore(options: Options): SessionStore {
       const epochs = found.map(value => Number(value ?? 0))
       // No session could be told from one that was ended.
       if (!epochs.every(Number.isSafeInteger))
-        throw new StoreUnavailable(new Error(`${epochKey} in Redis is no number`))
+        throw new StoreUnavailable(new Error(`${epochKey} in Redis is not a number`))
       const greatest = Math.max(...epochs)
       // A primary that is new, or forgot: the others know.
       const behind = keys.filter((_key, index) => epochs[index] !== greatest)

@@ -20,7 +20,7 @@ t.test('warnings are said, with file and line, and counted, but the exit code is
   })
   t.same(await run(['check', '--config', folder]), {
     code: 0,
-    out: `${folder}/gateway.yaml:2 session.idle: warning: is longer than session.absolute, so it can never act\n${folder}/gateway.yaml:4 session.cookie.secure: warning: the session cookie travels without https; fine on loopback, nowhere else\n${folder}: no faults, 2 warnings\n`,
+    out: `${folder}/gateway.yaml:2 session.idle: warning: is longer than session.absolute, so it never applies\n${folder}/gateway.yaml:4 session.cookie.secure: warning: the session cookie travels without https; fine on loopback, nowhere else\n${folder}: no faults, 2 warnings\n`,
     err: ''
   })
 })
@@ -103,7 +103,7 @@ t.test('for programs it is JSON, and --strict makes warnings count', async t => 
     file: `${folder}/gateway.yaml`,
     line: 2,
     path: 'session.idle',
-    message: 'is longer than session.absolute, so it can never act'
+    message: 'is longer than session.absolute, so it never applies'
   }
   const { code, out } = await run(['check', '--json', '--strict', '-c', folder])
   t.same(

@@ -124,7 +124,7 @@ t.test(
     })
     await t.rejects(
       inProcess(folder, ['learn', 'r'], { input: [join(folder, 'user.json')], shaped: true }),
-      { message: /no "data" in it/ }
+      { message: /is not a response of the gateway: it has no member "data"/ }
     )
   }
 )

@@ -94,7 +94,7 @@ t.test('what makes no sense is told, without a stack', async t => {
     [['plain', '--live'], 1, 'The route "plain" has no shape'],
     [['r', '--live'], 1, 'http://127.0.0.1:9 does not answer'],
     [['r', '--input', '/nowhere'], 1, '/nowhere cannot be read (ENOENT).'],
-    [['r', '--input', '-'], 1, 'That is no JSON.']
+    [['r', '--input', '-'], 1, 'Not valid JSON.']
   ] as const) {
     const ran = await run(['shape', ...words, '-c', folder], { input: '{' })
     t.equal(ran.code, code, words.join(' '))

@@ -118,7 +118,7 @@ t.test('it starts without Redis being there, and says that it is away', async t 
     { S: 'x'.repeat(32) }
   )
   await gateway.says('listening on')
-  await gateway.says('Redis is away')
+  await gateway.says('Redis unavailable')
   gateway.signal('SIGTERM')
   t.same(await gateway.ended, { code: 0, signal: null })
 })

@@ -86,7 +86,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a secret that stands twice is pointed out',
     { gateway: { server: { hosts: ['h'] }, session: { secrets: ['${LONG}', '${LONG}'] } } },
-    'gateway.yaml session.secrets.1: warning: stands in the list twice: was another one meant?'
+    'gateway.yaml session.secrets.1: warning: is listed twice: remove it, or write the one that was meant (line 8)'
   ],
   [
     'with Redis there is a secret that outlives the process',
@@ -97,7 +97,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an idle time longer than the absolute one is pointed out',
     { gateway: { session: { idle: '9h' } } },
-    'gateway.yaml session.idle: warning: is longer than session.absolute, so it can never act'
+    'gateway.yaml session.idle: warning: is longer than session.absolute, so it never applies'
   ],
   [
     'SameSite=None needs Secure',
@@ -113,7 +113,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'no list of hosts is pointed out',
     { gateway: { server: {} } },
-    'gateway.yaml server.hosts: warning: empty: every well-formed Host is answered; name your own'
+    'gateway.yaml server.hosts: warning: is empty, so every well-formed Host is answered: name your own'
   ],
   [
     'a host is a name alone',
@@ -131,9 +131,9 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    ...[1, 2, 3].map(
-      index =>
-        `gateway.yaml server.hosts.${index}: expected a host name alone, without scheme, port or path`
+    ...['a.example:8080', 'https://b.example', 'c.example/x'].map(
+      (host, index) =>
+        `gateway.yaml server.hosts.${index + 1}: expected a host name alone, without scheme, port or path, found "${host}"`
     )
   ],
   [
@@ -151,9 +151,9 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'gateway.yaml server.origins.1: browsers write this origin https://shop.example',
-    'gateway.yaml server.origins.2: browsers write this origin https://a.example',
-    'gateway.yaml server.origins.3: is no address'
+    'gateway.yaml server.origins.1: expected the origin as browsers write it: https://shop.example',
+    'gateway.yaml server.origins.2: expected the origin as browsers write it: https://a.example',
+    'gateway.yaml server.origins.3: is not a valid URL: expected an origin such as https://console.example.com'
   ],
   [
     'a trusted proxy is an address or a block',
@@ -189,8 +189,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         ops: { listen: '[::1]:99999' }
       }
     },
-    'gateway.yaml server.listen: a port is at most 65535',
-    'gateway.yaml ops.listen: a port is at most 65535'
+    'gateway.yaml server.listen: expected a port of at most 65535, found 65536',
+    'gateway.yaml ops.listen: expected a port of at most 65535, found 99999'
   ],
   [
     'operators have a port of their own',
@@ -207,7 +207,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'Redis has an address that can be dialled',
     { gateway: { redis: { url: 'redis://redis:99999' }, session: { secrets: ['${LONG}'] } } },
-    'gateway.yaml redis.url: is no address'
+    'gateway.yaml redis.url: is not a valid URL: expected one such as redis://redis.internal:6379'
   ],
   [
     'what tells who a user is holds no token',
@@ -339,7 +339,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a profile from an upstream says which',
     { routes: { endpoints: { profile: { from: 'upstream' } } } },
-    'routes.yaml endpoints.profile.from: the key "upstream" is missing: which upstream knows the current user?'
+    'routes.yaml endpoints.profile.from: the key "upstream" is missing: name the upstream that knows the current user'
   ],
   [
     'a profile from the session has no upstream',
@@ -359,7 +359,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an upstream has an address that can be dialled',
     { routes: { upstreams: { b: { url: 'http://backend:99999' } }, routes: { r: route() } } },
-    'routes.yaml upstreams.b.url: is no address'
+    'routes.yaml upstreams.b.url: is not a valid URL: expected one such as http://orders.internal:8080, found "http://backend:99999"'
   ],
 
   [
@@ -411,8 +411,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         routes: { r: route(), all: route({ path: '/api/all/*' }) }
       }
     },
-    'routes.yaml aliases./api/a/*: alias and target both end in /*, or neither',
-    'routes.yaml aliases./api/all: alias and target both end in /*, or neither'
+    'routes.yaml aliases./api/a/*: either both alias and target must end in /*, or neither',
+    'routes.yaml aliases./api/all: either both alias and target must end in /*, or neither'
   ],
   [
     'an alias is a path like others',
@@ -451,46 +451,46 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an endpoint has one path',
     { routes: { endpoints: { login: { path: '/api/login/*' } } } },
-    'routes.yaml endpoints.login.path: an endpoint has one path, without *'
+    'routes.yaml endpoints.login.path: must not end in *: an endpoint has one path'
   ],
   [
     'an endpoint’s path has no dots and no empty segments',
     { routes: { endpoints: { login: { path: '/api//login' }, logout: { path: '/api/../out' } } } },
-    'routes.yaml endpoints.login.path: a path has no empty and no dot segments',
-    'routes.yaml endpoints.logout.path: a path has no empty and no dot segments'
+    'routes.yaml endpoints.login.path: must not contain empty or dot segments',
+    'routes.yaml endpoints.logout.path: must not contain empty or dot segments'
   ],
   [
     'a route is not called like an endpoint',
     { routes: { upstreams, routes: { profile: route() } } },
-    'routes.yaml routes.profile: the name "profile" is an endpoint\'s'
+    'routes.yaml routes.profile: "profile" is the name of an endpoint: choose another name'
   ],
   ...['/api/../x', '/api//x', '/api/./x', '/api/x/', '//x'].map(
     path =>
       [
         `the path ${path} has no dots and no empty segments`,
         withRoute({ path }),
-        'routes.yaml routes.r.path: a path has no empty and no dot segments'
+        'routes.yaml routes.r.path: must not contain empty or dot segments'
       ] as const
   ),
   [
     'a rewrite has no dots and no empty segments',
     withRoute({ rewrite: '/internal/../secret' }),
-    'routes.yaml routes.r.rewrite: a path has no empty and no dot segments'
+    'routes.yaml routes.r.rewrite: must not contain empty or dot segments'
   ],
   [
     'a rewrite keeps only a star that is there',
     withRoute({ rewrite: '/internal/*' }),
-    'routes.yaml routes.r.rewrite: ends in /*, but the public path has no * that it could keep'
+    'routes.yaml routes.r.rewrite: must not end in /*, since the public path does not'
   ],
   [
     'a rewrite does not lose the star',
     withRoute({ path: '/api/r/*', rewrite: '/internal' }),
-    'routes.yaml routes.r.rewrite: has to end in /* as the public path does, to keep what stands there'
+    'routes.yaml routes.r.rewrite: must end in /*, as the public path does'
   ],
   [
-    'a public route under an admin path is pointed out',
+    'is public, although the path contains /admin: set access: session unless that is meant is pointed out',
     withRoute({ path: '/api/admin/r', access: 'public' }),
-    'routes.yaml routes.r.access: warning: a public route under an admin path'
+    'routes.yaml routes.r.access: warning: is public, although the path contains /admin: set access: session unless that is meant'
   ],
   [
     'an upstream neither gets nor sets the session cookie',
@@ -555,8 +555,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         p: { ...part, into: 'ab' }
       }
     }),
-    'routes.yaml routes.r.parts.m.into: "a" is taken by the part "n"',
-    'routes.yaml routes.r.parts.o.into: "own" is taken by the route’s own answer'
+    'routes.yaml routes.r.parts.m.into: "a" is taken by the part "n" (line 13)',
+    'routes.yaml routes.r.parts.o.into: "own" is taken by the route’s own answer (line 8)'
   ],
   [
     'an answer of parts is read only and shaped',
@@ -577,8 +577,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a part’s path fits the route’s',
     withRoute({ parts: { n: { ...part, rewrite: '/n/*' }, m: { ...part, rewrite: '/a/../b' } } }),
-    'routes.yaml routes.r.parts.n.rewrite: ends in /*, but the public path has no * that it could keep',
-    'routes.yaml routes.r.parts.m.rewrite: a path has no empty and no dot segments'
+    'routes.yaml routes.r.parts.n.rewrite: must not end in /*, since the public path does not',
+    'routes.yaml routes.r.parts.m.rewrite: must not contain empty or dot segments'
   ],
   [
     'the profile’s parts are checked too',
@@ -658,8 +658,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a shape does not hold itself',
     withShapes({ s: [{ each: [{ use: 't' }] }], t: [{ use: 's' }] }),
-    'routes.yaml shapes.s: holds itself: s → t → s',
-    'routes.yaml shapes.t: holds itself: t → s → t'
+    'routes.yaml shapes.s: contains itself: s → t → s',
+    'routes.yaml shapes.t: contains itself: t → s → t'
   ],
   [
     'a shape that is used is there',
@@ -677,7 +677,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an expression is one',
     withShapes({ s: [{ jsonata: 'a.(b' }], t: [{ jsonata: '$sum(items.price)' }] }),
-    'routes.yaml shapes.s.0.jsonata: is no JSONata expression: Expected ")" before end of expression'
+    'routes.yaml shapes.s.0.jsonata: is not a valid JSONata expression: Expected ")" before end of expression'
   ],
   [
     'two members do not become one',
@@ -691,7 +691,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       s: [{ status: { path: 'a', ok: [0], statuses: { 0: 404 } } }],
       t: [{ pick: ['a'] }]
     }),
-    'routes.yaml shapes.s.0.status.statuses.0: is among `ok`, so it is no failure'
+    'routes.yaml shapes.s.0.status.statuses.0: is listed in `ok` too, so it never applies'
   ],
   [
     'an example says what goes in and what comes out',
@@ -759,12 +759,12 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         limits: { l: { by: 'user', max: 1, window: '1s', routes: ['login'] }, ...guards() }
       }
     },
-    'limits.yaml limits.l.by: who signs in is no user yet: set by: address or by: account'
+    'limits.yaml limits.l.by: counts nobody, since sign-in has no user yet; set by: address or by: account'
   ],
   [
-    'a window has a length',
+    'must be longer than 0',
     { limits: { limits: { l: { by: 'user', max: 1, window: '0s' }, ...guards() } } },
-    'limits.yaml limits.l.window: a window has a length'
+    'limits.yaml limits.l.window: must be longer than 0'
   ],
   [
     'a time-out that outlasts the load balancer’s is pointed out',
@@ -802,15 +802,15 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         lockout: { account: { within: '0s', delay: '0s' }, address: { delay: '2m', longest: '1m' } }
       }
     },
-    'limits.yaml lockout.account.within: failures have to be remembered for some time',
-    'limits.yaml lockout.account.delay: a lock has a length; to lock nobody set mode: off',
-    'limits.yaml lockout.address.longest: is shorter than delay, the first lock'
+    'limits.yaml lockout.account.within: must be longer than 0',
+    'limits.yaml lockout.account.delay: must be longer than 0; to lock nobody set mode: off',
+    'limits.yaml lockout.address.longest: is shorter than delay, the first lock (line 6)'
   ],
   [
     'the cookie of known browsers has a name of its own',
     { limits: { lockout: { knownBrowser: { cookie: 'console_sid', lifetime: '0s' } } } },
-    'limits.yaml lockout.knownBrowser.lifetime: is nothing; to know no browser set mode: off',
-    'limits.yaml lockout.knownBrowser.cookie: another cookie has this name'
+    'limits.yaml lockout.knownBrowser.lifetime: must be longer than 0; to know no browser set mode: off',
+    'limits.yaml lockout.knownBrowser.cookie: "console_sid" is the name of another cookie: choose another name'
   ],
   [
     'a limit behind a tighter one of the same callers is pointed out',
@@ -878,7 +878,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'limits.yaml limits.l.methods: warning: holds for nothing: r takes GET, HEAD'
+    'limits.yaml limits.l.methods: warning: never applies: r takes GET, HEAD'
   ],
   [
     'more in flight than the upstream takes is pointed out',

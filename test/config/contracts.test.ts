@@ -34,7 +34,7 @@ t.test('what is wrong with it is a fault where it stands', async t => {
     faultsOf(
       folderWith('schema:\n        type: object\n        properties:\n          a: { type: strng }')
     ),
-    ['routes.yaml:12 routes.r.contract.schema.properties.a.type: is no type that JSON Schema has']
+    ['routes.yaml:12 routes.r.contract.schema.properties.a.type: is not a type of JSON Schema']
   )
   t.same(
     faultsOf(

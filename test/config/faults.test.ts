@@ -110,8 +110,8 @@ t.test('a step says which operations there are when it is none or two of them', 
 
 t.test('a list says when it is empty or holds an item twice', async t => {
   const list = Type.Array(Type.String(), { minItems: 1, uniqueItems: true })
-  t.same(faultsOf(list, []), [': expected at least one item'])
-  t.same(faultsOf(list, ['a', 'b', 'a']), [': an item stands there twice'])
+  t.same(faultsOf(list, []), [': expected at least one item, found none'])
+  t.same(faultsOf(list, ['a', 'b', 'a']), [': must not list an item twice'])
 })
 
 t.test('a union says what it is made of', async t => {

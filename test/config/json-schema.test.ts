@@ -114,7 +114,7 @@ t.test('what is wrong with a schema is told with its place', t => {
     /^\$schema: expected JSON Schema 2020-12/
   ])
   t.same(told({ properties: { a: { type: 'strng' } } }), [
-    'properties.a.type: is no type that JSON Schema has'
+    'properties.a.type: is not a type of JSON Schema'
   ])
   t.same(told({ properties: { a: { requird: ['b'] } } }), [
     'properties.a.requird: unknown keyword: "requird"'

@@ -502,7 +502,7 @@ t.test(
     t.match(await lost.call('/api/r'), { status: 502, json: { errorCode: 'upstream.invalid' } })
     t.match(
       lost.log.find(({ code }) => code === 'upstream.invalid'),
-      { reason: /no object that parts could be added to/ }
+      { reason: /not an object to which parts can be added/ }
     )
     const nothing = await setUp(t.after, {
       own: (_request, response) => {

@@ -163,11 +163,11 @@ t.test(
     )
     t.match(
       faultOf(() => read(Buffer.from([0x7b, 0x22, 0xfc, 0x22, 0x7d]))),
-      { code: 'shape.not-json', reason: /no utf-8/ }
+      { code: 'shape.not-json', reason: /its text is not utf-8/ }
     )
     t.match(
       faultOf(() => read(utf16.subarray(0, 5))),
-      { code: 'shape.not-json', reason: /no utf-16le/ }
+      { code: 'shape.not-json', reason: /its text is not utf-16le/ }
     )
     t.match(
       faultOf(() => read('{}', { 'content-type': 'application/json; charset=klingon' })),
@@ -311,7 +311,7 @@ t.test('10 MB are read and written', async t => {
 
 t.test('the log is told where a text stops being JSON, and how, but nothing of it', async t => {
   const told = (body: string, headers?: Record<string, string>) =>
-    faultOf(() => read(body, headers)).reason.replace('the answer is no JSON: ', '')
+    faultOf(() => read(body, headers)).reason.replace('the response is not valid JSON: ', '')
   t.equal(told(''), 'it is empty')
   t.equal(told(' \n'), 'it is empty')
   t.equal(

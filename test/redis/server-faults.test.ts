@@ -194,7 +194,7 @@ t.test(
     redis.signal('SIGSTOP')
     const gateway = await starting(t, { url: redis.url })
     await until('it has tried', () =>
-      gateway.log.some(({ msg }) => String(msg).startsWith('Redis is away'))
+      gateway.log.some(({ msg }) => String(msg).startsWith('Redis unavailable'))
     )
     t.equal((await gateway.ops('/readyz')).status, 503)
     t.match(await gateway.call(login, alice), {

@@ -83,5 +83,5 @@ export function aliasFault(error: unknown): string {
   if (name !== undefined) return `nothing is named &${name}, which the alias *${name} stands for`
   if (message.startsWith('Merge sources'))
     return 'the merge key "<<" takes a mapping, or an alias (*name) of one'
-  return 'the YAML aliases of this file expand to too much, or one holds itself'
+  return 'the YAML aliases of this file expand to too much, or one contains itself'
 }

@@ -36,10 +36,8 @@ export function createUserReview({ serving, log }: Options) {
       )
     } catch (err) {
       // Who was removed must not stay because the store is away.
-      log.warn(
-        { err },
-        'users files changed, and nobody knows how many sessions that ends: the store is away'
-      )
+      const unknown = 'how many sessions that ends is unknown'
+      log.warn({ err }, `users files changed; ${unknown}: the session store is unavailable`)
       return undefined
     }
   }
