@@ -7,6 +7,7 @@ interface Package {
   readonly version: string
   readonly license?: string
   readonly optional?: true
+  readonly optionalDependencies?: Readonly<Record<string, string>>
   readonly engines?: { readonly node?: string }
 }
 
@@ -32,6 +33,14 @@ t.test('npm ci on Node 20 prints no EBADENGINE', t => {
     'delete `engines` of these in package-lock.json (CONTRIBUTING.md, "Packages")'
   )
   t.equal(root.engines, undefined, 'npm before 10.9 knows no devEngines, and would warn')
+  t.end()
+})
+
+t.test('the lock file has an entry for every platform of a package, or npm ci refuses it', t => {
+  const missing = Object.values(packages)
+    .flatMap(({ optionalDependencies = {} }) => Object.keys(optionalDependencies))
+    .filter(name => !Object.keys(packages).some(place => place.endsWith(`node_modules/${name}`)))
+  t.same(missing, [])
   t.end()
 })
 
