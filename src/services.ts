@@ -39,6 +39,7 @@ import type { Tally } from './limits/rules.ts'
 import type { UseRecord } from './limits/use-record.ts'
 import { type KeptUses, keepUses } from './limits/uses.ts'
 import { createRedisDialler } from './redis.ts'
+import { createFormerNotes } from './session/former-notes.ts'
 import { createMemoryStore } from './session/memory-store.ts'
 import { followRedis } from './session/redis-feed.ts'
 import { defineCommands } from './session/redis-scripts.ts'
@@ -350,7 +351,8 @@ function connectRedis(
   folder: string,
   log: Logger
 ): Shared {
-  const { staleness, revocation } = gateway.session
+  const { staleness, revocation, records, absolute, remembered } = gateway.session
+  const longestMs = Math.max(absolute, remembered.absolute ?? 0)
   const state = { up: false, everUp: false }
   const dialler = createRedisDialler(config, folder)
   const sessions = dialler.client({
@@ -389,6 +391,7 @@ function connectRedis(
     prefix: config.prefix,
     ...(replicated !== undefined && { replicated }),
     keysOnEach: dialler.keysOnEach(sessions),
+    formerNotes: createFormerNotes({ records, longestMs }),
     onPrimary: changed => dialler.onTopology(sessions, changed),
     follow: (follower, names) => {
       endNews = followRedis({

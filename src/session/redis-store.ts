@@ -1,5 +1,6 @@
 /** Sessions in Redis: one string a session, its time to live the idle clock. */
 import type { Cluster, Redis } from 'ioredis'
+import { alwaysFormerNotes, type FormerNotes } from './former-notes.ts'
 import { type IdentityKey, idOf } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import { defineCommands, scripts } from './redis-scripts.ts'
@@ -28,6 +29,8 @@ interface Options {
   readonly onPrimary?: (listener: () => void) => void
   /** A key on each primary of a Cluster, as its slots are now. */
   readonly keysOnEach?: (plain: string) => readonly string[]
+  /** Written and read without it. */
+  readonly formerNotes?: FormerNotes
 }
 
 /** What a write waits for. */
@@ -49,6 +52,7 @@ export function createRedisStore(options: Options): SessionStore {
     onPrimary = () => {},
     keysOnEach = key => [key]
   } = options
+  const { formerNotes = alwaysFormerNotes } = options
   defineCommands(redis)
   // One beginning for all that has to be told when it changes.
   const tracked = `${prefix}session`
@@ -92,13 +96,29 @@ export function createRedisStore(options: Options): SessionStore {
       redis.eval(scripts.sessionEpoch, 1, key, lastRaise.epoch, 0).catch(() => {})
   })
 
-  async function notesOf(user: IdentityKey): Promise<readonly Note[]> {
-    const [noted, former] = await answer(
-      Promise.all([
-        redis.sessionNotes(placeOf(user)),
-        redis.sessionFormerNotes(formerPlaceOf(user))
+  async function readFormerNotes(user: IdentityKey): Promise<unknown> {
+    if (!formerNotes.areRead()) return []
+    return await answer(redis.sessionFormerNotes(formerPlaceOf(user)))
+  }
+
+  /** @returns all former notes of the user */
+  async function noteAsFormerly(user: IdentityKey, key: string, until: number): Promise<unknown> {
+    if (!formerNotes.areWritten) return await readFormerNotes(user)
+    const former = formerPlaceOf(user)
+    return await write(former, 'connected', async on => {
+      const [, found] = await Promise.all([
+        on.sessionFormerNote(former, until, key),
+        on.sessionFormerNotes(former)
       ])
-    )
+      return found
+    })
+  }
+
+  async function notesOf(user: IdentityKey): Promise<readonly Note[]> {
+    const [noted, former] = await Promise.all([
+      answer(redis.sessionNotes(placeOf(user))),
+      readFormerNotes(user)
+    ])
     return mergeNotes(noted, former)
   }
 
@@ -148,27 +168,21 @@ export function createRedisStore(options: Options): SessionStore {
     },
     async note(user, key, until) {
       const place = placeOf(user)
-      const former = formerPlaceOf(user)
-      const [noted, [, found]] = await Promise.all([
+      const [noted, former] = await Promise.all([
         write(place, 'connected', async on => await on.sessionNote(place, until, key)),
-        write(
-          former,
-          'connected',
-          async on =>
-            await Promise.all([
-              on.sessionFormerNote(former, until, key),
-              on.sessionFormerNotes(former)
-            ])
-        )
+        noteAsFormerly(user, key, until)
       ])
-      return mergeNotes(noted, found)
+      return mergeNotes(noted, former)
     },
     notesOf,
     keysOf: async user => (await notesOf(user)).map(({ key }) => key),
     async forget(user, keys) {
       if (keys.length === 0) return
       await answer(
-        Promise.all([redis.hdel(placeOf(user), ...keys), redis.zrem(formerPlaceOf(user), ...keys)])
+        Promise.all([
+          redis.hdel(placeOf(user), ...keys),
+          ...(formerNotes.areRead() ? [redis.zrem(formerPlaceOf(user), ...keys)] : [])
+        ])
       )
     },
     async enter(user, until) {

@@ -51,6 +51,25 @@ t.test(
 
 const skip = hasCommit(oldCommit) ? false : `the history does not hold ${oldCommit}`
 
+async function status(url: string, cookie: string, path = profile): Promise<number> {
+  return (await fetch(url + path, { headers: { cookie } })).status
+}
+
+async function signIn(url: string): Promise<string> {
+  const answer = await fetch(`${url}/api/auth/admin/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'alice', password })
+  })
+  t.equal(answer.status, 200)
+  return answer.headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
+}
+
+async function listed(url: string, cookie: string): Promise<number> {
+  const answer = await fetch(url + list, { headers: { cookie } })
+  return ((await answer.json()) as { data: unknown[] }).data.length
+}
+
 t.test(
   'a rolling update from the version without record versions, and back: nobody is signed out',
   { skip },
@@ -69,23 +88,6 @@ t.test(
       const gateway = await startAt(t.after, old, await configFolder(files), environment)
       await until('it is ready', async () => (await fetch(`${gateway.ops}/readyz`)).status === 200)
       return gateway
-    }
-    const status = async (url: string, cookie: string, path = profile) =>
-      (await fetch(url + path, { headers: { cookie } })).status
-    const signIn = async (url: string, username = 'alice') => {
-      const answer = await fetch(`${url}/api/auth/admin/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username, password })
-      })
-      t.equal(answer.status, 200)
-      return answer.headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
-    }
-    const listed = async (url: string, cookie: string) => {
-      const { data } = (await (await fetch(url + list, { headers: { cookie } })).json()) as {
-        data: unknown[]
-      }
-      return data.length
     }
 
     // Before: the old version alone.
@@ -117,5 +119,65 @@ t.test(
     })
     t.same(await closed.json(), { closed: 3 })
     for (const cookie of [ofOld, ofNew, late]) t.equal(await status(young.url, cookie), 401)
+  }
+)
+
+t.test(
+  'records: 2 after that update, and back to the old version: lists and closes are whole',
+  { skip },
+  async t => {
+    const redis = await testRedis(t.after)
+    const client = new Redis(redis.url)
+    t.after(() => client.disconnect())
+    const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+    const connection = { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' }
+    const folderWith = async (session: object) =>
+      await configFolder({
+        gateway: {
+          redis: connection,
+          session: { secrets: ['${SESSION_SECRET}'], ...session },
+          log: { format: 'json' }
+        }
+      })
+    const old = unpack(t.after, oldCommit)
+    const startOldOne = async () => {
+      const gateway = await startAt(t.after, old, await folderWith({}), environment)
+      await until('it is ready', async () => (await fetch(`${gateway.ops}/readyz`)).status === 200)
+      return gateway
+    }
+    const startYoungOne = async (records: number) => {
+      const gateway = await testGateway(t.after, await folderWith({ records }), environment)
+      await until(
+        'it is ready',
+        async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200
+      )
+      return gateway
+    }
+    const noted = async () => await client.zcard('cg:user:1')
+
+    const before = await startOldOne()
+    const ofOld = await signIn(before.url)
+    const first = await startYoungOne(1)
+    await before.stop()
+    const ofFirst = await signIn(first.url)
+    t.equal(await noted(), 2)
+    const second = await startYoungOne(2)
+    const ofSecond = await signIn(second.url)
+    t.equal(await noted(), 2, 'nobody needs the former note of this one')
+    for (const { url } of [first, second]) t.equal(await listed(url, ofSecond), 3)
+    // A restart reads them once more.
+    const again = await startYoungOne(2)
+    t.equal(await listed(again.url, ofSecond), 3)
+    const closed = await again.ops('/sessions/close', { json: { user: '1' } })
+    t.match(await closed.json(), { closed: 3 })
+    for (const cookie of [ofOld, ofFirst, ofSecond]) t.equal(await status(first.url, cookie), 401)
+
+    // Going back: records: 1 first, then the old version.
+    const third = await startYoungOne(1)
+    const ofThird = await signIn(third.url)
+    const back = await startOldOne()
+    t.equal(await listed(back.url, ofThird), 1)
+    const ofBack = await signIn(back.url)
+    t.equal(await listed(third.url, ofBack), 2, 'and forward again')
   }
 )

@@ -3,6 +3,7 @@ import { createRedisDialler } from '../../src/redis.ts'
 import { followRedis } from '../../src/session/redis-feed.ts'
 import { identityKey } from '../../src/session/identity-key.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
+import { createFormerNotes, type FormerNotes } from '../../src/session/former-notes.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
 import { StoreUnavailable } from '../../src/session/store.ts'
@@ -14,7 +15,12 @@ import { testRedis, type TestRedis } from '../support/redis.ts'
 import { opening } from '../support/session-steps.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */
-async function opened(t: Test, commandTimeout: number, redis?: TestRedis) {
+async function opened(
+  t: Test,
+  commandTimeout: number,
+  redis?: TestRedis,
+  formerNotes?: FormerNotes
+) {
   redis ??= await testRedis(t.after)
   const up: Array<() => void> = []
   const dialler = createRedisDialler(
@@ -37,6 +43,7 @@ async function opened(t: Test, commandTimeout: number, redis?: TestRedis) {
   const store = createRedisStore({
     redis: client,
     prefix: 'test:',
+    ...(formerNotes !== undefined && { formerNotes }),
     follow: (follower, names) => {
       t.after(
         followRedis({
@@ -107,6 +114,33 @@ t.test('a key of another type, or without a time to live, is no session', async 
   await client.set('test:session:eternal', '{}')
   t.equal(await store.read('eternal'), undefined)
 })
+
+t.test(
+  'with records: 2 notes under bare ids are written no more, and read for one life-time',
+  async t => {
+    const { redis, client, store } = await opened(t, patient)
+    const clock = { now: 0 }
+    const formerNotes = createFormerNotes({ records: 2, longestMs: 60_000, ticks: () => clock.now })
+    const { store: later } = await opened(t, patient, redis, formerNotes)
+    const user = identityKey({ source: 'file', identity: { id: '7' } })
+    const until = Date.now() + 3_600_000
+    const isNoted = async (key: string) => (await client.zscore('test:user:7', key)) !== null
+    await store.note(user, 'both', until)
+    t.ok(await isNoted('both'), 'records: 1 notes it for the former version')
+    await client.zadd('test:user:7', until, 'former')
+    const keys = (notes: ReadonlyArray<{ readonly key: string }>) => notes.map(({ key }) => key)
+    t.same(keys(await later.note(user, 'new', until)), ['former', 'both', 'new'])
+    t.notOk(await isNoted('new'))
+    clock.now = 59_999
+    t.same(await later.keysOf(user), ['former', 'both', 'new'])
+    clock.now = 60_000
+    t.same(await later.keysOf(user), ['both', 'new'])
+    t.same(keys(await later.note(user, 'newer', until)), ['both', 'new', 'newer'])
+    await later.forget(user, ['both'])
+    t.ok(await isNoted('both'), 'the former key is left alone')
+    t.same(await later.keysOf(user), ['new', 'newer'])
+  }
+)
 
 t.test(
   'a Redis that hangs makes every call fail with the command time-out, and none succeed late',
