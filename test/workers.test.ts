@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { run, start } from './support/command.ts'
 import { configFolder, password } from './support/gateway.ts'
 import { askOps } from './support/ops.ts'
@@ -17,6 +17,7 @@ const limits = (max: number) => ({ limits: { 'signed-in': { by: 'user', max, win
 
 interface Line {
   readonly msg?: string
+  readonly event?: string
   readonly worker?: number
   readonly route?: string
   readonly status?: number
@@ -59,8 +60,8 @@ async function several(
       },
       ...(json !== undefined && { body: JSON.stringify(json) })
     })
-  const signIn = async () =>
-    (await call('/api/auth/admin/login', { json: { username: 'alice', password } })).headers
+  const signIn = async (username = 'alice') =>
+    (await call('/api/auth/admin/login', { json: { username, password } })).headers
       .getSetCookie()
       .find(field => field.startsWith('console_sid='))
       ?.split(';')[0] ?? ''
@@ -169,6 +170,47 @@ t.test(
       parts: { workers: '2 of 2' },
       files: { state: 'rolled back' }
     })
+  }
+)
+
+t.test(
+  'who is removed from a users file is signed out at both workers; it is told and counted once',
+  async t => {
+    const { gateway, folder, call, signIn, desk, lines } = await several(t)
+    const [his, his2, hers] = [await signIn('bob'), await signIn('bob'), await signIn()]
+    const statuses = async (cookie: string) => {
+      const all = []
+      for (let n = 0; n < 8; n++) all.push((await call('/api/account/profile', { cookie })).status)
+      return [...new Set(all)]
+    }
+    // Both workers remember them from now on.
+    for (const cookie of [his, his2, hers]) t.same(await statuses(cookie), [200])
+    const file = join(folder, 'users.yaml')
+    const {
+      users: { bob: _, ...users }
+    } = parse(readFileSync(file, 'utf8')) as { users: Record<string, object> }
+    writeFileSync(file, stringify({ users }))
+    const message = 'users.bob removed; 2 sessions closed'
+    t.match(await desk('/reload', {}), { outcome: 'reloaded', sessions: [message] })
+    for (const cookie of [his, his2]) t.same(await statuses(cookie), [401], 'at both, at once')
+    t.same(await statuses(hers), [200])
+    t.equal(
+      (await call('/api/auth/admin/login', { json: { username: 'bob', password } })).status,
+      401
+    )
+    gateway.signal('SIGTERM')
+    t.same(await gateway.ended, { code: 0, signal: null })
+    const all = await lines()
+    t.same(
+      all.filter(({ event }) => event === 'users.changed').map(({ msg }) => msg),
+      [message]
+    )
+    const refusing = all.filter(({ route, status }) => route === 'profile' && status === 401)
+    t.same(
+      [...new Set(refusing.map(({ worker }) => worker))].toSorted(),
+      [1, 2],
+      'each refused him'
+    )
   }
 )
 
