@@ -275,8 +275,9 @@ const session = section(
         default: 1,
         description:
           'The format in which sessions are written to Redis. Both are read. ' +
-          '`1` is read by every release; set `2` once every replica runs a version that knows this ' +
-          'key. With `2` the list of a user’s sessions is no longer kept for the first releases either.'
+          '`1` is read by every release; set `2` once every replica runs a version that knows ' +
+          'this key. With `2` the list of a user’s sessions is no longer kept for the first ' +
+          'releases either.'
       })
     ),
     idle: lifetime({

@@ -19,8 +19,8 @@ interface Options {
 
 /**
  * `session.records: 1` says that such versions may run, or come back; 2 that they open no sessions
- * any more, so that the last of theirs is over one life-time after this process began. The store keeps
- * nothing of it: what it forgot would hide sessions from those who mean to close them.
+ * any more, so that the last of theirs is over one life-time after this process began. The store
+ * keeps nothing of it: what it forgot would hide sessions from those who mean to close them.
  */
 export function createFormerNotes({
   records,
