@@ -56,7 +56,7 @@ export async function startGateway(
     const first = await serving.create(1, config)
     await serving.use(first)
     const measured = measureConfig(serving.metrics)
-    const userReview = createUserReview({ serving, log })
+    const userReview = createUserReview({ serving, log, isStopping: () => state.stopping })
     const reloader = createReloader({
       massClosing: userReview.massClosing,
       reviewUsers: userReview.reviewUsers,
@@ -103,10 +103,7 @@ export async function startGateway(
     opened.push(() => secretFile?.remove())
     const url = await serving.listen()
     // Requests need not wait for it: each session is judged when it is used as well.
-    void userReview.reviewAtStart(
-      () => reloader.current().config,
-      () => state.stopping
-    )
+    void userReview.reviewAtStart(reloader.current().config)
     const watch = watchConfig(config, reloader)
     opened.push(() => watch?.close())
     log.info(

@@ -153,6 +153,38 @@ t.test('a replica with an older file ends no session that a later file allows', 
   )
 })
 
+t.test(
+  'what changed while Redis was away ends sessions once it is back, though nobody uses them',
+  async t => {
+    const redis = await testRedis(t.after)
+    const config = (commandTimeout: string, users: Users) => ({
+      gateway: {
+        redis: { url: redis.url, connectTimeout: '30s', commandTimeout },
+        session: { secrets: ['${SESSION_SECRET}'] }
+      },
+      users: { users }
+    })
+    const b = await testGateway(t.after, config('30s', both), environment)
+    await until('ready', async () => (await b.ops('/readyz')).status === 200)
+    const [his] = [await b.signIn('bob'), await b.signIn('alice')]
+    const lesser = { ...alice, roles: ['user'] }
+    const a = await testGateway(t.after, config('2s', { alice: lesser, bob }), environment)
+    await a.logged(({ event, user }) => event === 'users.changed' && user === 'alice')
+    t.equal(await seen(b, his), 'admin,user', 'what the start had to review is done')
+    write(a, { alice: lesser })
+    redis.signal('SIGSTOP')
+    t.match(await reload(a), { outcome: 'reloaded', sessions: [/could not be held against/] })
+    redis.signal('SIGCONT')
+    await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+    await until(
+      'the replica with the older file hears of it',
+      async () => (await seen(b, his)) === '401 session.revoked'
+    )
+    const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
+    t.equal(lines.length, 1, 'once')
+  }
+)
+
 t.test('what changed while no gateway ran is judged at start', async t => {
   const redis = await testRedis(t.after)
   const gateway = {

@@ -12,13 +12,19 @@ interface Log {
 interface Options {
   readonly serving: Pick<Serving, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
   readonly log: Log
+  readonly isStopping: () => boolean
 }
 
 /** A change of a whole file is told by its first users and a number. */
 const maxLines = 50
 const reviewAgainMs = 500
 
-export function createUserReview({ serving, log }: Options) {
+export function createUserReview({ serving, log, isStopping }: Options) {
+  /** What was put in force last. */
+  let latest: Sources | undefined
+  let isDue = false
+  let isRunning = false
+
   /** @param command what puts `after` in force, and takes `--yes` */
   async function massClosing(
     before: Sources,
@@ -43,50 +49,68 @@ export function createUserReview({ serving, log }: Options) {
   }
 
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
+    latest = after
     const changed = changedUsers(before, after)
-    return changed.length === 0 ? [] : await told(serving.reviewChanged(changed))
+    return changed.length === 0 ? [] : await logged(serving.reviewChanged(changed), after)
   }
 
   /** For what changed while the gateway did not run. The store may come later than the gateway. */
-  async function reviewAtStart(sources: () => Sources, isStopping: () => boolean): Promise<void> {
-    while (!isStopping()) {
+  async function reviewAtStart(sources: Sources): Promise<void> {
+    latest ??= sources
+    await reviewAll(latest)
+  }
+
+  /** Tries until the store has answered. */
+  async function reviewAll(sources: Sources): Promise<void> {
+    isDue = true
+    if (isRunning) return
+    isRunning = true
+    while (isDue && !isStopping()) {
+      isDue = false
       try {
-        tell(await serving.reviewSignedIn(sources()))
-        return
+        logReview(log, await serving.reviewSignedIn(latest ?? sources))
       } catch {
+        isDue = true
         await wait(reviewAgainMs, undefined, { ref: false })
       }
     }
+    isRunning = false
   }
 
-  async function told(reviewing: Promise<readonly ReviewedUser[]>): Promise<readonly string[]> {
+  async function logged(
+    reviewing: Promise<readonly ReviewedUser[]>,
+    sources: Sources
+  ): Promise<readonly string[]> {
     try {
-      return tell(await reviewing)
+      return logReview(log, await reviewing)
     } catch (err) {
       const message =
-        'sessions could not be held against the users files: each is when it is used next'
+        'sessions could not be held against the users files: ' +
+        'each is when it is used next, and all are once the store is back'
       log.warn({ err }, message)
+      // Other replicas may have older files, and learn of it by the store alone.
+      void reviewAll(sources)
       return [message]
     }
   }
 
-  function tell(reviewed: readonly ReviewedUser[]): readonly string[] {
-    const lines = reviewed.map(describeReview)
-    for (const [index, { source, username, change, closed, renewed }] of reviewed
-      .slice(0, maxLines)
-      .entries()) {
-      log.info(
-        { event: 'users.changed', source, user: username, change, closed, renewed },
-        lines[index] ?? ''
-      )
-    }
-    if (reviewed.length <= maxLines) return lines
-    const rest = reviewed.slice(maxLines)
-    const closed = rest.reduce((sum, each) => sum + each.closed, 0)
-    const more = `and ${rest.length} more users changed; ${closed} sessions closed`
-    log.info({ event: 'users.changed', users: rest.length, closed }, more)
-    return [...lines.slice(0, maxLines), more]
-  }
-
   return { massClosing, reviewUsers, reviewAtStart }
+}
+
+function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
+  const lines = reviewed.map(describeReview)
+  for (const [index, { source, username, change, closed, renewed }] of reviewed
+    .slice(0, maxLines)
+    .entries()) {
+    log.info(
+      { event: 'users.changed', source, user: username, change, closed, renewed },
+      lines[index] ?? ''
+    )
+  }
+  if (reviewed.length <= maxLines) return lines
+  const rest = reviewed.slice(maxLines)
+  const closed = rest.reduce((sum, each) => sum + each.closed, 0)
+  const more = `and ${rest.length} more users changed; ${closed} sessions closed`
+  log.info({ event: 'users.changed', users: rest.length, closed }, more)
+  return [...lines.slice(0, maxLines), more]
 }
