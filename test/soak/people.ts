@@ -44,13 +44,19 @@ export function createPeople(options: Options): People {
     const gateway = current()
     if (gateway === undefined) return undefined
     const beganAt = performance.now()
+    let reason = ''
     const answer = await callOnce(gateway.url + path, { timeoutMs: patienceMs, ...more }).catch(
-      () => undefined
+      (error: unknown) => {
+        reason = String(error)
+        return undefined
+      }
     )
     // Whoever is being replaced, or has just been, owes no answer.
     if (answer === undefined && current() !== gateway) return undefined
-    if (answer === undefined)
-      judge.odd(`${what}: no answer, after ${Math.round(performance.now() - beganAt)} ms`)
+    if (answer === undefined) {
+      const afterMs = Math.round(performance.now() - beganAt)
+      judge.odd(`${what}: ${path} got no answer, after ${afterMs} ms: ${reason}`)
+    }
     judge.count(`${what} ${answer?.status ?? 'none'}`)
     return answer
   }
