@@ -17,9 +17,9 @@ await build({
   // What the others start in threads and processes of their own stands beside them, under its own name.
   entryPoints: [
     'src/launch.js',
-    'src/worker.ts',
-    'src/examination-thread.ts',
-    'src/proxy/expression-thread.ts'
+    'src/process/cluster/worker.ts',
+    'src/process/reload/validator-thread.ts',
+    'src/shaping/expression-thread.ts'
   ],
   entryNames: '[name]',
   outdir,

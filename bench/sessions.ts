@@ -1,9 +1,9 @@
 /** Growth: what a session costs in Redis, and whether sign-in, look-up and revocation cost the same among a million as among a thousand. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { createRedisDialler } from '../src/redis.ts'
+import { createRedisDialler } from '../src/services/redis.ts'
 import { identityKey } from '../src/session/identity-key.ts'
-import { followRedis } from '../src/session/redis-feed.ts'
+import { followRedis } from '../src/session/redis-invalidation.ts'
 import { createRedisStore } from '../src/session/redis-store.ts'
 import { createSeal } from '../src/session/seal.ts'
 import { createSessions, type NewSession, type Sessions } from '../src/session/session.ts'

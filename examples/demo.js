@@ -2,7 +2,7 @@
 import '../src/node-version.js'
 
 const { createBackend } = await import('./backend/server.ts')
-const { serve } = await import('../src/commands/start.ts')
+const { serve } = await import('../src/cli/start.ts')
 
 const port = Number(process.env['BACKEND_PORT'] ?? 9001)
 const backend = createBackend({ port })

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
-import { hostName } from '../hooks/desk.ts'
+import { hostName } from './browser-guard.ts'
 
 interface Options {
   /** `ops.hosts`. */

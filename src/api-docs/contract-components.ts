@@ -2,7 +2,7 @@
  * A contract's JSON Schema as components of an OpenAPI document: each of its own definitions becomes a
  * component of its own, because generators of client types look for named types there and nowhere else.
  */
-import { isRecord, type JsonSchema } from '../config/closed-schema.ts'
+import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
 
 const definitionKeywords = ['$defs', 'definitions'] as const
 

@@ -1,6 +1,6 @@
 /** Which error codes an operation may answer. A code that is missing here is a type error. */
 import type { ErrorCode } from '../errors.ts'
-import type { RouteConfig } from '../config/routes.ts'
+import type { RouteConfig } from '../config/schema/routes.ts'
 
 /** What decides over the codes of an operation. */
 export interface OperationFacts {

@@ -1,7 +1,7 @@
 /** The output of commands: to files, and to pipes that may close. */
 import { writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
-import { CommandError } from '../commands/command.ts'
+import { CommandError } from './command.ts'
 
 /** Exit code of a program that SIGPIPE ends, as shells say it. */
 const brokenPipeExit = 141

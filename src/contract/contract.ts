@@ -1,6 +1,6 @@
 /** Holds a route's answers against its contract. */
-import type { JsonSchema } from '../config/closed-schema.ts'
-import { compileSchema } from '../config/json-schema.ts'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import { compileSchema } from '../json-schema/compile.ts'
 import { GatewayError } from '../errors.ts'
 import type { Drift } from './drift.ts'
 

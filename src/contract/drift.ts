@@ -1,6 +1,6 @@
 /** Watches how answers differ from their contracts: off the requests' way, counted, and logged once when something begins and once when it is over. */
-import type { CompiledSchema, Deviation } from '../config/json-schema.ts'
-import type { Metrics } from '../metrics.ts'
+import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 export interface Drift {
   /** Takes an answer that is looked at later, when nothing else is to do; dropped where too many wait already. */

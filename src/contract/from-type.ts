@@ -1,5 +1,5 @@
 /** Turns a TypeScript type into a JSON Schema. What does it is large and only for developers, so it is loaded when asked for, and production goes without. */
-import type { JsonSchema } from '../config/closed-schema.ts'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
 
 /** Thrown with what to tell the developer. */
 export class TypeFault extends Error {}

@@ -1,6 +1,6 @@
 /** Learns a first JSON Schema from answers: what is always there is required, what varies is a union, what all texts look like is their format. */
 import { createRequire } from 'node:module'
-import type { JsonSchema } from '../config/closed-schema.ts'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { isRawNumber } from '../json/values.ts'
 
 /** Loaded when something is learnt. */

@@ -1,7 +1,7 @@
 /** The users of users files that are in force: sessions are held against them. */
 import { hash } from 'node:crypto'
-import { type SourceConfig, sourceName } from '../config/gateway.ts'
-import type { UsersConfig } from '../config/users.ts'
+import { type SourceConfig, sourceName } from '../config/schema/gateway.ts'
+import type { UsersConfig } from '../config/schema/users.ts'
 import { type IdentityKey, identityKey } from '../session/identity-key.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { Review, Reviewer } from '../session/review.ts'

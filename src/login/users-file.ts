@@ -1,5 +1,5 @@
 /** Credential source: users of a YAML file, argon2id hashes. */
-import type { UsersConfig } from '../config/users.ts'
+import type { UsersConfig } from '../config/schema/users.ts'
 import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
 import { fileStateOf, identityOf } from './file-users.ts'

@@ -1,7 +1,7 @@
 /** Which header fields cross the gateway, in each direction. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GatewayConfig } from '../config/gateway.ts'
-import { builtByGateway, connectionBound, refusedFamilies } from '../config/header-names.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
 import { GatewayError } from '../errors.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'

@@ -1,5 +1,5 @@
 /** The upstreams that are in use: shared by generations that name them alike, closed when the last of those is gone. */
-import type { UpstreamConfig } from '../config/routes.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 
 export interface Lease {

@@ -1,10 +1,10 @@
 /** The only sockets to back-ends: pools, time-outs, one retry of safe requests, and the names of failures. */
 import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
-import type { UpstreamConfig } from '../config/routes.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
-import { abort, Attempt, gone, type Answered, type Exchange, type Watcher } from './answer.ts'
+import { abort, Attempt, gone, type Answered, type Exchange, type Watcher } from './response.ts'
 import { upstreamError } from './failures.ts'
 import { ConnectionQueue } from './queue.ts'
 import { readBody, watchRate } from './request-body.ts'

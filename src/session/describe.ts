@@ -1,5 +1,5 @@
 /** Sessions as lists show them. */
-import type { Live } from './judge.ts'
+import type { Live } from './evaluate.ts'
 import type { Session } from './record.ts'
 
 export interface Listed {

@@ -1,5 +1,5 @@
 /** Notes of sessions under bare ids, as versions before identity keys write and read them. */
-import type { Duration } from '../config/primitives.ts'
+import type { Duration } from '../config/schema/primitives.ts'
 import type { RecordVersion } from './record-format.ts'
 
 export interface FormerNotes {

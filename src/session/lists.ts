@@ -1,7 +1,7 @@
 /** The sessions of a user, as the store has them. */
 import { describeLive, type Listed } from './describe.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import type { createJudge, Known, Live, Resolved } from './judge.ts'
+import type { createJudge, Known, Live, Resolved } from './evaluate.ts'
 import { epitaphMark, type Note, type SessionStore } from './store.ts'
 
 /** What is behind a note: a live session, or a record that this process cannot read. */

@@ -1,6 +1,6 @@
 /** A session: what it is, and how it is written down. */
 import { hash } from 'node:crypto'
-import type { Duration } from '../config/primitives.ts'
+import type { Duration } from '../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 
 export interface Identity {

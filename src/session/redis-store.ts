@@ -18,7 +18,7 @@ interface Options {
   readonly redis: Redis | Cluster
   /** What every key begins with. */
   readonly prefix: string
-  /** Brings the news of changes; see redis-feed.ts. */
+  /** Brings the news of changes; see redis-invalidation.ts. */
   readonly follow: (
     follower: Follower,
     names: { readonly tracked: string; readonly session: string; readonly epoch: string }

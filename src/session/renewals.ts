@@ -1,6 +1,6 @@
 /** Renewed credentials of back-ends: written by compare-and-set, held while the store is away. */
-import type { Duration } from '../config/primitives.ts'
-import type { Known, Live, Resolved } from './judge.ts'
+import type { Duration } from '../config/schema/primitives.ts'
+import type { Known, Live, Resolved } from './evaluate.ts'
 import { recentlyUsed } from './recently-used.ts'
 import type { Credential, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'

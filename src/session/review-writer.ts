@@ -1,6 +1,6 @@
 /** Writes into the store what has become of users: their sessions end, or get other roles. */
 import { isDeepStrictEqual } from 'node:util'
-import type { createJudge, Known, KnownSession, Resolved } from './judge.ts'
+import type { createJudge, Known, KnownSession, Resolved } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { EndReason, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'

@@ -3,7 +3,7 @@
  * monotonic clock. Life-times are judged by it at every replica, so that a wall clock that is wrong
  * or jumps ends no session early and keeps none alive.
  */
-import type { Duration } from '../config/primitives.ts'
+import type { Duration } from '../config/schema/primitives.ts'
 
 export interface StoreClock {
   /** Whole milliseconds since the epoch. */

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { compileSchema } from '../../src/config/json-schema.ts'
+import { compileSchema } from '../../src/json-schema/compile.ts'
 import { createContract } from '../../src/contract/contract.ts'
 import { createDrift } from '../../src/contract/drift.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 
 const schema = compileSchema({
   type: 'object',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileSchema, schemaProblems } from '../../src/config/json-schema.ts'
+import { compileSchema, schemaProblems } from '../../src/json-schema/compile.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { learnSchema, longNumbers } from '../../src/contract/learn.ts'
 import { seed } from '../support/seed.ts'

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import type { UpstreamLoginConfig } from '../../src/config/gateway.ts'
+import type { UpstreamLoginConfig } from '../../src/config/schema/gateway.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { valueAt } from '../../src/json/values.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/record.ts'
-import { attempt, credentialSourceContract, rightPassword } from '../contract/credential-source.ts'
+import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 

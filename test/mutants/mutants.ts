@@ -22,17 +22,17 @@ export interface Mutant extends Change {
 const origin: readonly Mutant[] = [
   {
     breaks: 'A Referer of https://console.example.evil.test passes for https://console.example.',
-    file: 'src/hooks/same-origin.ts',
+    file: 'src/app/hooks/same-origin.ts',
     find: 'referer.startsWith(`${allowed}/`)',
     replacement: 'referer.startsWith(allowed)',
-    tests: ['test/hooks/same-origin.test.ts']
+    tests: ['test/app/hooks/same-origin.test.ts']
   },
   {
     breaks: 'An http page of our host may call us by https.',
-    file: 'src/hooks/same-origin.ts',
+    file: 'src/app/hooks/same-origin.ts',
     find: "(protocol === 'http:' && request.protocol === 'http')",
     replacement: "protocol === 'http:'",
-    tests: ['test/hooks/same-origin.test.ts']
+    tests: ['test/app/hooks/same-origin.test.ts']
   }
 ]
 
@@ -60,31 +60,31 @@ const sessions: readonly Mutant[] = [
   },
   {
     breaks: 'A cookie with the signature of an older secret is signed anew, and so cleared.',
-    file: 'src/hooks/signer.ts',
-    find: 'signatures.set(found.value, signed)',
+    file: 'src/app/hooks/signer.ts',
+    find: 'signatures.set(own.value, ownText(signed))',
     replacement: '',
-    tests: ['test/hooks/signer.test.ts']
+    tests: ['test/app/hooks/signer.test.ts']
   },
   {
     breaks: 'A token that another replica has renewed is renewed again under the lock.',
-    file: 'src/login/upkeep.ts',
+    file: 'src/login/token-refresh.ts',
     find: 'if (isRenewed(fresh, live)) return fresh',
     replacement: '',
-    tests: ['test/login/renewal.test.ts']
+    tests: ['test/session/renewals.test.ts']
   },
   {
     breaks: 'A user who is removed from the users file stays signed in.',
     file: 'src/login/file-users.ts',
     find: "if (user === undefined || user.disabled) return 'refused'",
     replacement: "if (user === undefined || user.disabled) return 'unchanged'",
-    tests: ['test/users-files.test.ts']
+    tests: ['test/process/reload/user-review.test.ts']
   },
   {
     breaks: 'A reload leaves the sessions of removed users in the store.',
     file: 'src/session/review-writer.ts',
     find: "return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined",
     replacement: 'return undefined',
-    tests: ['test/users-files.test.ts']
+    tests: ['test/process/reload/user-review.test.ts']
   },
   {
     breaks: 'A revocation is acknowledged without waiting for the replicas of Redis.',
@@ -98,45 +98,45 @@ const sessions: readonly Mutant[] = [
 const limits: readonly Mutant[] = [
   {
     breaks: 'Each replica keeps the part of a limit that is meant for all of them together.',
-    file: 'src/limits/leases.ts',
+    file: 'src/limits/counting/leases.ts',
     find: 'share / count',
     replacement: 'share',
-    tests: ['test/limits/tally.test.ts']
+    tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'What was let pass is forgotten where the shared counters fail.',
-    file: 'src/limits/leases.ts',
+    file: 'src/limits/counting/leases.ts',
     find: 'if (lease !== undefined) lease.owed += owed',
     replacement: '',
-    tests: ['test/limits/tally.test.ts']
+    tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'What was let pass is never told once its lease is over.',
-    file: 'src/limits/leases.ts',
+    file: 'src/limits/counting/leases.ts',
     find: 'if (lease.owed > 0) entries.push({ rule: lease.rule, key, owed: lease.owed })',
     replacement: '',
-    tests: ['test/limits/tally.test.ts']
+    tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'While Redis is away a process forgets what it let pass and had not told yet.',
-    file: 'src/limits/fallback-tally.ts',
+    file: 'src/limits/counting/fallback-tally.ts',
     find: '({ rule: part(rule), key, owed })',
     replacement: '({ rule: part(rule), key, owed: 0 * owed })',
-    tests: ['test/limits/tally.test.ts']
+    tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'While Redis is away each process allows the whole limit.',
-    file: 'src/limits/fallback-tally.ts',
+    file: 'src/limits/counting/fallback-tally.ts',
     find: 'Math.floor(whole / count)',
     replacement: 'whole',
-    tests: ['test/limits/tally.test.ts']
+    tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'What Redis could not be told is forgotten at the first failure.',
-    file: 'src/limits/outage.ts',
+    file: 'src/limits/counting/with-fallback.ts',
     find: 'due.unshift(...failed)',
     replacement: '',
-    tests: ['test/limits/outage.test.ts']
+    tests: ['test/limits/counting/with-fallback.test.ts']
   }
 ]
 
@@ -193,17 +193,17 @@ const texts: readonly Mutant[] = [
   },
   {
     breaks: 'A config file that is still being written is taken by half.',
-    file: 'src/config/watch.ts',
+    file: 'src/process/reload/watcher.ts',
     find: 'pending = now\n    clearTimeout(settling)',
     replacement: 'pending = now',
-    tests: ['test/config/watch.test.ts']
+    tests: ['test/process/reload/watcher.test.ts']
   },
   {
     breaks: 'A config file that changed since it was last looked at is taken as it is.',
-    file: 'src/config/watch.ts',
+    file: 'src/process/reload/watcher.ts',
     find: 'if (now !== pending) return look()',
     replacement: '',
-    tests: ['test/config/watch.test.ts']
+    tests: ['test/process/reload/watcher.test.ts']
   }
 ]
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { createRedisDialler } from '../../src/redis.ts'
+import { createRedisDialler } from '../../src/services/redis.ts'
 import { defineCommands } from '../../src/session/redis-scripts.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
 import { redisConfig } from '../support/config.ts'

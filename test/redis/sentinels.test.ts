@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { createRedisDialler } from '../../src/redis.ts'
+import { createRedisDialler } from '../../src/services/redis.ts'
 import { redisConfig } from '../support/config.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../support/sentinel.ts'

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { ConfigError, type Fault } from '../../src/config/faults.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import type { Environment } from '../../src/config/references.ts'
+import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import type { Environment } from '../../src/config/load/references.ts'
 
 /** Of the password `ant.design`. */
 export const knownHash =

@@ -1,5 +1,5 @@
 /** Parts of config, for tests below the whole gateway. Time-outs are long: a busy machine is no fault. */
-import type { RedisConfig } from '../../src/config/gateway.ts'
+import type { RedisConfig } from '../../src/config/schema/gateway.ts'
 
 export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({
   url: '',

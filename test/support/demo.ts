@@ -1,8 +1,9 @@
 /** The demo as it is shipped, config/ and the example back-end, on free ports. */
 import { createBackend } from '../../examples/backend/server.ts'
-import { type Config, loadConfig } from '../../src/config/load.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
-import { createLogger } from '../../src/services.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import type { Config } from '../../src/config/schema/config.ts'
+import { type Gateway, startGateway } from '../../src/process/gateway.ts'
+import { createLogger } from '../../src/services/services.ts'
 
 export interface Demo extends Gateway {
   readonly backend: ReturnType<typeof createBackend>

@@ -1,5 +1,5 @@
 /** A program that logs lines of many lengths, some of them longer than a page, and ends as it is told. */
-import { standardOutput } from '../../src/log-output.ts'
+import { standardOutput } from '../../src/observability/log.ts'
 
 const output = standardOutput()
 for (let number = 0; number < 2000; number++) {

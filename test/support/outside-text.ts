@@ -19,7 +19,7 @@ const { checkSync } = await import('recheck')
 
 /** So many exceptions there are. May only fall. */
 const maxPatterns = 17
-const maxParsers = 6
+const maxParsers = 5
 const maxExempt = 22
 
 interface Config {
@@ -36,8 +36,7 @@ interface Finding {
 
 const canary = 'test/support/outside-text-canary.ts'
 /** Commands read what operators give them, and config is an operator's own. */
-const operators =
-  /^src\/(?:commands|cli|config|description|api-docs|explanation|dry-run|expectations\.ts)/
+const operators = /^src\/(?:cli|config|json-schema|api-docs|dry-run|process\/reload\/watcher)\b/
 
 const { config } = ts.readConfigFile('tsconfig.json', ts.sys.readFile) as { config: Config }
 const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, process.cwd())

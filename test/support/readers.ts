@@ -3,9 +3,9 @@
  * `outside-text.test.ts`, and the exceptions of the gate (`outside-text.ts`).
  */
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import { namesTag } from '../../src/endpoints/shaped.ts'
-import { noteMethods } from '../../src/endpoints/known-paths.ts'
-import { soleSession } from '../../src/hooks/session.ts'
+import { namesTag } from '../../src/app/endpoints/shaped.ts'
+import { noteMethods } from '../../src/app/endpoints/known-paths.ts'
+import { soleSession } from '../../src/app/hooks/session.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
@@ -159,10 +159,10 @@ export const readers: readonly Reader[] = [
   },
   {
     of: [
-      'src/endpoints/known-paths.ts#around',
-      'src/endpoints/known-paths.ts#at',
-      'src/endpoints/known-paths.ts#noteMethods',
-      'src/endpoints/known-paths.ts#slashesIn'
+      'src/app/endpoints/known-paths.ts#around',
+      'src/app/endpoints/known-paths.ts#at',
+      'src/app/endpoints/known-paths.ts#noteMethods',
+      'src/app/endpoints/known-paths.ts#slashesIn'
     ],
     read: known.at,
     worst: {
@@ -191,7 +191,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/hooks/session.ts#soleSession'],
+    of: ['src/app/hooks/session.ts#soleSession'],
     read: text => {
       checkCookies({ headers: { cookie: text } } as FastifyRequest, {} as FastifyReply, () => {})
     },
@@ -222,7 +222,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/endpoints/shaped.ts#namesTag'],
+    of: ['src/app/endpoints/shaped.ts#namesTag'],
     read: text => namesTag(text, '"tag"'),
     worst: { tags: repeated('W/"a",'), blanks: within('"', ' ', '"') }
   }
@@ -230,58 +230,60 @@ export const readers: readonly Reader[] = [
 
 /** Patterns that are not linear, by where they stand, and why nobody outside can use that. */
 export const patterns: Readonly<Record<string, string>> = {
-  'src/commands/access-lines.ts#module':
+  'src/cli/limits/access-lines.ts#module':
     'a line of a log that an operator has, in a command of his own',
-  'src/commands/answers.ts#askLive': 'an option of a command',
-  'src/commands/command.ts#takesWords': 'the usage of a command',
-  'src/commands/explain.ts#explained': 'an option of a command',
-  'src/commands/limits-picture.ts#figure': 'a number of a report',
-  'src/commands/limits-simulate.ts#figure': 'a number of a report',
-  'src/config/check.ts#module': 'names of config',
-  'src/config/faults.ts#objectFaults': 'names of config',
-  'src/config/header-names.ts#module': 'names of config',
-  'src/config/json-schema.ts#schemaProblems': 'a message about a contract, which is config',
-  'src/config/primitives.ts#measured': 'values of config',
-  'src/config/references.ts#module': 'values of config',
-  'src/config/visit.ts#memberSchema': 'patterns of our own schemas',
-  'src/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
-  'src/endpoints/known-paths.ts#patternOf': 'made of a path of config; reading with it is measured',
-  'src/hooks/session.ts#soleSession': 'made of the name of a cookie; reading with it is measured',
-  'src/process/uncaught.ts#module': 'the stack of an error'
+  'src/cli/upstream-responses.ts#askLive': 'an option of a command',
+  'src/cli/command.ts#takesWords': 'the usage of a command',
+  'src/cli/explain.ts#explained': 'an option of a command',
+  'src/cli/limits/picture.ts#figure': 'a number of a report',
+  'src/cli/limits/simulate.ts#figure': 'a number of a report',
+  'src/config/check/check.ts#module': 'names of config',
+  'src/config/schema/faults.ts#objectFaults': 'names of config',
+  'src/config/schema/header-names.ts#module': 'names of config',
+  'src/json-schema/compile.ts#schemaProblems': 'a message about a contract, which is config',
+  'src/config/schema/primitives.ts#measured': 'values of config',
+  'src/config/load/references.ts#module': 'values of config',
+  'src/config/schema/visit.ts#memberSchema': 'patterns of our own schemas',
+  'src/app/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
+  'src/app/endpoints/known-paths.ts#patternOf':
+    'made of a path of config; reading with it is measured',
+  'src/app/hooks/session.ts#soleSession':
+    'made of the name of a cookie; reading with it is measured',
+  'src/process/server/uncaught.ts#module': 'the stack of an error'
 }
 
 /** Who parses JSON by itself, and why no id can lose its digits there. */
 export const parsers: Readonly<Record<string, string>> = {
-  'src/commands/access-lines.ts#readOwn': 'lines of our own log, where ids are texts',
-  'src/config/json-schema.ts#plain': 'our own value, written for a schema that takes numbers',
-  'src/limits/redis-uses.ts#parsed': 'our own record of counts',
-  'src/process/uncaught.ts#isOfPackage': 'a package.json',
-  'src/session/redis-store.ts#readSignedIn': 'our own list, whose ids are texts',
-  'src/status.ts#module': 'our own package.json'
+  'src/cli/limits/access-lines.ts#readOwn': 'lines of our own log, where ids are texts',
+  'src/json-schema/compile.ts#plain': 'our own value, written for a schema that takes numbers',
+  'src/limits/usage/redis-usage.ts#parsed': 'our own record of counts',
+  'src/process/server/uncaught.ts#isOfPackage': 'a package.json',
+  'src/session/redis-store.ts#readSignedIn': 'our own list, whose ids are texts'
 }
 
 /** Who takes text apart without being measured, and whose text it is. */
 export const exempt: Readonly<Record<string, string>> = {
   'src/admin/caller-limits.ts#ruleOf': 'a key of our own counters',
-  'src/hooks/address.ts#createTrust': 'blocks of config; of an address only what stands before a %',
-  'src/hooks/known-browser.ts#read': 'a cookie that we signed, at most 1000 letters',
+  'src/app/hooks/address.ts#createTrust':
+    'blocks of config; of an address only what stands before a %',
+  'src/app/hooks/known-browser.ts#read': 'a cookie that we signed, at most 1000 letters',
   'src/limits/counting/redis-callers.ts#keysOf': 'keys of our own counters',
   'src/limits/counting/redis-callers.ts#look': 'our own notes of resets',
-  'src/limits/leases.ts#forget': 'keys of our own counters',
-  'src/limits/memory-tally.ts#forget': 'keys of our own counters',
-  'src/limits/suggest.ts#whomOf': 'keys of our own record',
+  'src/limits/counting/leases.ts#forget': 'keys of our own counters',
+  'src/limits/counting/memory-tally.ts#forget': 'keys of our own counters',
+  'src/limits/usage/suggest.ts#whomOf': 'keys of our own record',
   'src/login/upstream-login.ts#at': 'a path of config',
   'src/login/upstream-login.ts#fill': 'a template of config',
-  'src/metrics-text.ts#mergeTexts': 'metrics of our own workers',
-  'src/metrics-text.ts#withLabels': 'metrics of our own workers',
+  'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',
+  'src/process/cluster/merge-metrics.ts#withLabels': 'metrics of our own workers',
   'src/node-version.js#module': 'the version of Node',
-  'src/process/uncaught.ts#hasOwnFrame': 'the stack of an error',
-  'src/proxy/convert.ts#conversion': 'a word of config',
-  'src/proxy/shape.ts#compileStep': 'a path of config',
-  'src/proxy/shape.ts#paging': 'a path of config',
-  'src/proxy/status.ts#compileStatus': 'a path of config',
-  'src/routing-parts.ts#compileParts': 'a path of config',
+  'src/process/server/uncaught.ts#hasOwnFrame': 'the stack of an error',
+  'src/shaping/convert.ts#conversion': 'a word of config',
+  'src/shaping/shape.ts#compileStep': 'a path of config',
+  'src/shaping/shape.ts#paging': 'a path of config',
+  'src/shaping/status.ts#compileStatus': 'a path of config',
+  'src/app/compile-parts.ts#compileParts': 'a path of config',
   'src/services/redis-sentinels.ts#flagsOf': 'what a Sentinel says',
-  'src/session/redis-feed.ts#listen': 'keys that we gave Redis',
+  'src/session/redis-invalidation.ts#listen': 'keys that we gave Redis',
   'src/session/seal.ts#open': 'a record that we sealed'
 }

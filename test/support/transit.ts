@@ -1,7 +1,7 @@
 /** A process through which buffers go as bodies do: it tells how often they made V8 collect. */
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Collection, tuneMemory } from '../../src/memory.ts'
+import { type Collection, tuneMemory } from '../../src/process/server/v8-tuning.ts'
 
 tuneMemory()
 const told = { major: 0, minor: 0 }

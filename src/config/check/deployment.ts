@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { relative, resolve, sep } from 'node:path'
-import type { Checked, Report } from '../check.ts'
+import type { Checked, Report } from './report.ts'
 
 export function checkDeployment(config: Checked, report: Report): void {
   for (const rule of [checkSecureCookie, checkTrustedProxies, checkConsole, checkOpsListen]) {

@@ -1,7 +1,12 @@
 /** Rules for the header fields of clients that upstreams get. */
-import type { Checked, Report } from '../check.ts'
-import { builtByGateway, connectionBound, refusedFamilies, toldByGateway } from '../header-names.ts'
-import { credentialOf, type RoutesConfig } from '../routes.ts'
+import type { Checked, Report } from './report.ts'
+import {
+  builtByGateway,
+  connectionBound,
+  refusedFamilies,
+  toldByGateway
+} from '../schema/header-names.ts'
+import { credentialOf, type RoutesConfig } from '../schema/routes.ts'
 
 type Fields = Pick<Checked, 'gateway' | 'routes'>
 

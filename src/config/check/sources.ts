@@ -1,7 +1,7 @@
 /** Rules for credential sources: whoever is told of a user has to tell the sources apart. */
-import type { Report } from '../check.ts'
-import { type GatewayConfig, sourceName } from '../gateway.ts'
-import type { RoutesConfig } from '../routes.ts'
+import type { Report } from './report.ts'
+import { type GatewayConfig, sourceName } from '../schema/gateway.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
 
 interface Checked {
   readonly gateway: GatewayConfig

@@ -1,6 +1,6 @@
 /** Rules within a users file. */
-import { isObject, type Path } from '../visit.ts'
-import type { UsersConfig } from '../users.ts'
+import { isObject, type Path } from '../schema/visit.ts'
+import type { UsersConfig } from '../schema/users.ts'
 
 type Report = (path: Path, message: string) => void
 

@@ -1,5 +1,5 @@
 /** Sign-ins of one key, in the order in which they came: each waits for its evaluation. */
-import type { Admission, LockoutRule, Lockouts } from '../lockout.ts'
+import type { Admission, LockoutRule, Lockouts } from './lockout.ts'
 
 export interface AdmissionQueue {
   /**

@@ -1,8 +1,8 @@
 /** What a reload and a start do about sessions of users that changed, and what the log says of it. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { changedUsers, type Sources } from '../../login/file-users.ts'
-import type { Serving } from '../../serving.ts'
-import { describeReview, isMassClosing, type ReviewedUser } from './changed-users.ts'
+import type { Serving } from '../server/public-server.ts'
+import { describeReview, isMassClosing, type ReviewedUser } from '../../login/changed-users.ts'
 
 interface Log {
   readonly info: (fields: object, message: string) => void

@@ -1,0 +1,104 @@
+/** The operators' desk: how limits stand for somebody, how much of each its callers used, and which number would have refused nobody. */
+import type { FastifyInstance } from 'fastify'
+import type { LimitsConfig } from '../config/schema/limits.ts'
+import { GatewayError } from '../errors.ts'
+import { createCountedAddress } from '../app/hooks/address.ts'
+import { addDeskRules } from './browser-guard.ts'
+import { routeIn, whoIn } from '../app/hooks/limits.ts'
+import type { Leases } from '../limits/counting/leases.ts'
+import { type Caller, compilePlan } from '../limits/counting/plan.ts'
+import type { Rule, Verdict } from '../limits/counting/rules.ts'
+import { suggest } from '../limits/usage/suggest.ts'
+import type { KeptUses } from '../limits/usage/usage.ts'
+
+interface Options {
+  /** Those in force. */
+  readonly limits: () => LimitsConfig
+  readonly readUses: KeptUses['read']
+  readonly leases: Pick<Leases, 'look'>
+  readonly inFlight: ReadonlyMap<string, number>
+}
+
+/** Somebody who need not be there; not signed in without `user`. */
+export interface CountsOf {
+  readonly route: string
+  readonly method: string
+  readonly address: string
+  /** The user's id, and the credential source that vouched for them. */
+  readonly user?: string
+  readonly source?: string
+  readonly roles?: readonly string[]
+}
+
+/** How limits stand for somebody. */
+export interface Counts {
+  /** Without those that count a session, which cannot be known so. */
+  readonly counts: ReadonlyArray<Verdict & { readonly limit: string; readonly rule: Rule }>
+  /** Requests at the same time, of the caller and of the route, in one process. */
+  readonly inFlight: Readonly<Record<string, number>>
+}
+
+const dayMs = 86_400_000
+
+export function addOpsLimits(
+  ops: FastifyInstance,
+  { limits, readUses, leases, inFlight }: Options
+): void {
+  ops.register(async scope => {
+    addDeskRules(scope)
+    scope.get('/limits/suggest', async request => {
+      const { sinceMs = String(dayMs) } = request.query as { sinceMs?: unknown }
+      if (typeof sinceMs !== 'string' || !/^[1-9]\d{0,11}$/.test(sinceMs))
+        throw new GatewayError('request.malformed', {
+          message: 'Say from how far back: /limits/suggest?sinceMs=86400000'
+        })
+      if (readUses === undefined)
+        throw new GatewayError('request.malformed', {
+          message: 'No record of use is kept: ops.useRecord is 0s.'
+        })
+      const now = Date.now()
+      return suggest(limits(), await readUses(now - Number(sinceMs)), Number(sinceMs), now)
+    })
+    scope.post('/limits/counts', async (request): Promise<Counts> => {
+      const body = (request.body ?? {}) as Record<string, unknown>
+      const { route, method, address, user, source, roles } = body
+      if (typeof route !== 'string' || typeof method !== 'string' || typeof address !== 'string') {
+        const message =
+          'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
+          '"source": "NAME", "user": "ID", "roles": []}'
+        throw new GatewayError('request.malformed', { message })
+      }
+      const inForce = limits()
+      const caller = typeof user !== 'string' ? undefined : callerOf(user, source, roles)
+      const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
+      const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
+      const keys = keysOf(counted, caller)
+      const known = rules.flatMap((rule, index) =>
+        [inForce.limits[rule.name]?.by].flat().includes('session')
+          ? []
+          : [{ rule, key: keys[index] as string }]
+      )
+      const verdicts = await leases.look(
+        known.map(({ rule }) => rule),
+        known.map(({ key }) => key)
+      )
+      const names = [whoIn(route, counted, caller), routeIn(route)]
+      return {
+        counts: known.map(({ rule }, index) => ({
+          limit: rule.name,
+          rule,
+          ...(verdicts[index] as Verdict)
+        })),
+        inFlight: Object.fromEntries(names.map(name => [name, inFlight.get(name) ?? 0]))
+      }
+    })
+  })
+}
+
+function callerOf(id: string, source: unknown, roles: unknown): Caller {
+  if (typeof source !== 'string') {
+    const message = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
+    throw new GatewayError('request.malformed', { message })
+  }
+  return { id: '', source, identity: { id, roles: Array.isArray(roles) ? roles.map(String) : [] } }
+}

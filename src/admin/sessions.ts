@@ -1,0 +1,148 @@
+/** The operators' desk: sessions of a user or of all, and closing them. */
+import type { FastifyInstance } from 'fastify'
+import { createUserFinder, maxSignedIn, type Wanted } from './find-users.ts'
+import { GatewayError } from '../errors.ts'
+import { addDeskRules } from './browser-guard.ts'
+import { describeSession } from '../session/describe.ts'
+import { identityKey } from '../session/identity-key.ts'
+import type { SignedIn } from '../session/record.ts'
+import type { Sessions } from '../session/session.ts'
+
+interface Options {
+  readonly sessions: Sessions
+  /** The names of the credential sources. */
+  readonly sources: readonly string[]
+  readonly log: { readonly info: (fields: object, message: string) => void }
+}
+
+/** A session as operators see it: with whose it is. */
+export type ShownSession = ReturnType<typeof describeSession> & {
+  readonly userId: string
+  readonly user: string
+}
+
+/** Of all sessions; the rest is counted by users. */
+const maxShown = 1000
+const usersAtOnce = 50
+
+const ofClose =
+  'Say which: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or {"everyone": true}; ' +
+  'and {"by": "id"} or "name", {"source": "NAME"} where that is not clear.'
+const ofList =
+  'Say whose: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME; ' +
+  'or nothing for all.'
+
+export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
+  const { find } = createUserFinder({ sessions, sources })
+
+  ops.register(async scope => {
+    addDeskRules(scope)
+
+    scope.get('/sessions', async request => {
+      const wanted = wantedOf(request.query, ofList)
+      if (wanted === undefined) return await listAll()
+      const { users, near } = await find(wanted)
+      const [user] = users
+      const found = { user: wanted.user, sessions: [], unreadable: 0 }
+      if (user === undefined) return { ...found, near }
+      if (users.length > 1) return { ...found, candidates: users }
+      return { user: wanted.user, ...(await shownOf(user)) }
+    })
+
+    scope.post('/sessions/close', async request => {
+      const { id, everyone } = (request.body ?? {}) as { id?: unknown; everyone?: unknown }
+      const wanted = wantedOf(request.body, ofClose)
+      if (everyone === true && wanted === undefined) {
+        await sessions.closeAll()
+        log.info(
+          { event: 'sessions.closed', by: 'operator', everyone: true },
+          'all sessions closed'
+        )
+        return { closed: 'everyone' }
+      }
+      if (
+        wanted === undefined ||
+        everyone === true ||
+        (id !== undefined && typeof id !== 'string')
+      ) {
+        throw new GatewayError('request.malformed', { message: ofClose })
+      }
+      const { users, near } = await find(wanted)
+      const [user] = users
+      if (user === undefined) return { closed: 0, unreadable: 0, near }
+      if (users.length > 1) return { closed: 0, unreadable: 0, candidates: users }
+      return await closeOf(user, id)
+    })
+  })
+
+  async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
+    const key = keyOf(user)
+    const { unreadable } = await sessions.inspect(key)
+    const closed = await sessions.closeOf(key, id === undefined ? {} : { only: id })
+    log.info(
+      {
+        event: 'sessions.closed',
+        by: 'operator',
+        user: user.username,
+        userId: user.id,
+        source: user.source,
+        closed,
+        unreadable,
+        ...(id !== undefined && { session: id.slice(0, 64) })
+      },
+      'sessions closed'
+    )
+    return { closed, unreadable, of: user }
+  }
+
+  async function shownOf(
+    user: SignedIn
+  ): Promise<{ sessions: ShownSession[]; unreadable: number }> {
+    const { listed, unreadable } = await sessions.inspect(keyOf(user))
+    const now = sessions.now()
+    const shown = listed.map(each => {
+      const { id: userId, username } = each.session.identity
+      return { userId, user: username, ...describeSession(each, now) }
+    })
+    return { sessions: shown, unreadable }
+  }
+
+  /** Of everybody, until there are too many to read. */
+  async function listAll(): Promise<object> {
+    const users = await sessions.signedIn(maxSignedIn)
+    const shown: ShownSession[] = []
+    let unreadable = 0
+    let at = 0
+    while (at < users.length && shown.length < maxShown) {
+      const some = await Promise.all(users.slice(at, at + usersAtOnce).map(shownOf))
+      for (const each of some) {
+        shown.push(...each.sessions)
+        unreadable += each.unreadable
+      }
+      at += usersAtOnce
+    }
+    return {
+      sessions: shown.slice(0, maxShown),
+      unreadable,
+      isWhole: at >= users.length && shown.length <= maxShown,
+      users: users.length
+    }
+  }
+}
+
+function keyOf({ source, id }: SignedIn) {
+  return identityKey({ source, identity: { id } })
+}
+
+/** Undefined where nobody is named. @throws GatewayError `request.malformed` */
+function wantedOf(given: unknown, help: string): Wanted | undefined {
+  const { user, by, source } = (given ?? {}) as Record<string, unknown>
+  if (user === undefined && by === undefined && source === undefined) return undefined
+  const isSound =
+    typeof user === 'string' &&
+    user !== '' &&
+    (by === undefined || by === 'id' || by === 'name') &&
+    (source === undefined || typeof source === 'string')
+  if (!isSound) throw new GatewayError('request.malformed', { message: help })
+  return { user, ...(by !== undefined && { by }), ...(source !== undefined && { source }) }
+}

@@ -1,0 +1,203 @@
+/** The public interface as OpenAPI 3.1, from config alone. */
+import { createHash } from 'node:crypto'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { Config } from '../config/schema/config.ts'
+import { type ErrorCode, errorKinds } from '../errors.ts'
+import {
+  describe,
+  envelopeName,
+  errorsByStatus,
+  freeName,
+  type Operation,
+  reference
+} from './operations.ts'
+import { pascal } from './contract-components.ts'
+
+type Members = Record<string, unknown>
+
+const rest = {
+  name: 'rest',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', minLength: 1 },
+  description: 'What is below; it may hold slashes.'
+}
+
+export function openApi(config: Config): Members {
+  const {
+    gateway: {
+      server,
+      session: { cookie },
+      envelope
+    }
+  } = config
+  const { operations, schemas } = describe(config)
+  const paths: Record<string, Members> = {}
+  const responses: Record<string, Members> = {}
+  const operationIds = new Set<string>()
+  for (const operation of operations) {
+    const path = operation.path.replace(/\*$/, '{rest}')
+    const item = (paths[path] ??= path === operation.path ? {} : { parameters: [rest] })
+    item[operation.method.toLowerCase()] = operationOf(operation, envelope.dialect, {
+      responses,
+      operationIds
+    })
+  }
+  const document = {
+    servers: [{ url: server.mount ?? '/' }],
+    tags: [
+      { name: 'account', description: 'What the gateway answers itself.' },
+      { name: 'routes', description: 'What is proxied.' }
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: cookie.secure ? `__Host-${cookie.name}` : cookie.name,
+          description:
+            'Set at sign-in, HttpOnly. A call that changes something, and sign-out, has to come from the console’s own origin or a listed one.'
+        }
+      },
+      schemas,
+      responses
+    }
+  }
+  // Whoever keeps a copy sees by it whether something has changed.
+  const version = createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 12)
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Console Gateway',
+      version,
+      description:
+        'What the console can call, written from the gateway’s config; the version changes with what stands here. Every GET of a proxied route answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
+    },
+    ...document
+  }
+}
+
+/** What is shared by the operations of a document. */
+interface Shared {
+  /** Filled with what more than one operation may answer. */
+  readonly responses: Record<string, Members>
+  readonly operationIds: Set<string>
+}
+
+function operationOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
+  const { name, method, summary, access, request, isAlias } = operation
+  const isOwn = ['login', 'logout', 'profile', 'session'].includes(name)
+  const operationId = freeName(`${method.toLowerCase()}${pascal(name)}`, given =>
+    shared.operationIds.has(given)
+  )
+  shared.operationIds.add(operationId)
+  return {
+    operationId,
+    summary,
+    ...(isAlias && { description: `An alias of ${name}.` }),
+    tags: [isOwn ? 'account' : 'routes'],
+    ...(access !== 'public' && { security: [{ session: [] }] }),
+    ...(typeof access === 'object' && { 'x-roles': access.roles }),
+    ...(request !== undefined && { requestBody: { required: true, content: json(request) } }),
+    ...(request === undefined &&
+      !isOwn &&
+      method !== 'GET' && {
+        requestBody: { content: { '*/*': {} }, description: 'As the upstream takes it.' }
+      }),
+    responses: responsesOf(operation, usual, shared.responses)
+  }
+}
+
+function json(schema: JsonSchema) {
+  return { 'application/json': { schema } }
+}
+
+/** A response that is there already, or is from now on. */
+function sharedResponse(
+  response: Members,
+  name: string,
+  responses: Shared['responses']
+): JsonSchema {
+  const text = JSON.stringify(response)
+  const known =
+    Object.keys(responses).find(each => JSON.stringify(responses[each]) === text) ??
+    freeName(name, given => Object.hasOwn(responses, given))
+  responses[known] = response
+  return { $ref: `#/components/responses/${known}` }
+}
+
+function responsesOf(
+  operation: Operation,
+  usual: Operation['dialect'],
+  responses: Shared['responses']
+): Members {
+  const { method, answer, errors, errorsAreOk, dialect, failureBeside, upstreamErrors } = operation
+  const failure = (codes: readonly ErrorCode[], status: number): JsonSchema => ({
+    allOf: [
+      reference(envelopeName('Failure', dialect, usual)),
+      {
+        type: 'object',
+        properties: {
+          errorCode: {
+            enum:
+              upstreamErrors === 'enveloped' ? [...new Set([...codes, 'upstream.error'])] : codes
+          },
+          ...failureBeside?.[status]
+        }
+      }
+    ]
+  })
+  if (errorsAreOk)
+    return {
+      200: {
+        description: 'How it went is in the envelope.',
+        content: json({ anyOf: [answer ?? {}, reference(envelopeName('Failure', dialect, usual))] })
+      }
+    }
+  const success =
+    answer === undefined
+      ? { description: 'As the upstream answers.', content: { '*/*': {} } }
+      : { description: 'It went well.', content: json(answer) }
+  const headers = {
+    'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
+  }
+  return {
+    // A back-end may say 201 to what it made.
+    [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : 200]: success,
+    ...Object.fromEntries(
+      errorsByStatus(errors).map(([status, codes]) => [
+        status,
+        sharedResponse(
+          {
+            description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
+            ...((status === 429 || status === 503) && { headers }),
+            content: json(failure(codes, status))
+          },
+          `Failure${status}`,
+          responses
+        )
+      ])
+    ),
+    ...(upstreamErrors !== 'none' &&
+      Object.fromEntries(
+        ['4XX', '5XX'].map(status => [
+          status,
+          sharedResponse(
+            upstreamErrors === 'plain'
+              ? {
+                  description:
+                    'As the upstream answers where that is JSON; else enveloped, `upstream.error`.',
+                  content: { '*/*': {} }
+                }
+              : {
+                  description: 'What the upstream says, enveloped: `upstream.error`.',
+                  content: json(reference(envelopeName('Failure', dialect, usual)))
+                },
+            'UpstreamFailure',
+            responses
+          )
+        ])
+      ))
+  }
+}

@@ -1,0 +1,85 @@
+/** The public interface as TypeScript declarations, from config alone. */
+import { createHash } from 'node:crypto'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { Config } from '../config/schema/config.ts'
+import { successSchema } from './own-responses.ts'
+import { describe, envelopeName, type Operation, reference } from './operations.ts'
+import { comment, literal, typeName, typeText } from './type-text.ts'
+
+export function typeDeclarations(config: Config): string {
+  const {
+    gateway: {
+      envelope: { dialect: usual, successCode }
+    }
+  } = config
+  const { operations, schemas } = describe(config)
+  const dialects = new Set([usual, ...operations.map(({ dialect }) => dialect)])
+  const body = [
+    ...Array.from(
+      dialects,
+      dialect =>
+        `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema(dialect, successCode, reference('T')))}`
+    ),
+    ...Object.entries(schemas).map(([name, schema]) =>
+      declaration(typeName(`#/components/schemas/${name}`), schema)
+    ),
+    callsText(operations, usual)
+  ].join('\n\n')
+  return `/**
+ * What the console can call, written by \`console-gateway types\` from the gateway's config. Do not edit.
+ * Version ${createHash('sha256').update(body).digest('hex').slice(0, 12)}, which changes with what stands here.
+ */
+
+${body}
+
+/** Any JSON: what the config does not know more of. */
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
+
+/** Tells a failure from an answer, whatever the HTTP status is. */
+export type Answer<C extends keyof Calls> = Known<Calls[C]['answer']> | Calls[C]['failure']
+
+/** An unknown answer is any JSON: \`unknown\` would swallow the failure beside it. */
+type Known<T> = unknown extends T ? Json : T
+`
+}
+
+function declaration(name: string, schema: JsonSchema): string {
+  const { description } = schema
+  const said = typeof description === 'string' ? `${comment(description, '')}\n` : ''
+  const text = typeText(schema)
+  if (/^\{\n[^]*\}$/.test(text) && !/^\}.*[&|]/m.test(text))
+    return `${said}export interface ${name} ${text}`
+  const isLong = text.length > 120 && !text.includes('\n')
+  return `${said}export type ${name} =${
+    isLong
+      ? text
+          .split(' | ')
+          .map(each => `\n  | ${each}`)
+          .join('')
+      : ` ${text}`
+  }`
+}
+
+function callsText(operations: readonly Operation[], usual: Operation['dialect']): string {
+  const line = ({
+    method,
+    path,
+    isAlias,
+    name,
+    summary,
+    access,
+    request,
+    answer,
+    wrapped,
+    dialect
+  }: Operation) => {
+    const said = `${summary}${isAlias ? ` (an alias of ${name})` : ''}. ${access === 'public' ? 'For anyone.' : access === 'session' ? 'Signed in.' : `Signed in, as ${access.roles.join(' or ')}.`}`
+    const members = [
+      ...(request === undefined ? [] : [`request: ${typeText(request, '    ')}`]),
+      `answer: ${wrapped === undefined ? typeText(answer, '    ') : `${envelopeName('Success', dialect, usual)}<${typeText(wrapped.data, '    ')}>${wrapped.beside === undefined ? '' : ` & ${typeText(wrapped.beside, '    ')}`}`}`,
+      `failure: ${envelopeName('Failure', dialect, usual)}`
+    ]
+    return `  ${comment(said, '  ')}\n  ${literal(`${method} ${path}`)}: {\n${members.map(member => `    ${member}`).join('\n')}\n  }`
+  }
+  return `/** Every call, by method and path; \`*\` stands for what is below. */\nexport interface Calls {\n${operations.map(line).join('\n')}\n}`
+}

@@ -1,0 +1,74 @@
+/** A route's parts as the app needs them. */
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
+import { requestFields } from '../proxy/headers.ts'
+import type { Part, Parts } from '../proxy/parts.ts'
+import { createRewrite } from '../proxy/path.ts'
+import type { Upstream } from '../proxy/upstream.ts'
+
+/** A route, or the profile. */
+export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
+  Partial<
+    Pick<
+      RouteConfig,
+      'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
+    >
+  >
+
+interface Options {
+  readonly identity: GatewayConfig['identity']
+  /** With what stands before them, aliases too. */
+  readonly publicPaths: readonly string[]
+  readonly maxBytes: number
+  readonly upstreamOf: (name: string) => Upstream
+  readonly shapePart: (shape: string | undefined) => (body: unknown) => unknown
+}
+
+/** Undefined for a route without parts. */
+export function compileParts(
+  route: Composable,
+  { identity, publicPaths, maxBytes, upstreamOf, shapePart }: Options
+): Parts | undefined {
+  const parts = Object.entries(route.parts).map(([name, part]): Part => {
+    const upstream = upstreamOf(part.upstream)
+    const isOwnUpstream = part.upstream === route.upstream
+    return {
+      name,
+      upstream,
+      toUpstream: targetOf(publicPaths, part),
+      toFields: requestFields({
+        identity,
+        tellIdentity: upstream.config.identity,
+        credential: credentialOf(upstream.config.credential).as,
+        credentialFrom: credentialOf(upstream.config.credential).from,
+        passHeaders: upstream.config.passHeaders,
+        passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
+        passAuthorization: isOwnUpstream && route.passAuthorization === true,
+        passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],
+        shaped: true
+      }),
+      timeoutMs: part.timeout ?? upstream.config.responseTimeout,
+      maxBytes,
+      shape: shapePart(part.shape),
+      unwrap: part.unwrap?.split('.') ?? [],
+      into: part.into?.split('.') ?? [],
+      isRequired: part.required,
+      fallback: part.default
+    }
+  })
+  return parts.length === 0
+    ? undefined
+    : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+}
+
+/** A part's path stands for itself, or keeps what the `*` of the public path stands for. */
+function targetOf(
+  publicPaths: readonly string[],
+  { rewrite, query }: RouteConfig['parts'][string]
+): (target: string) => string {
+  const toUpstream = rewrite.endsWith('/*')
+    ? createRewrite(publicPaths, rewrite, '').toUpstream
+    : () => rewrite
+  return target =>
+    toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
+}

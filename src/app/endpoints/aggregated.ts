@@ -1,0 +1,52 @@
+/** `GET` routes that no upstream answers alone: made of parts, added to nothing or to what the session knows. */
+import type { FastifyInstance } from 'fastify'
+import type { Envelope } from '../../shaping/envelope.ts'
+import { toGatewayError } from '../../errors.ts'
+import type { Access } from '../hooks/context.ts'
+import { liveSession } from '../hooks/session.ts'
+import type { Session } from '../../session/record.ts'
+import { type GatheringOptions, startGathering } from './pending-parts.ts'
+import { sendShaped, type Shaping } from './shaped.ts'
+
+export interface ComposedRoute {
+  readonly name: string
+  /** The public path and its aliases. */
+  readonly paths: readonly string[]
+  readonly access: Access
+  readonly touch: boolean
+  /** What the parts are added to. */
+  readonly own: (session: Session | undefined) => unknown
+  readonly shaping: Shaping & Required<Pick<Shaping, 'parts'>>
+  readonly envelope?: Envelope
+  readonly errorStatus?: 'own' | 'ok'
+}
+
+/** Adds a route to a scope whose hooks have let the request pass by then. */
+export function addComposed(
+  scope: FastifyInstance,
+  { name, paths, access, touch, own, shaping, envelope, errorStatus }: ComposedRoute,
+  options: GatheringOptions
+): void {
+  for (const url of paths) {
+    scope.route({
+      method: ['GET', 'HEAD'],
+      url,
+      config: {
+        route: name,
+        access,
+        touch,
+        ...(envelope && { envelope }),
+        ...(errorStatus && { errorStatus })
+      },
+      handler: (request, reply) => {
+        const gathering = startGathering(request, reply, name, shaping.parts, options)
+        gathering
+          .then(gathered =>
+            sendShaped(request, reply, own(liveSession(request)), shaping, gathered)
+          )
+          .catch((error: unknown) => reply.send(toGatewayError(error)))
+        return reply
+      }
+    })
+  }
+}

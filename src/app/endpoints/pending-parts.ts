@@ -1,0 +1,43 @@
+/** The parts of an answer, asked on behalf of a request: they end with it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayError } from '../../errors.ts'
+import { callerOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
+import { reasonOf } from '../hooks/errors.ts'
+import { type Gathered, gather, type Parts } from '../../proxy/parts.ts'
+
+export interface GatheringOptions {
+  readonly forwardedHost: ForwardedHost
+  readonly countMissing: (route: string, part: string) => void
+}
+
+/** Asks all parts at once. Whatever ends the request ends them. */
+export function startGathering(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: string,
+  parts: Parts,
+  { forwardedHost, countMissing }: GatheringOptions
+): Promise<Gathered> {
+  const end = new AbortController()
+  reply.raw.once('close', () => end.abort())
+  if (reply.raw.closed) end.abort()
+  const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
+    countMissing(route, name)
+    request.log.warn(
+      {
+        route,
+        part: name,
+        code: error.code,
+        ...(error.cause !== undefined && { reason: reasonOf(error.cause) })
+      },
+      'a part of the answer is missing'
+    )
+  }
+  return gather(parts, {
+    target: request.raw.url ?? '',
+    headers: request.raw.headers,
+    caller: callerOf(request, forwardedHost),
+    signal: end.signal,
+    onMissing
+  })
+}

@@ -1,0 +1,140 @@
+/** The session itself: what is left of it, extending it, and the user's own list of sessions. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Envelope } from '../../shaping/envelope.ts'
+import { GatewayError } from '../../errors.ts'
+import { tellTimeLeft } from '../hooks/guard.ts'
+import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
+import { describeSession, secondsLeft } from '../../session/describe.ts'
+import { identityKey } from '../../session/identity-key.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Sessions } from '../../session/session.ts'
+
+/** What a request to close or to extend sessions may send; what it needs is far less. */
+const maxBody = 4096
+const maxIdLength = 64
+
+interface CloseBody {
+  readonly id?: unknown
+  readonly others?: unknown
+}
+
+/** One of the three is needed; the first that is set counts. */
+const closeBody = {
+  type: 'object',
+  not: { required: ['id'], properties: { id: { type: 'string', minLength: maxIdLength + 1 } } },
+  anyOf: [
+    { required: ['id'], properties: { id: { type: 'string', minLength: 1 } } },
+    { required: ['others'], properties: { others: { const: true } } },
+    { required: ['all'], properties: { all: { const: true } } }
+  ]
+}
+
+interface Options {
+  /** Each with its aliases. */
+  readonly paths: {
+    readonly session: readonly string[]
+    readonly extend: readonly string[]
+    readonly list: readonly string[]
+    readonly close: readonly string[]
+  }
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  readonly envelope: Envelope
+}
+
+export function addSession(
+  scope: FastifyInstance,
+  { paths, sessions, cookie, envelope }: Options
+): void {
+  const config = { route: 'session', access: 'session' as const, touch: false }
+  for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
+  for (const url of paths.list)
+    scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
+  scope.register(async inner => {
+    const bounded = { method: 'POST', bodyLimit: maxBody, config: { ...config, maxBody } } as const
+    for (const url of paths.extend) inner.route({ ...bounded, url, handler: extend })
+    const schema = { body: closeBody }
+    for (const url of paths.close) {
+      inner.route({ ...bounded, url, schema, attachValidation: true, handler: close })
+    }
+  })
+
+  async function show(request: FastifyRequest): Promise<unknown> {
+    return envelope.success(timeLeft(mustLive(request), sessions.now()))
+  }
+
+  async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const live = mustLive(request)
+    const idleEnd = await sessions.extend(live)
+    tellTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
+    return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
+  }
+
+  async function list({ session }: Live): Promise<unknown> {
+    const listed = await sessions.list(identityKey(session))
+    const now = sessions.now()
+    const described = listed.map(each => ({
+      ...describeSession(each, now),
+      current: each.session.id === session.id
+    }))
+    return envelope.success(described, { total: listed.length })
+  }
+
+  async function close(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { session } = mustLive(request)
+    if (request.validationError !== undefined) {
+      throw new GatewayError('request.malformed', {
+        message: 'Say which: {"id": "…"}, {"others": true} or {"all": true}.',
+        cause: request.validationError
+      })
+    }
+    const { id, others } = request.body as CloseBody
+    const which = whichOf(id, others, session.id)
+    const closed = await sessions.closeOf(identityKey(session), which)
+    request.log.info(
+      {
+        event: 'sessions.closed',
+        user: session.identity.username,
+        userId: session.identity.id,
+        by: 'user',
+        closed,
+        ...toldOf(which, closed)
+      },
+      'sessions closed'
+    )
+    if (which.except === undefined && (which.only === undefined || which.only === session.id))
+      clearSessionCookie(reply, cookie)
+    return envelope.success({ closed })
+  }
+}
+
+function mustLive(request: FastifyRequest): Live {
+  const live = liveOf(request)
+  if (live === undefined) throw sessionError(request)
+  return live
+}
+
+function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+  return {
+    id,
+    user: { id: identity.id, username: identity.username, name: identity.name },
+    roles: identity.roles,
+    idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),
+    absoluteIn: secondsLeft(absoluteEnd, now)
+  }
+}
+
+interface Which {
+  readonly only?: string
+  readonly except?: string
+}
+
+function whichOf(id: unknown, others: unknown, own: string): Which {
+  if (typeof id === 'string' && id !== '') return { only: id }
+  return others === true ? { except: own } : {}
+}
+
+/** For the log: an id that names no session may be anything, so it is cut. */
+function toldOf(which: Which, closed: number): Which {
+  return which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }
+}

@@ -1,0 +1,126 @@
+/** The one way in which an error is answered. */
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import type { Envelope } from '../../shaping/envelope.ts'
+import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../../errors.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { isBodyPending } from '../../proxy/request-body.ts'
+import { unknownRoute } from './context.ts'
+
+/** Fields of an upstream's answer that an error in its place must not keep. */
+const bodyFields = [
+  'content-encoding',
+  'content-length',
+  'content-disposition',
+  'content-language',
+  'content-range',
+  'etag',
+  'last-modified',
+  'accept-ranges',
+  'content-md5',
+  'digest',
+  'content-digest',
+  'repr-digest',
+  'cache-control'
+]
+
+interface Options {
+  readonly envelope: Envelope
+  /** `ok` answers every error with 200; a route may say otherwise. */
+  readonly errorStatus: 'own' | 'ok'
+  /** Members that a route's errors have beside the standard ones. */
+  readonly extraOf: (
+    request: FastifyRequest,
+    error: GatewayError
+  ) => Record<string, unknown> | undefined
+  /** Told of each error that is answered. */
+  readonly onError: (code: ErrorCode) => void
+}
+
+export const countedErrors = (metrics: Metrics) =>
+  metrics.counter('console_gateway_errors_total', 'Errors that were answered, by their code.', [
+    'code'
+  ])
+
+export function errorHandler({ envelope, errorStatus, extraOf, onError }: Options) {
+  return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    if (isAbandoned(thrown, reply)) return void reply.hijack()
+    const error = toGatewayError(thrown)
+    logError(error, request)
+    onError(error.code)
+    const extra = extraOf(request, error)
+    const { config } = request.routeOptions
+    replyWith(
+      reply,
+      error,
+      {
+        ...(config.envelope ?? envelope).failure(error, request.id),
+        ...(extra !== undefined && extra)
+      },
+      (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
+    )
+  }
+}
+
+/**
+ * The client left before the answer began, so that the file it was to get was closed under way:
+ * nothing failed, and nobody reads an answer. The access log has the request as 499.
+ */
+function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
+  const { code } = (thrown ?? {}) as NodeJS.ErrnoException
+  return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
+}
+
+/** Sends a body in the place of whatever was about to be answered. */
+export function replyWith(
+  reply: FastifyReply,
+  error: GatewayError,
+  body: Record<string, unknown>,
+  status = error.status
+): void {
+  reply.request.errorCode = error.code
+  for (const name of bodyFields) reply.removeHeader(name)
+  reply
+    .code(status)
+    .header('cache-control', 'no-store')
+    .header('content-type', 'application/json; charset=utf-8')
+  if (error.detail.retryAfter !== undefined)
+    reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
+  if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
+  // What is left of a body that nobody reads would be taken for the next request.
+  if (isBodyPending(reply.request.raw)) reply.header('connection', 'close')
+  void reply.send(JSON.stringify(body))
+}
+
+function logError(error: GatewayError, request: FastifyRequest): void {
+  // The router's reason quotes the whole target, and tokens travel in queries.
+  const tellsReason = error.cause !== undefined && error.code !== 'request.path'
+  const fields = {
+    code: error.code,
+    route: request.routeOptions.config.route ?? unknownRoute,
+    ...(tellsReason && { reason: reasonOf(error.cause) })
+  }
+  if (error.code === 'gateway.fault')
+    request.log.error({ ...fields, err: error.cause }, 'internal error')
+  else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
+  else request.log.debug(fields, 'request refused')
+}
+
+/** The one line of what no hook saw: Node's parser or the router refused it. */
+export function logUnrouted(
+  log: FastifyBaseLogger,
+  code: ErrorCode,
+  address: string | undefined
+): void {
+  const fields = { event: 'connection.refused', code, status: errorKinds[code].status, address }
+  const message = 'refused before it became a request'
+  // Connections that were opened and never used are no one's attempt.
+  if (code === 'request.timeout') log.debug(fields, message)
+  else log.info(fields, message)
+}
+
+/** One line: an upstream that is away needs no stack. */
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const { code } = cause as NodeJS.ErrnoException
+  return `${cause.message === '' ? (code ?? cause.name) : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
+}

@@ -1,0 +1,43 @@
+/** Who asks, as upstreams are told. */
+import type { FastifyRequest } from 'fastify'
+import type { Caller } from '../../proxy/headers.ts'
+import { clientAddress } from './address.ts'
+import { liveSession } from './session.ts'
+
+/** What upstreams are told as `X-Forwarded-Host`; undefined where nothing is. */
+export type ForwardedHost = (request: FastifyRequest) => string | undefined
+
+/**
+ * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
+ * @param ports `server.ports`: a port that is neither one of them nor the listener's own is dropped,
+ *   since the client chose it and back-ends put it into links
+ */
+export function createForwardedHost(
+  hosts: readonly string[],
+  ports: readonly number[]
+): ForwardedHost {
+  if (hosts.length === 0) return () => undefined
+  const known = new Set(ports)
+  return ({
+    raw: {
+      headers: { host = '' },
+      socket
+    }
+  }) => {
+    const [whole = '', port] = /:(\d+)$/.exec(host) ?? []
+    if (port === undefined) return host
+    const isKnown = known.has(Number(port)) || Number(port) === socket.localPort
+    return isKnown ? host : host.slice(0, -whole.length)
+  }
+}
+
+export function callerOf(request: FastifyRequest, forwardedHost: ForwardedHost): Caller {
+  return {
+    address: clientAddress(request),
+    // Behind a trusted proxy it is a field's text, and may be anything.
+    protocol: request.protocol === 'https' ? 'https' : 'http',
+    host: forwardedHost(request),
+    requestId: request.id,
+    session: liveSession(request)
+  }
+}

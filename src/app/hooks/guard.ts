@@ -1,0 +1,53 @@
+/** Who may pass, what a use does to the session, and what the console is told of it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError } from '../../errors.ts'
+import { secondsLeft } from '../../session/describe.ts'
+import type { Sessions } from '../../session/session.ts'
+import { liveOf, sessionError } from './session.ts'
+
+interface Options {
+  readonly sessions: Sessions
+  /** Whether answers tell how long the session has. */
+  readonly tell: boolean
+}
+
+/** A hook that lets pass whom the route's `access` names, and notes that their session is used, unless the route says otherwise. */
+export function createGuard({ sessions, tell }: Options) {
+  return function guard(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void
+  ): void {
+    const { access = 'session', touch = true, credentialFrom } = request.routeOptions.config
+    if (access === 'public') return done()
+    const live = liveOf(request)
+    if (live === undefined) return done(sessionError(request))
+    if (
+      access !== 'session' &&
+      !live.session.identity.roles.some(role => access.roles.includes(role))
+    )
+      return done(new GatewayError('route.forbidden'))
+    if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
+      return done(new GatewayError('route.credential'))
+    }
+    const idleEnd = touch ? sessions.use(live) : live.idleEnd
+    if (tell) {
+      const { absoluteEnd } = live.session
+      tellTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })
+    }
+    done()
+  }
+}
+
+interface TimeLeft {
+  readonly idleEnd: number
+  readonly absoluteEnd: number
+  /** The sessions' time. */
+  readonly now: number
+}
+
+export function tellTimeLeft(reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
+  reply
+    .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
+    .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))
+}

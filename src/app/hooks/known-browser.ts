@@ -1,0 +1,97 @@
+/** The cookie by which a browser that signed in before is told from strangers. It opens nothing. */
+import { createHmac, hash, randomBytes } from 'node:crypto'
+import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { LockoutConfig } from '../../config/schema/limits.ts'
+import type { SessionCookie } from './session.ts'
+
+export interface KnownBrowser {
+  /**
+   * What names the browser, where it signed in under this user name before; undefined for a stranger.
+   * @param username as it was typed: who has an account of almost this name must not be known to this one
+   */
+  readonly of: (request: FastifyRequest, username: string) => string | undefined
+  /** From now on the browser is known to the account. */
+  readonly remember: (request: FastifyRequest, reply: FastifyReply, username: string) => void
+}
+
+interface Options {
+  readonly config: LockoutConfig['knownBrowser']
+  /** The session cookie's attributes are its own too. */
+  readonly cookie: SessionCookie
+  /** Newest first: it signs, all verify. */
+  readonly secrets: readonly string[]
+  readonly now?: () => number
+}
+
+/** An account in a cookie: a hash that tells nothing of the name, and when it was signed in to, in seconds. */
+interface Entry {
+  readonly digest: string
+  readonly at: number
+}
+
+/** People share browsers; beyond so many the account that was not used for longest is a stranger's again. */
+const mostAccounts = 5
+
+export function createKnownBrowser({
+  config,
+  cookie: { options },
+  secrets,
+  now = Date.now
+}: Options): KnownBrowser {
+  // Of another key than session cookies: neither is ever taken for the other.
+  const signer = new Signer(
+    secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
+  )
+  const name = options.secure ? `__Host-${config.cookie}` : config.cookie
+  const digestOf = (id: string, username: string) =>
+    hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
+  const seconds = () => Math.floor(now() / 1000)
+
+  function read(request: FastifyRequest): { id: string; entries: Entry[] } | undefined {
+    const signed = request.cookies[name]
+    if (signed === undefined || signed.length > 1000) return undefined
+    const { valid, value } = signer.unsign(signed)
+    if (!valid || value === null) return undefined
+    const [id = '', ...rest] = value.split('.')
+    const entries = rest.map(text => ({
+      digest: text.slice(0, 22),
+      at: Number.parseInt(text.slice(22), 36)
+    }))
+    const oldest = seconds() - config.lifetime / 1000
+    return { id, entries: entries.filter(({ at }) => at > oldest) }
+  }
+
+  return {
+    of(request, username) {
+      if (config.mode === 'off') return undefined
+      const found = read(request)
+      if (found === undefined) return undefined
+      const digest = digestOf(found.id, username)
+      return found.entries.some(entry => entry.digest === digest) ? found.id : undefined
+    },
+    remember(request, reply, username) {
+      if (config.mode === 'off') return
+      const { id, entries } = read(request) ?? {
+        id: randomBytes(16).toString('base64url'),
+        entries: []
+      }
+      const digest = digestOf(id, username)
+      const kept = [
+        { digest, at: seconds() },
+        ...entries.filter(entry => entry.digest !== digest)
+      ].slice(0, mostAccounts)
+      const value = [id, ...kept.map(entry => entry.digest + entry.at.toString(36))].join('.')
+      // For every path: what stands before the gateway may have another prefix for ours.
+      const attributes: CookieSerializeOptions = {
+        path: '/',
+        secure: options.secure,
+        httpOnly: true,
+        sameSite: options.sameSite,
+        partitioned: options.partitioned,
+        maxAge: Math.floor(config.lifetime / 1000)
+      }
+      reply.setCookie(name, signer.sign(value), attributes)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/** What is counted of every request: how many there are of which route and how they ended, how long they and their upstreams took. */
+import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts'
+
+/** Seconds. */
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** The series of one route: those of its methods are there as soon as the first request asked for them. */
+export interface Meter {
+  /** @param status of the answer; undefined where the client left before it */
+  readonly count: (
+    method: string,
+    status: number | undefined,
+    ms: number,
+    upstreamMs: number | undefined
+  ) => void
+}
+
+export interface RequestMetrics {
+  readonly inFlight: Counter
+  /** Shared by all that have the same names; what no route names is one route. */
+  readonly meter: (route: string, upstream: string | undefined) => Meter
+}
+
+export function createRequestMetrics(metrics: Metrics): RequestMetrics {
+  const requests = metrics.counter(
+    'console_gateway_requests_total',
+    'Requests, by route (an alias counts as what it stands for), method and class of the status; "gone" where the client left before the answer.',
+    ['route', 'method', 'status']
+  )
+  const durations = metrics.histogram(
+    'console_gateway_request_duration_seconds',
+    'From the first byte of a request to the last of its answer, by route.',
+    ['route'],
+    buckets
+  )
+  const firstBytes = metrics.histogram(
+    'console_gateway_upstream_first_byte_seconds',
+    'How long upstreams took to the first byte of their answers.',
+    ['upstream'],
+    buckets
+  )
+  const meters = new Map<string, Meter>()
+
+  function createMeter(route: string, upstream: string | undefined): Meter {
+    const duration = durations.with(route)
+    const firstByte: Histogram | undefined =
+      upstream === undefined ? undefined : firstBytes.with(upstream)
+    const byMethod = new Map<string, Array<Counter | undefined>>(
+      methods.map(method => [method, []])
+    )
+    const others: Array<Counter | undefined> = []
+    return {
+      count(method, status, ms, upstreamMs) {
+        const known = byMethod.get(method)
+        const ofMethod = known ?? others
+        const kind = status === undefined ? 0 : Math.floor(status / 100)
+        const counter = (ofMethod[kind] ??= requests.with(
+          route,
+          known === undefined ? 'other' : method,
+          kind === 0 ? 'gone' : `${kind}xx`
+        ))
+        counter.inc()
+        duration.observe(ms / 1000)
+        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
+      }
+    }
+  }
+
+  return {
+    inFlight: metrics
+      .gauge('console_gateway_requests_in_flight', 'Requests that are being answered.')
+      .with(),
+    meter: (route, upstream) => {
+      const key = `${route} ${upstream ?? ''}`
+      let found = meters.get(key)
+      if (found === undefined) meters.set(key, (found = createMeter(route, upstream)))
+      return found
+    }
+  }
+}

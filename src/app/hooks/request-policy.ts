@@ -1,0 +1,73 @@
+/** What a request has to be before anything is decided by it: one reading, one host, bounded fields. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { LimitsConfig } from '../../config/schema/limits.ts'
+import { GatewayError } from '../../errors.ts'
+import { checkTarget } from '../../proxy/path.ts'
+
+interface Options {
+  /** The names that are answered, in lower case; empty answers any. */
+  readonly hosts: readonly string[]
+  readonly sizes: LimitsConfig['sizes']
+}
+
+// A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
+const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
+
+/** @returns a hook that refuses, and never repairs, what could be read in two ways */
+export function requestPolicy({ hosts, sizes }: Options) {
+  return function checkRequest(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void
+  ): void {
+    const { raw } = request
+    const target = raw.url ?? ''
+    const error = faultOf()
+    if (error === undefined) return done()
+    reply.header('connection', 'close')
+    done(error)
+
+    function faultOf(): GatewayError | undefined {
+      if (raw.httpVersionMajor !== 1) return new GatewayError('request.malformed')
+      // HTTP/1.0 has no transfer codings: whoever stands between may have seen another end (RFC 9112 §6.1).
+      if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined)
+        return new GatewayError('request.malformed')
+      if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
+      if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
+      const host = soleHost(raw.rawHeaders)
+      const [, name = ''] = host === undefined ? [] : (hostField.exec(host) ?? [])
+      if (name === '' || (hosts.length > 0 && !hosts.includes(name.toLowerCase())))
+        return new GatewayError('request.malformed', {
+          message: 'The Host of the request is not one that is served here.'
+        })
+      if (raw.headers.upgrade !== undefined)
+        return new GatewayError('request.malformed', {
+          message: 'Protocol upgrades are not supported here.'
+        })
+      const length = raw.headers['content-length']
+      if (
+        length !== undefined &&
+        Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
+      )
+        return new GatewayError('request.too-large')
+      try {
+        checkTarget(target)
+        return undefined
+      } catch (cause) {
+        return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
+      }
+    }
+  }
+}
+
+/** The one `Host` field, or undefined where there is none or more than one (RFC 9112 §3.2): Node keeps the first and says nothing. */
+function soleHost(rawHeaders: readonly string[]): string | undefined {
+  let found: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length !== 4 || name.toLowerCase() !== 'host') continue
+    if (found !== undefined) return undefined
+    found = rawHeaders[index + 1]
+  }
+  return found
+}

@@ -1,0 +1,272 @@
+/** Cookie ↔ session on the request: @fastify/session gives and takes the cookie, our engine keeps the session. */
+import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import { GatewayError } from '../../errors.ts'
+import { keyOf, publicId, type Session } from '../../session/record.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { NewSession, Sessions } from '../../session/session.ts'
+import './context.ts'
+import { rememberingSigner } from './signer.ts'
+
+/** What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is ever "modified". */
+export class Carried {
+  readonly live: Live
+  constructor(live: Live) {
+    this.live = live
+  }
+  toJSON(): string {
+    return this.live.session.id
+  }
+}
+
+type CookieConfig = GatewayConfig['session']['cookie']
+
+export interface SessionCookie {
+  readonly name: string
+  readonly options: {
+    path: string
+    secure: boolean
+    httpOnly: boolean
+    sameSite: 'strict' | 'lax' | 'none'
+    domain: null
+    partitioned: boolean
+  }
+}
+
+/** `__Host-` binds the cookie to this very host (RFC 6265bis §4.1.3.2); it needs Secure. */
+export function sessionCookie({ name, secure, sameSite }: CookieConfig): SessionCookie {
+  return {
+    name: secure ? `__Host-${name}` : name,
+    options: {
+      path: '/',
+      secure,
+      httpOnly: true,
+      sameSite,
+      domain: null,
+      partitioned: sameSite === 'none'
+    }
+  }
+}
+
+interface Options {
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  /** Newest first: it signs, all verify. */
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Loads the session of each request of `scope`, for endpoints that neither open nor close one: nothing is hashed,
+ * compared or set on the way out. A store that cannot answer makes it 503, never 401.
+ */
+export function addSessionReader(
+  scope: FastifyInstance,
+  { sessions, cookie, secrets }: Options
+): void {
+  const signer = rememberingSigner(secrets)
+  scope.addHook('onRequest', soleSession(cookie))
+  scope.addHook('onRequest', function readSession(request, _reply, done) {
+    const signed = request.cookies[cookie.name]
+    const { valid, value } =
+      signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
+    if (!valid || value === null) return done()
+    request.live = sessions.peek(value)
+    if (request.live !== undefined) return done()
+    sessions.resolve(value).then(
+      found => {
+        if ('unreadable' in found) return done(unreadableError())
+        if ('live' in found) request.live = found.live
+        else {
+          request.ended = found.ended
+          request.endedSession = publicId(keyOf(value))
+        }
+        done()
+      },
+      (error: Error) => done(error)
+    )
+  })
+}
+
+/** The same for endpoints that open and close sessions: there the plugin gives the browser its cookie. */
+export async function addSessions(
+  scope: FastifyInstance,
+  { sessions, cookie, secrets }: Options
+): Promise<void> {
+  scope.addHook('onRequest', soleSession(cookie))
+  await scope.register(fastifySession, {
+    store: storeFor(sessions),
+    secret: rememberingSigner(secrets),
+    cookieName: cookie.name,
+    cookie: cookie.options as never,
+    rolling: false,
+    saveUninitialized: false
+  })
+  scope.addHook('onSend', sessionFirst(cookie))
+}
+
+/** Of several cookies the session's stands first: simple clients read one. */
+function sessionFirst({ name }: SessionCookie) {
+  return function orderCookies(
+    _request: FastifyRequest,
+    reply: FastifyReply,
+    _payload: unknown,
+    done: (error?: Error) => void
+  ): void {
+    const cookies = reply.getHeader('set-cookie')
+    if (Array.isArray(cookies))
+      reply.removeHeader('set-cookie').header(
+        'set-cookie',
+        cookies.toSorted(
+          (a, b) => Number(b.startsWith(`${name}=`)) - Number(a.startsWith(`${name}=`))
+        )
+      )
+    done()
+  }
+}
+
+/** One browser has one session; two cookies of the name mean that somebody planted one. */
+export function soleSession({ name }: SessionCookie) {
+  const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
+  return function refuseTwoSessions(
+    request: FastifyRequest,
+    _reply: FastifyReply,
+    done: (error?: Error) => void
+  ): void {
+    const { cookie: header } = request.headers
+    if (
+      header !== undefined &&
+      header.indexOf(name) !== header.lastIndexOf(name) &&
+      new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1
+    ) {
+      return done(
+        new GatewayError('request.malformed', {
+          message:
+            'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
+        })
+      )
+    }
+    done()
+  }
+}
+
+type Request = Omit<FastifyRequest, 'session'> & {
+  session: FastifyRequest['session'] | null | undefined
+}
+
+/** The live session of a request as the store has it, or undefined. */
+export function liveOf(request: FastifyRequest): Live | undefined {
+  return request.live ?? (request as Request).session?.carried?.live
+}
+
+/** The live session of a request, or undefined. */
+export function liveSession(request: FastifyRequest): Session | undefined {
+  return liveOf(request)?.session
+}
+
+/** Puts what changed of a live session onto the request. */
+export function carry(request: FastifyRequest, live: Live): void {
+  request.live = live
+}
+
+/**
+ * Opens a session under a new id; the browser's former one is closed.
+ * @throws StoreUnavailable; GatewayError `login.too-many`
+ */
+export async function openSession(
+  request: FastifyRequest,
+  cookie: SessionCookie,
+  sessions: Sessions,
+  opening: NewSession
+): Promise<Session> {
+  try {
+    const isReplaced = liveOf(request) !== undefined || isUnreadable(request)
+    if (isReplaced) await sessions.close(request.session.sessionId, 'replaced')
+    if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
+    request.session.opening = opening
+    await request.session.save()
+  } catch (error) {
+    // The plugin would save once more, or clear a cookie whose session may live on.
+    request.session = null as never
+    throw error
+  }
+  // Seen as the browser's own, or the plugin would clear the cookie before it sets it.
+  request.cookies[cookie.name] = request.session.encryptedSessionId
+  const session = liveSession(request)
+  if (session === undefined) throw new GatewayError('gateway.fault')
+  if (opening.remembered) request.session.cookie.expires = new Date(session.absoluteEnd)
+  return session
+}
+
+/**
+ * Closes the session of a request, if it has one, and clears its cookie.
+ * @throws StoreUnavailable; the cookie is kept then, since the session may live on
+ */
+export async function closeSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  cookie: SessionCookie
+): Promise<Session | undefined> {
+  const session = liveSession(request)
+  // A sign-out that was 503 may have ended the session at the primary alone: the replicas must confirm it still.
+  const wasClosed = (request as Request).session?.ended === 'revoked'
+  if (session !== undefined || wasClosed || isUnreadable(request)) await request.session.destroy()
+  else request.session = null as never
+  clearSessionCookie(reply, cookie)
+  return session
+}
+
+/** The plugin leaves the browser's cookie where it is. */
+export function clearSessionCookie(reply: FastifyReply, cookie: SessionCookie): void {
+  reply.clearCookie(cookie.name, cookie.options as never)
+}
+
+/** Whether a newer version of the gateway wrote the session: it can be ended here, but not used. */
+function isUnreadable(request: FastifyRequest): boolean {
+  return (request as Request).session?.unreadable !== undefined
+}
+
+/** Another replica may know the session: the answer is only that it cannot be checked here. */
+function unreadableError(): GatewayError {
+  const cause = new Error('a newer version of the gateway wrote this session')
+  return new GatewayError('session.unavailable', { cause, retryAfter: 2 })
+}
+
+/** What a request without a live session is told. */
+export function sessionError(request: FastifyRequest): GatewayError {
+  const ended = request.ended ?? (request as Request).session?.ended
+  return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
+}
+
+/** Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie that another tab has just been given. */
+function storeFor(sessions: Sessions): PluginStore {
+  return {
+    get(secretId, done) {
+      sessions.resolve(secretId).then(
+        found =>
+          done(null, ('live' in found ? { carried: new Carried(found.live) } : found) as never),
+        (error: Error) => done(error)
+      )
+    },
+    set(secretId, data, done) {
+      const { opening } = data
+      if (opening === undefined) return done()
+      sessions.open(secretId, opening).then(
+        live => {
+          delete data.opening
+          delete data.ended
+          delete data.unreadable
+          data.carried = new Carried(live)
+          done()
+        },
+        (error: Error) => done(error)
+      )
+    },
+    destroy(secretId, done) {
+      sessions.close(secretId, 'revoked').then(
+        () => done(),
+        (error: Error) => done(error)
+      )
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** The public listener: a server of Node's own, so that the app behind it can be replaced while connections live on. It answers what never becomes a request. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import { countedErrors, logUnrouted } from './hooks/errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import type { Services } from '../services/services.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+export function createOuterServer(
+  { server: settings, envelope }: GatewayConfig,
+  handle: Handler,
+  { log, metrics }: Pick<Services, 'log' | 'metrics'>
+): Server {
+  const dialect = createEnvelope(envelope)
+  const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  const errors = countedErrors(metrics)
+  const refuse = (socket: Socket, code: ErrorCode) => {
+    adopt(socket)
+    const { status } = new GatewayError(code)
+    logUnrouted(log, code, socket.remoteAddress)
+    errors.with(code).inc()
+    end(socket, status, body(code))
+  }
+  const server: Server = adopt(
+    createServer(
+      {
+        headersTimeout: settings.headersTimeout,
+        requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
+        keepAliveTimeout: settings.keepAlive,
+        connectionsCheckingInterval: 1000,
+        maxHeaderSize: 16 * 1024,
+        insecureHTTPParser: false,
+        // A request without a body has no stream to be read and ended.
+        optimizeEmptyRequests: true,
+        // A request without Host is refused by the request policy, in the envelope.
+        requireHostHeader: false
+      },
+      (request, response) => {
+        handle(request, adopt(response))
+      }
+    ),
+    err => {
+      // While it starts to listen, whoever started it is told. Later: accept() failed, as without free descriptors.
+      if (server.listening) log.error({ err }, 'a connection could not be accepted')
+    }
+  )
+  server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    errors.with('request.expectation').inc()
+    logUnrouted(log, 'request.expectation', socket.remoteAddress)
+    const told = body('request.expectation')
+    response
+      .writeHead(417, {
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'connection': 'close',
+        'content-length': Buffer.byteLength(told)
+      })
+      .end(told)
+  })
+  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => {
+    refuse(socket, 'request.malformed')
+  })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    refuse(socket, 'route.method')
+  })
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const code: ErrorCode =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? 'request.headers'
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? 'request.timeout'
+          : error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW'
+            ? 'request.too-large'
+            : 'request.malformed'
+    refuse(socket, code)
+  })
+  // The most that config can allow, and one more: Node cuts silently what is beyond. The request policy counts.
+  server.maxHeadersCount = 1001
+  return server
+}
+
+/** For what never became a request: framing is in doubt, so the connection ends. */
+function end(socket: Socket, status: number, body: string): void {
+  const answer = answerUnderWay(socket)
+  // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
+  if (answer !== undefined && (answer.headersSent || answer.req.complete))
+    return void (answer.writableEnded ? endUnread(socket) : socket.destroy())
+  endUnread(
+    socket,
+    `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
+}
+
+/** How long a client may take to read what was still to be sent, and then to close. */
+const unreadMs = { flush: 10_000, close: 1000 }
+
+/**
+ * Ends a connection from which nothing is read any more: neither the client's end nor its reset would
+ * be seen, and the descriptor be held for good.
+ */
+function endUnread(socket: Socket, last = ''): void {
+  const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
+  destroySoon(unreadMs.flush)
+  socket.end(last, () => destroySoon(unreadMs.close))
+}
+
+/** Whose turn it is on a connection; Node tells it nowhere else. */
+function answerUnderWay(socket: Socket): ServerResponse | undefined {
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
+  return answer ?? undefined
+}

@@ -1,0 +1,63 @@
+/** `check`: says everything that is wrong with a config folder, without starting. */
+import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
+import { loadConfig } from '../config/load/load.ts'
+import { tryConfig } from '../dry-run/try-config.ts'
+import type { Command } from './command.ts'
+import { paint } from './colours.ts'
+
+export const check: Command = {
+  summary: 'say everything that is wrong with the config, without starting',
+  usage: ['[--strict] [--json]'],
+  details: `
+Every fault and every warning at once, each with file, line and what was expected.
+Examples of shapes and expectations (examples, expect) are tried as well.
+
+Examples:
+  console-gateway check -c /etc/console-gateway
+  console-gateway check --strict --json
+
+Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
+  options: { strict: { type: 'boolean', description: 'warnings end with exit code 3' } },
+  run: async ({ config: folder, values: { strict }, json }) => {
+    const tell = (faults: readonly Fault[], warnings: readonly Fault[]) => {
+      const told = ({ file, line, path, message }: Fault) => ({ file, line, path, message })
+      process.stdout.write(
+        `${JSON.stringify({ folder, faults: faults.map(told), warnings: warnings.map(told) }, null, 2)}\n`
+      )
+    }
+    try {
+      const config = loadConfig(folder, process.env)
+      const { warnings } = config
+      const faults = await tryConfig(config)
+      if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
+      const code = strict === true && warnings.length > 0 ? 3 : 0
+      if (json) {
+        tell([], warnings)
+        return code
+      }
+      for (const warning of warnings) process.stdout.write(`${coloured(warning, process.stdout)}\n`)
+      process.stdout.write(
+        `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
+      )
+      return code
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      if (json) {
+        tell(
+          error.faults.filter(({ severity }) => severity === 'fault'),
+          error.faults.filter(({ severity }) => severity === 'warning')
+        )
+        return 1
+      }
+      for (const fault of error.faults) process.stderr.write(`${coloured(fault, process.stderr)}\n`)
+      const faults = error.faults.filter(({ severity }) => severity === 'fault').length
+      process.stderr.write(`${folder}: ${faults} fault${faults > 1 ? 's' : ''}\n`)
+      return 1
+    }
+  }
+}
+
+/** By what it means: a warning keeps nothing from starting. */
+function coloured(fault: Fault, stream: NodeJS.WriteStream) {
+  return paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
+}

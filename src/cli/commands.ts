@@ -1,0 +1,42 @@
+/** The commands, by name. */
+import { bans } from './lockouts.ts'
+import { check } from './check.ts'
+import type { Command } from './command.ts'
+import { createCompletion } from './completion.ts'
+import { contract } from './contract.ts'
+import { openapi, types } from './describe.ts'
+import { explain } from './explain.ts'
+import { generateSecret } from './generate-secret.ts'
+import { hashPasswordCommand } from './hash-password.ts'
+import { limits } from './limits/limits.ts'
+import { reference } from './reference.ts'
+import { schemas } from './schemas.ts'
+import { sessions } from './sessions.ts'
+import { plan } from './plan.ts'
+import { reload, rollback } from './reload.ts'
+import { shape } from './shape.ts'
+import { start } from './start.ts'
+import { status } from './status.ts'
+
+const others = {
+  start,
+  check,
+  explain,
+  plan,
+  shape,
+  contract,
+  types,
+  openapi,
+  status,
+  reload,
+  rollback,
+  sessions,
+  limits,
+  bans,
+  'hash-password': hashPasswordCommand,
+  'generate-secret': generateSecret,
+  schemas,
+  reference
+} as const satisfies Record<string, Command>
+
+export const commands = { ...others, completion: createCompletion(others) }

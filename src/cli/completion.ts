@@ -1,0 +1,143 @@
+/** `completion`: makes shells complete commands, options and the names in config. */
+import { ConfigError } from '../config/schema/faults.ts'
+import { loadConfig } from '../config/load/load.ts'
+import type { Config } from '../config/schema/config.ts'
+import { type Candidate, complete } from './complete.ts'
+import { type Command, commonOptions, UsageError } from './command.ts'
+
+/** Each asks this program at every tab, so that nothing of it goes stale. */
+const scripts: Readonly<Record<string, string>> = {
+  bash: `_console_gateway () {
+  local line current="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case "$line" in
+      :files) compopt -o filenames 2>/dev/null; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current") ;;
+      :folders) compopt -o filenames 2>/dev/null; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
+      *) COMPREPLY+=("\${line%%$'\\t'*}") ;;
+    esac
+  done < <("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _console_gateway console-gateway
+`,
+  zsh: `#compdef console-gateway
+_console_gateway () {
+  local line value
+  local -a found
+  while IFS= read -r line; do
+    case "$line" in
+      :files) _files ;;
+      :folders) _files -/ ;;
+      *) value="\${line%%$'\\t'*}"; found+=("\${value//:/\\\\:}:\${line#*$'\\t'}") ;;
+    esac
+  done < <("\${words[1]}" completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+  (( \${#found} )) && _describe console-gateway found
+}
+if [ "\${funcstack[1]}" = _console_gateway ]; then _console_gateway "$@"; else compdef _console_gateway console-gateway; fi
+`,
+  fish: `function __console_gateway_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  for line in ($words[1] completion words -- $words[2..-1] "$current" 2>/dev/null)
+    switch $line
+      case ':files'
+        __fish_complete_path "$current"
+      case ':folders'
+        __fish_complete_directories "$current"
+      case '*'
+        echo $line
+    end
+  end
+end
+complete -c console-gateway -f -a '(__console_gateway_complete)'
+`
+}
+
+/** @param others all commands but this one */
+export function createCompletion(others: Readonly<Record<string, Command>>): Command {
+  const completion: Command = {
+    summary: 'print a script that makes a shell complete commands, options and names of config',
+    usage: Object.keys(scripts),
+    details: `
+Routes, paths, roles and users come from the config folder that the line names.
+
+Examples:
+  source <(console-gateway completion bash)             # in ~/.bashrc
+  console-gateway completion zsh > "\${fpath[1]}/_console-gateway"
+  console-gateway completion fish > ~/.config/fish/completions/console-gateway.fish`,
+    run: async ({ rest: [shell = '', ...words] }) => {
+      if (shell === 'words') {
+        const { candidates, names } = complete(words, {
+          commands: { ...others, completion },
+          common: commonOptions,
+          valuesOf
+        })
+        process.stdout.write(
+          candidates.map(({ value, about }) => `${value}\t${about}\n`).join('') +
+            (names === undefined ? '' : `:${names}\n`)
+        )
+        return 0
+      }
+      const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
+      if (script === undefined || words.length > 0)
+        throw new UsageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`)
+      process.stdout.write(script)
+      return 0
+    }
+  }
+  return completion
+}
+
+const named = (names: Iterable<string>, about = ''): Candidate[] =>
+  [...names].map(value => ({ value, about }))
+
+const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
+  ROUTE: ({ routes: { routes, endpoints } }) => [
+    ...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })),
+    { value: 'profile', about: endpoints.profile.path }
+  ],
+  PATH: ({
+    gateway: {
+      server: { mount = '' }
+    },
+    routes: { routes, endpoints, aliases }
+  }) => [
+    ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({
+      value: mount + path.replace(/\*$/, ''),
+      about
+    })),
+    ...Object.entries(aliases).map(([alias, target]) => ({
+      value: mount + alias.replace(/\*$/, ''),
+      about: target
+    }))
+  ],
+  ROLE: ({ routes: { routes }, users }) =>
+    named(
+      new Set([
+        ...Object.values(routes).flatMap(({ access }) =>
+          typeof access === 'object' ? access.roles : []
+        ),
+        ...Object.values(users).flatMap(file =>
+          Object.values(file.users).flatMap(({ roles }) => roles)
+        )
+      ])
+    ),
+  USER: ({ users }) =>
+    Object.values(users).flatMap(file =>
+      Object.entries(file.users).map(([value, { roles }]) => ({ value, about: roles.join(', ') }))
+    )
+}
+
+/** What a config knows under a placeholder; nothing of one that has faults. */
+function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
+  if (placeholder === 'METHOD')
+    return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+  const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
+  if (read === undefined) return []
+  try {
+    return read(loadConfig(folder, process.env))
+  } catch (error) {
+    if (error instanceof ConfigError) return []
+    throw error
+  }
+}

@@ -1,0 +1,40 @@
+/** `types` and `openapi`: what the console can call, for its developers, from config alone. */
+import { loadConfig } from '../config/load/load.ts'
+import type { Config } from '../config/schema/config.ts'
+import { openApi } from '../api-docs/openapi.ts'
+import { typeDeclarations } from '../api-docs/types.ts'
+import { writeOutput } from './output.ts'
+import type { Command } from './command.ts'
+
+const writing = (summary: string, example: string, text: (config: Config) => string): Command => ({
+  summary,
+  usage: ['[--output FILE]'],
+  details: `
+From the config folder alone: no gateway has to run.
+
+Examples:
+  ${example}`,
+  options: {
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      description: 'where it is written; standard output without it'
+    }
+  },
+  run: async ({ config, values: { output } }) => {
+    writeOutput(output, text(loadConfig(config, process.env)))
+    return 0
+  }
+})
+
+export const types = writing(
+  'write TypeScript types of all that the console can call',
+  'console-gateway types -o src/services/gateway.d.ts',
+  typeDeclarations
+)
+export const openapi = writing(
+  'write an OpenAPI 3.1 document of all that the console can call',
+  'console-gateway openapi -o openapi.json',
+  config => `${JSON.stringify(openApi(config), null, 2)}\n`
+)

@@ -1,0 +1,210 @@
+/** `explain`: what the gateway would do with a request, decision by decision, with the file and line of each. */
+import { METHODS } from 'node:http'
+import { isIP } from 'node:net'
+import { sourceName } from '../config/schema/gateway.ts'
+import { loadConfig } from '../config/load/load.ts'
+import type { LoadedConfig } from '../config/schema/config.ts'
+import type { Counts } from '../admin/limits.ts'
+import type { Decision, Explained, Place } from '../dry-run/explain/decision.ts'
+import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
+import { identityOf } from '../login/file-users.ts'
+import { type Command, type Given, UsageError } from './command.ts'
+import { askOps } from './admin-client.ts'
+import { paint } from './colours.ts'
+
+export const explain: Command = {
+  summary: 'say what becomes of a request: each decision in order, with file and line',
+  usage: ['METHOD PATH [--as USER] [--role ROLE]… [--from IP] [--header "NAME: VALUE"]… [--json]'],
+  details: `
+The real app of this config answers the request, without sockets: no upstream and
+no Redis is asked. What is counted of the caller now is asked of the running
+gateway (ops.listen); where none answers, all is explained as if nothing were
+counted. PATH is taken as it stands, with server.mount and query.
+
+Without --as and --role nobody is signed in. A user of a users file has the roles
+that stand there; of any other, --role says them. What a browser would send that
+shows the console is assumed; --header says otherwise, and --data gives a body.
+
+Where something refuses, the rest is told as it is for one who may pass.
+
+Examples:
+  console-gateway explain GET /api/orders --as alice
+  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
+  console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
+  console-gateway explain GET /api/currentUser --role admin --json
+Exit codes: 0 it passes, 3 the gateway refuses it.`,
+  options: {
+    as: { type: 'string', value: 'USER', description: 'signed in as this user' },
+    role: {
+      type: 'string',
+      value: 'ROLE',
+      multiple: true,
+      description: 'signed in with this role; may be given more than once'
+    },
+    from: {
+      type: 'string',
+      value: 'IP',
+      description: 'the address of the client (default: 127.0.0.1)'
+    },
+    header: {
+      type: 'string',
+      short: 'H',
+      value: 'FIELD',
+      multiple: true,
+      description: 'a header field of the request, "name: value"'
+    },
+    data: { type: 'string', value: 'BODY', description: 'the body of the request' }
+  },
+  run: async given => {
+    const config = loadConfig(given.config, process.env)
+    const counts = async (of: object) =>
+      (await askOps(given.config, '/limits/counts', of)) as unknown as Counts
+    const explanation = await explanationOf(config, explained(config, given), counts)
+    process.stdout.write(
+      given.json ? `${JSON.stringify(explanation, null, 2)}\n` : inWords(explanation)
+    )
+    return explanation.verdict.passes ? 0 : 3
+  }
+}
+
+/** @throws UsageError */
+function explained(
+  config: LoadedConfig,
+  { rest: [word, target, ...more], values }: Given
+): Explained {
+  const { as, from = '127.0.0.1', data } = values
+  if (word === undefined || target === undefined || more.length > 0)
+    throw new UsageError('Name a method and a path.')
+  const method = word.toUpperCase()
+  if (!METHODS.includes(method) || method === 'CONNECT')
+    throw new UsageError(`There is no method "${word}".`)
+  if (!/^[\x21-\xff]+$/.test(target))
+    throw new UsageError('A path in a request has no blanks: write %20.')
+  if (isIP(String(from)) === 0)
+    throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
+  const headers = Object.fromEntries(
+    listOf(values['header']).map(field => {
+      const [, name, value] =
+        /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
+      if (name === undefined || value === undefined)
+        throw new UsageError(
+          `--header is a field such as "origin: https://other.example", not "${field}".`
+        )
+      return [name.toLowerCase(), value]
+    })
+  )
+  const who = whoIs(config, typeof as === 'string' ? as : undefined, listOf(values['role']))
+  return {
+    method,
+    target,
+    from: String(from),
+    headers,
+    ...(typeof data === 'string' && { body: data }),
+    ...(who && { who })
+  }
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+function whoIs(
+  {
+    gateway: {
+      login: { sources }
+    },
+    users
+  }: LoadedConfig,
+  as: string | undefined,
+  roles: readonly string[]
+): Explained['who'] {
+  if (as === undefined && roles.length === 0) return undefined
+  const name = as ?? 'someone'
+  for (const source of sources) {
+    const known = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
+    const user = as !== undefined && Object.hasOwn(known, as) ? known[as] : undefined
+    if (user === undefined || source.kind !== 'users-file') continue
+    const identity = identityOf(name, user)
+    const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
+    const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
+    const told = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
+    return { source: sourceName(source), identity: all, told }
+  }
+  const back = sources.find(source => source.kind === 'upstream-login')
+  const [first] = back === undefined ? sources : [back]
+  const credential = back && {
+    ...(back.token !== undefined && { token: '(token-of-the-session)' }),
+    ...(back.cookies.length > 0 && {
+      cookies: back.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
+    })
+  }
+  const unknown =
+    as !== undefined && roles.length === 0
+      ? '; in no users file, so say with --role what the back-end gives'
+      : ''
+  const identity = { id: name, username: name, name, roles, profile: {} }
+  return {
+    source: first === undefined ? '' : sourceName(first),
+    identity,
+    ...(credential && { credential }),
+    told: `${name} (${inRoles(roles)})${unknown}`
+  }
+}
+
+function inRoles(roles: readonly string[]) {
+  return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
+}
+
+const marks = {
+  passes: ['✓', 'green'],
+  refuses: ['✗', 'red'],
+  says: ['·', 'cyan'],
+  unasked: ['-', 'dim']
+} as const
+
+function inWords({
+  request: { method, target, from, as },
+  verdict,
+  decisions,
+  counts
+}: Explanation): string {
+  const title = `${paint('bold', `${method} ${target}`)} from ${from}${as === undefined ? '' : `, as ${as}`}\n`
+  const lines = decisions.map(decision => lineOf(decision)).join('')
+  const note =
+    counts === 'running'
+      ? ''
+      : `${paint('yellow', `What is counted now is not known: ${counts.unknown}`)}\n`
+  return `${title}\n${lines}\n${note}${verdictIn(verdict)}\n`
+}
+
+function lineOf({ step, outcome, text, at, lines = [] }: Decision): string {
+  const [mark, colour] = marks[outcome]
+  const below = lines.map(line => `${' '.repeat(14)}${line.text}${placeIn(line.at)}\n`).join('')
+  return `${paint(colour, mark)} ${step.padEnd(12)}${outcome === 'unasked' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
+}
+
+function placeIn(at: Place | undefined) {
+  return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
+}
+
+function verdictIn({
+  passes,
+  status,
+  code,
+  message,
+  refusedBy,
+  upstream,
+  url
+}: Explanation['verdict']): string {
+  if (!passes)
+    return paint(
+      'red',
+      `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${message})`}`
+    )
+  return paint(
+    'green',
+    url === undefined
+      ? `→ answered by the gateway: ${status ?? ''}`
+      : `→ passes to ${upstream ?? ''}: ${url}`
+  )
+}

@@ -1,0 +1,35 @@
+/** `limits show` and `limits reset`: what limits count of one caller, through the ops listener. */
+import type { CallerLimit } from '../../admin/caller-limits.ts'
+import { askOps, table } from '../admin-client.ts'
+
+export async function showCaller(config: string, caller: string, json: boolean): Promise<number> {
+  const query = new URLSearchParams({ caller }).toString()
+  const answer = await askOps(config, `/limits/caller?${query}`)
+  const limits = answer['limits'] as CallerLimit[]
+  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(caller, limits))
+  return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
+}
+
+export async function resetCaller(config: string, caller: string, json: boolean): Promise<number> {
+  const answer = await askOps(config, '/limits/caller/reset', { caller })
+  const words = `reset: ${String(answer['reset'])}\n`
+  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : words)
+  return 0
+}
+
+function inWords(caller: string, limits: readonly CallerLimit[]): string {
+  if (limits.length === 0) {
+    return `no limit counts anything of ${caller} now; locks of sign-in: see bans list\n`
+  }
+  const seconds = (ms: number) => (ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`)
+  const rows = limits.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [
+    limit,
+    of === '' ? '-' : of,
+    mode,
+    String(used),
+    String(max),
+    seconds(retryMs),
+    seconds(resetMs)
+  ])
+  return table([['LIMIT', 'OF', 'MODE', 'USED', 'MAX', 'REFUSED FOR', 'FREE IN'], ...rows])
+}

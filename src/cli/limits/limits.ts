@@ -1,0 +1,77 @@
+/** `limits`: which numbers to set, from what has been. */
+import { type Command, UsageError } from '../command.ts'
+import { resetCaller, showCaller } from './caller.ts'
+import { simulate, simulateGiven } from './simulate.ts'
+import { suggest } from './suggest.ts'
+
+export const limits: Command = {
+  summary: 'say which numbers to set, how limits stand for one caller, and count them anew',
+  usage: [
+    'suggest [--since 24h] [--json]',
+    'simulate --log FILE [--limits FILE] [--svg FILE] [--json]',
+    'show CALLER [--json]',
+    'reset CALLER [--json]'
+  ],
+  details: `
+suggest asks a running gateway how much of each limit its callers used: what
+half of them, 99 of 100 and the greatest needed in any hour, who was over, and
+the lowest number that would have refused nobody. Limits in shadow count too.
+
+simulate replays an access log through the same engine as the running gateway:
+who would have been refused, when, by which limit. FILE holds the gateway's own
+JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is standard
+input. Limits come from --limits, else from limits.yaml in the config folder;
+routes, users and roles from the config folder. MIN TO REFUSE NONE is the lowest
+number (max, or burst) with which that limit alone would have refused nobody.
+
+show asks a running gateway how every limit stands that counts CALLER now, an
+IP address or a user by id (or by name, where a users file has it). reset counts
+CALLER anew, in all replicas within a second. Locks of sign-in after too many
+failures are not limits: see bans.
+
+Examples:
+  console-gateway limits show 203.0.113.7
+  console-gateway limits reset u-1001
+  console-gateway limits suggest --since 7d
+  console-gateway limits simulate --log access.log.gz --limits new-limits.yaml
+  kubectl logs deploy/gateway --since 24h | console-gateway limits simulate --log - --svg limits.svg
+Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.`,
+  options: {
+    since: {
+      type: 'string',
+      value: 'TIME',
+      description: 'suggest: from how far back (default: 24h)'
+    },
+    log: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: the access log; - is standard input'
+    },
+    limits: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: limits to try (default: limits.yaml of the config folder)'
+    },
+    svg: {
+      type: 'string',
+      value: 'FILE',
+      description: 'simulate: draw requests and refusals over time'
+    }
+  },
+  run: async ({ config, rest: [what, ...more], values, json }) => {
+    if (what === 'simulate' && more.length === 0)
+      return await simulate(simulateGiven(config, values, json))
+    if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
+    const [caller, ...others] = more
+    if (caller !== undefined && others.length === 0) {
+      if (what === 'show') return await showCaller(config, caller, json)
+      if (what === 'reset') return await resetCaller(config, caller, json)
+    }
+    if (what === 'show' || what === 'reset') {
+      throw new UsageError('Name one caller: an IP address, or a user.')
+    }
+    throw new UsageError(
+      what === undefined ? 'Say what to do.' : `There is no "limits ${[what, ...more].join(' ')}".`
+    )
+  }
+}

@@ -1,0 +1,86 @@
+/** `limits suggest`: which number each limit should have, from a running gateway's record of use. */
+import { toMilliseconds } from '../../config/schema/primitives.ts'
+import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
+import { UsageError } from '../command.ts'
+import { askOps, table } from '../admin-client.ts'
+
+/** @throws UsageError */
+export async function suggest(config: string, since: unknown, json: boolean): Promise<number> {
+  const asked = typeof since === 'string' ? since : '24h'
+  const sinceMs = toMilliseconds(asked)
+  if (!(sinceMs >= 1)) throw new UsageError('--since is a duration such as 24h.')
+  const answer = (await askOps(
+    config,
+    `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
+  )) as unknown as Suggestions
+  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer, asked))
+  return answer.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0
+}
+
+const most = 20
+const clock = (iso: string) => iso.slice(0, 16).replace('T', ' ')
+
+function inWords(
+  { from, to, coveredMs, askedMs, processes, counting, alone, limits }: Suggestions,
+  asked: string
+): string {
+  const short = coveredMs < askedMs * 0.98 ? `, not ${asked}: there is no record of the rest` : ''
+  const head = [
+    `Taken from ${span(coveredMs)} of use, from ${clock(from)} to ${clock(to)} (UTC)${short}.`,
+    ...(alone
+      ? ['Redis did not answer: this is what one process saw. The others are missing.']
+      : processes > 1
+        ? [
+            `${processes} processes counted: where they saw the same callers, the lowest number lies between the two.`
+          ]
+        : []),
+    ...(!alone && processes < counting
+      ? [
+          `${counting} processes count now, and ${processes} left a record so far: each does once a minute.`
+        ]
+      : [])
+  ]
+  const rows = limits.map(each => [
+    each.limit,
+    each.mode,
+    `${each.key} ${each.inForce}`,
+    String(each.requests),
+    String(each.refused),
+    ...(each.lowest === undefined
+      ? ['-', '-', '-', '-']
+      : [each.p50, each.p99, each.highest, lowest(each.lowest)].map(String))
+  ])
+  const over = limits.flatMap(each =>
+    each.over.map(one => [
+      one.whom,
+      each.limit,
+      lowest(one.needed),
+      String(each.inForce),
+      clock(one.at),
+      String(one.refused)
+    ])
+  )
+  const notes = [
+    ...limits.flatMap(({ limit, notes: own }) => own.map(note => `${limit}: ${note}`)),
+    ...limits
+      .filter(({ more }) => more)
+      .map(({ limit }) => `${limit}: there are more who are over it than the record knows by name`)
+  ]
+  return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'MIN TO REFUSE NONE'], ...rows])}${
+    over.length === 0
+      ? ''
+      : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, most)])}${over.length > most ? `and ${over.length - most} more: --json lists them\n` : ''}`
+  }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
+}
+
+function lowest({ from, to }: NonNullable<Suggestion['lowest']>) {
+  return from === to ? String(from) : `${from} to ${to}`
+}
+
+function span(ms: number): string {
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes < 1) return `${Math.floor(ms / 1000)} s`
+  return minutes < 120
+    ? `${minutes} min`
+    : `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? '' : ` ${minutes % 60} min`}`
+}

@@ -1,0 +1,57 @@
+/** `bans`: lists who is locked out of sign-in, and lets them try again, through the ops listener of a running gateway. */
+import type { ShownBan } from '../admin/lockouts.ts'
+import { type Command, UsageError } from './command.ts'
+import { askOps, table } from './admin-client.ts'
+
+export const bans: Command = {
+  summary: 'list who is locked out of sign-in after too many failures, and let them try again',
+  usage: [
+    'list [--account NAME] [--address IP] [--json]',
+    'lift [--account NAME] [--address IP] [--json]'
+  ],
+  details: `
+A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the
+failures. An account and an address are locked separately: name both where both
+are. Sessions are not touched.
+
+Examples:
+  console-gateway bans list
+  console-gateway bans lift --account alice --address 203.0.113.7`,
+  options: {
+    account: { type: 'string', value: 'NAME', description: 'the user name, in any spelling' },
+    address: {
+      type: 'string',
+      value: 'IP',
+      description: 'an address; of an IPv6 address its whole network'
+    }
+  },
+  run: async ({ config, rest: [what, ...more], values: { account, address }, json }) => {
+    const whose = {
+      ...(account !== undefined && { account: String(account) }),
+      ...(address !== undefined && { address: String(address) })
+    }
+    if (more.length > 0 || !(what === 'list' || (what === 'lift' && Object.keys(whose).length > 0)))
+      throw new UsageError()
+    const answer =
+      what === 'list'
+        ? await askOps(config, `/bans?${new URLSearchParams(whose).toString()}`)
+        : await askOps(config, '/bans/lift', whose)
+    process.stdout.write(
+      json
+        ? `${JSON.stringify(answer, null, 2)}\n`
+        : what === 'list'
+          ? listed(answer['bans'] as ShownBan[], Number(answer['total']))
+          : `lifted: ${String(answer['lifted'])}\n`
+    )
+    return 0
+  }
+}
+
+function listed(found: readonly ShownBan[], total: number): string {
+  if (total === 0) return 'nobody is locked out\n'
+  const more = total > found.length ? `and ${total - found.length} more\n` : ''
+  return (
+    table([['WHAT', 'OF', 'UNTIL'], ...found.map(({ kind, of, until }) => [kind, of, until])]) +
+    more
+  )
+}

@@ -1,0 +1,145 @@
+/** The process: the command line and exit codes. */
+import { parseArgs } from 'node:util'
+import { guardOutput } from './output.ts'
+import {
+  type Command,
+  CommandError,
+  commonOptions,
+  type Given,
+  type Option,
+  optionsOf,
+  takesWords,
+  UsageError
+} from './command.ts'
+import { commands } from './commands.ts'
+import { ConfigError, nearest } from '../config/schema/faults.ts'
+import { version } from '../process/status.ts'
+
+const exitCodes =
+  'Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.'
+
+const programOptions: Readonly<Record<string, Option>> = {
+  ...commonOptions,
+  version: { type: 'boolean', description: 'the version of the gateway and of Node' }
+}
+
+/** Runs one command. Sets the exit code; a command that serves keeps the process alive. */
+export async function main(words: readonly string[]): Promise<void> {
+  guardOutput()
+  const {
+    values: { help, version: asksVersion },
+    positionals: [word]
+  } = parseArgs({
+    args: [...words],
+    allowPositionals: true,
+    strict: false,
+    options: parsable(programOptions)
+  })
+  if (word === undefined && asksVersion === true) {
+    return void process.stdout.write(`console-gateway ${version} (Node ${process.version})\n`)
+  }
+  if ((help === true && word === undefined) || word === 'help')
+    return void process.stdout.write(usage())
+  const name = word ?? 'start'
+  const command = commandOf(name)
+  if (command === undefined) {
+    return wrong(`There is no command "${name}".${nearest(name, Object.keys(commands))}`, usage())
+  }
+  if (help === true) return void process.stdout.write(usageOf(name, command))
+  await run(name, command, words)
+}
+
+function commandOf(name: string): Command | undefined {
+  return Object.hasOwn(commands, name) ? commands[name as keyof typeof commands] : undefined
+}
+
+async function run(name: string, command: Command, words: readonly string[]): Promise<void> {
+  try {
+    process.exitCode = await command.run(given(command, words))
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message: string }
+    const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
+    if (isUsage) return wrong(message, usageOf(name, command))
+    if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
+    process.stderr.write(`${message}\n`)
+    process.exitCode = 1
+  }
+}
+
+/** @throws UsageError where a word stands that the command does not take; it would be passed over in silence */
+function given(command: Command, words: readonly string[]): Given {
+  const { values, positionals } = parseArgs({
+    args: [...words],
+    allowPositionals: true,
+    options: parsable(optionsOf(command))
+  })
+  const { config, json, help: _help, ...own } = values
+  const [, ...rest] = positionals
+  if (rest[0] !== undefined && !takesWords(command)) {
+    throw new UsageError(
+      `Not understood: "${rest[0]}". If that is the config folder, write --config ${rest[0]}.`
+    )
+  }
+  return {
+    config: typeof config === 'string' ? config : 'config',
+    json: json === true,
+    values: own as Given['values'],
+    rest
+  }
+}
+
+type ParsableOption = Pick<Option, 'type' | 'short' | 'multiple'>
+
+function parsable(options: Readonly<Record<string, Option>>): Record<string, ParsableOption> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { type, short, multiple }]) => [
+      name,
+      { type, ...(short !== undefined && { short }), ...(multiple && { multiple }) }
+    ])
+  )
+}
+
+function wrong(message: string, help: string): void {
+  process.stderr.write(`${message === '' ? '' : `${message}\n\n`}${help}`)
+  process.exitCode = 2
+}
+
+function usage() {
+  return `Usage: console-gateway COMMAND [OPTIONS]
+
+${Object.entries(commands)
+  .map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`)
+  .join('\n')}
+
+Options:
+${optionLines(programOptions)}
+
+${exitCodes}
+`
+}
+
+function usageOf(name: string, command: Command): string {
+  const { summary, usage: ways = [''], details } = command
+  const lines = ways.map((way, index) => {
+    return `${index === 0 ? 'Usage:' : '      '} console-gateway ${name}${way === '' ? '' : ` ${way}`}`
+  })
+  return `console-gateway ${name}: ${summary}
+
+${lines.join('\n')}
+${details === undefined ? '' : `\n${details.trim()}\n`}
+Options:
+${optionLines(optionsOf(command))}
+
+${exitCodes}
+`
+}
+
+function optionLines(options: Readonly<Record<string, Option>>): string {
+  const left = ([name, { short, value }]: [string, Option]) => {
+    return `  ${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`
+  }
+  const width = Math.max(...Object.entries(options).map(entry => left(entry).length)) + 2
+  return Object.entries(options)
+    .map(entry => `${left(entry).padEnd(width)}${entry[1].description}`)
+    .join('\n')
+}

@@ -1,0 +1,70 @@
+/** `plan`: what another config folder would change, in words, and which of it is a risk. */
+import { loadConfig } from '../config/load/load.ts'
+import { comparePlan, type Plan } from '../config/load/plan.ts'
+import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
+import { type Command, CommandError, UsageError } from './command.ts'
+import { askOps } from './admin-client.ts'
+import { paint } from './colours.ts'
+
+export const plan: Command = {
+  summary: 'say what a new config folder would change, and which of it is a risk',
+  usage: ['[NEW_DIR] [--config DIR] [--balancer 60s] [--json]'],
+  details: `
+Compares the config folder (--config) with NEW_DIR, or without NEW_DIR what runs
+with the files of the config folder: what a reload, and what a restart, would
+change. Nothing is changed. Both are checked first. Changes to gateway.yaml need
+a restart; all others are live.
+
+Examples:
+  console-gateway plan -c /etc/console-gateway
+  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway --balancer 30s
+Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
+  options: {
+    balancer: {
+      type: 'string',
+      value: 'TIME',
+      description:
+        'how long the load balancer before the gateway waits for an answer (default: 60s)'
+    }
+  },
+  run: async ({ config: folder, rest: [target, ...more], values: { balancer = '60s' }, json }) => {
+    if (more.length > 0) throw new UsageError('Name one folder of the new config, or none.')
+    const balancerMs = toMilliseconds(String(balancer))
+    if (!Number.isFinite(balancerMs)) throw new UsageError('--balancer is a duration such as 60s.')
+    const { changes, risks } =
+      target === undefined
+        ? await planOfRunning(folder, balancerMs)
+        : comparePlan(loadConfig(folder, process.env), loadConfig(target, process.env), balancerMs)
+    if (json) {
+      process.stdout.write(`${JSON.stringify({ changes, risks }, null, 2)}\n`)
+      return risks.length > 0 ? 3 : 0
+    }
+    if (changes.length === 0) process.stdout.write('Nothing would change.\n')
+    const parts = [
+      ['Live, at the next reload', changes.filter(({ file }) => file !== 'gateway')],
+      ['Only after a restart', changes.filter(({ file }) => file === 'gateway')]
+    ] as const
+    for (const [title, lines] of parts)
+      if (lines.length > 0)
+        process.stdout.write(
+          `${title}:\n${lines.map(({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${text}`).join('\n')}\n`
+        )
+    if (risks.length > 0)
+      process.stdout.write(
+        `\nRisks:\n${risks.map(risk => `  ${paint('red', '!')} ${risk}`).join('\n')}\n`
+      )
+    if (changes.length > 0 && risks.length === 0)
+      process.stdout.write(
+        `\nNo risks seen (load balancer: ${inUnits('x-duration', balancerMs)}).\n`
+      )
+    return risks.length > 0 ? 3 : 0
+  }
+}
+
+/** The differences between the files of a folder and the gateway that runs with it. */
+async function planOfRunning(folder: string, balancerMs: number): Promise<Plan> {
+  const answer = await askOps(folder, `/plan?balancerMs=${balancerMs}`)
+  const faults = answer['faults'] as readonly string[] | undefined
+  if (faults !== undefined) throw new CommandError(faults.join('\n'))
+  return answer as unknown as Plan
+}

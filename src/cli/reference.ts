@@ -1,0 +1,238 @@
+/** `reference`: writes the JSON Schemas and docs/configuration.md from the config's own schemas, or says that they are stale. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { gatewaySchema } from '../config/schema/gateway.ts'
+import { limitsSchema } from '../config/schema/limits.ts'
+import { maximumInWords } from '../config/schema/primitives.ts'
+import { routesSchema } from '../config/schema/routes.ts'
+import { usersSchema } from '../config/schema/users.ts'
+import { asNode, type Node } from '../config/schema/visit.ts'
+import { errorKinds } from '../errors.ts'
+import type { Command } from './command.ts'
+
+const files: ReadonlyArray<readonly [name: string, schema: Node]> = [
+  ['gateway', asNode(gatewaySchema)],
+  ['routes', asNode(routesSchema)],
+  ['limits', asNode(limitsSchema)],
+  ['users', asNode(usersSchema)]
+]
+
+export const reference: Command = {
+  summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
+  details: `
+For whoever works on the gateway: the JSON Schemas and the reference page follow
+from the schemas in src/config.
+
+Examples:
+  node src/launch.js reference
+Exit codes: 1 where --check finds them stale.`,
+  options: { check: { type: 'boolean', description: 'only say whether something would change' } },
+  run: async ({ values: { check } }) => {
+    const outputs = new Map([
+      ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
+      ['docs/configuration.md', configurationPage()]
+    ])
+    const stale = [...outputs].filter(([file, content]) => current(file) !== content)
+    if (check !== true) {
+      for (const [file, content] of stale) {
+        mkdirSync(dirname(file), { recursive: true })
+        writeFileSync(file, content)
+        process.stdout.write(`wrote ${file}\n`)
+      }
+      return 0
+    }
+    for (const [file] of stale)
+      process.stderr.write(
+        `${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`
+      )
+    return stale.length > 0 ? 1 : 0
+  }
+}
+
+/** The JSON Schemas of the config files, by name. */
+export function schemaTexts(): Array<readonly [name: string, text: string]> {
+  return files.map(([name, schema]) => {
+    const text = JSON.stringify(jsonSchema(name, schema), null, 2)
+    return [name, `${text}\n`] as const
+  })
+}
+
+function current(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON Schema as editors want it: what has a default is not required, and our own keywords are left out. */
+function jsonSchema(name: string, schema: Node): object {
+  const definitions: Definitions = {}
+  const written = forEditors(schema, definitions)
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    $id: `${name}.schema.json`,
+    ...written,
+    ...(Object.keys(definitions).length > 0 && { definitions })
+  }
+}
+
+/** Schemas that hold themselves, by name. */
+type Definitions = Record<string, object>
+
+function forEditors(schema: Node, definitions: Definitions): object {
+  const { recursive, ...own } = schema
+  if (recursive === undefined) return plainForEditors(own, definitions)
+  if (definitions[recursive] === undefined) {
+    definitions[recursive] = {}
+    definitions[recursive] = plainForEditors(own, definitions)
+  }
+  return { $ref: `#/definitions/${recursive}` }
+}
+
+function plainForEditors(schema: Node, definitions: Definitions): object {
+  const {
+    expected: _expected,
+    instead: _instead,
+    format,
+    maximum,
+    required,
+    properties,
+    patternProperties,
+    items,
+    anyOf,
+    ...rest
+  } = schema
+  const all = (members: Readonly<Record<string, Node>>) =>
+    Object.fromEntries(
+      Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
+    )
+  const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
+  // A number or a flag may also be a reference.
+  const loose = rest.type === 'integer' || rest.type === 'boolean'
+  return {
+    ...rest,
+    // Of a duration or size it is no keyword of JSON Schema: `expected` says it.
+    ...(format === undefined && maximum !== undefined && { maximum }),
+    ...(loose && { type: [rest.type, 'string'] }),
+    ...(properties && { properties: all(properties) }),
+    ...(patternProperties && {
+      patternProperties: all(patternProperties),
+      additionalProperties: false
+    }),
+    ...(items && { items: forEditors(items, definitions) }),
+    ...(anyOf && { anyOf: anyOf.map(branch => forEditors(branch, definitions)) }),
+    ...(needed.length > 0 && { required: needed })
+  }
+}
+
+function configurationPage(): string {
+  const parts = files.map(([, schema]) =>
+    [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n')
+  )
+  return `# Configuration
+
+<!-- Written by \`console-gateway reference\` from the schemas in src/config. Do not edit. -->
+
+A config folder holds \`gateway.yaml\`, \`routes.yaml\` and \`limits.yaml\`, and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` says everything that is wrong with one, with file and line.
+
+- An unknown key is a fault. A key that is left out has its default.
+- \`\${NAME}\` stands for an environment variable, \`\${NAME:-text}\` for one with a default. A secret is always such a reference or \`file:PATH\`, never a text in the file.
+- Durations are written \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`; sizes \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths are seen from the config folder.
+- The first line of each file names its JSON Schema, so that editors complete and check.
+
+${parts.join('\n\n')}
+
+## Error codes
+
+The envelope's \`errorCode\`; messages can be replaced by \`envelope.messages\`.
+
+| Code | Status | Message |
+|---|---|---|
+${Object.entries(errorKinds)
+  .map(([code, { status, en }]) => `| \`${code}\` | ${status} | ${en} |`)
+  .join('\n')}
+`
+}
+
+function section(schema: Node, prefix: string): string[] {
+  return ['| Key | Value | Default | What it does |', '|---|---|---|---|', ...rows(schema, prefix)]
+}
+
+/** @param above schemas that are being written: one that holds itself is written once */
+function rows(schema: Node, prefix: string, above: readonly Node[] = []): string[] {
+  if (above.includes(schema)) return []
+  const here = [...above, schema]
+  const members = [
+    ...Object.entries(schema.properties ?? {}).map(
+      ([key, member]) =>
+        [
+          `${prefix}${key}`,
+          member,
+          schema.required?.includes(key) === true && member.default === undefined
+        ] as const
+    ),
+    ...Object.values(schema.patternProperties ?? {}).map(
+      member => [`${prefix}NAME`, member, false] as const
+    )
+  ]
+  return members.flatMap(([key, member, required]) => [
+    row(key, member, required),
+    ...inner(member, key, here)
+  ])
+}
+
+function inner(member: Node, key: string, above: readonly Node[]): string[] {
+  if (member.anyOf !== undefined) return []
+  if (member.items !== undefined)
+    return member.items.anyOf !== undefined
+      ? member.items.anyOf.flatMap(branch =>
+          branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
+        )
+      : nested(member.items)
+        ? rows(member.items, `${key}[].`, above)
+        : []
+  return nested(member) ? rows(member, `${key}.`, above) : []
+}
+
+function nested(schema: Node) {
+  return (
+    schema.properties !== undefined ||
+    Object.values(schema.patternProperties ?? {}).some(
+      member => member.type === 'object' || member.type === 'array'
+    )
+  )
+}
+
+function row(key: string, member: Node, required: boolean): string {
+  const isSection =
+    nested(member) ||
+    (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
+  const preset = required
+    ? '**required**'
+    : member.default === undefined || (isSection && member.type === 'object')
+      ? ''
+      : `\`${JSON.stringify(member.default)}\``
+  const examples = member.examples
+  const example =
+    examples === undefined
+      ? ''
+      : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
+  return `| \`${key}\` | ${valueText(member)} | ${cell(preset)} | ${cell((member.description ?? '') + example)} |`
+}
+
+function valueText(member: Node): string {
+  if (member.expected !== undefined) {
+    return cell([member.expected, maximumInWords(member)].filter(Boolean).join(', '))
+  }
+  if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
+  if (member.type === 'integer') return 'a whole number'
+  if (member.type === 'boolean') return 'true or false'
+  if (member.type === 'array') return 'a list'
+  if (member.type === 'object') return 'a mapping'
+  return 'a text'
+}
+
+function cell(text: string) {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}

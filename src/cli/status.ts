@@ -1,0 +1,68 @@
+/** `status`: what a running gateway says of itself and of its config. */
+import type { Status } from '../process/status.ts'
+import { type Command, UsageError } from './command.ts'
+import { askOps, table } from './admin-client.ts'
+
+export const status: Command = {
+  summary: 'say what a running gateway runs: its config, the last ones, and what is wrong',
+  usage: ['[--json]'],
+  details: `
+Asks the ops listener of a running gateway (ops.listen of the config folder).
+
+Examples:
+  console-gateway status
+  console-gateway status --json | jq .files.state
+Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
+  run: async ({ config, rest, json }) => {
+    if (rest.length > 0) throw new UsageError()
+    const answer = (await askOps(config, '/status')) as unknown as Status
+    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer))
+    return answer.files.state === 'refused' ? 3 : 0
+  }
+}
+
+function inWords({
+  version,
+  pid,
+  workers = [],
+  startedAt,
+  ready,
+  parts,
+  folder,
+  generation,
+  requests,
+  draining,
+  files,
+  restartNeeded,
+  revisions
+}: Status): string {
+  const told =
+    files.state === 'running'
+      ? 'as they run'
+      : files.state === 'refused'
+        ? `refused at ${files.since}`
+        : `other than what runs, since the rollback at ${files.since}`
+  const rows = [
+    ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
+    ...Object.entries(parts).filter(([name]) => name !== 'config'),
+    ...workers.map(({ worker, pid: its, ready: fit }) => [
+      `worker ${worker}`,
+      `process ${its}, ${fit ? 'ready' : 'not ready'}`
+    ]),
+    ['config', folder],
+    ['files', told],
+    ['generation', `${generation}, ${requests} requests`],
+    ...draining.map(old => ['draining', `generation ${old.generation}, ${old.requests} requests`]),
+    ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
+  ]
+  const width = Math.max(...rows.map(([name = '']) => name.length))
+  const faults =
+    files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
+  return `${rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')}${faults}\n${table([['REVISION', 'SINCE', 'BY', 'WHAT CHANGED'], ...revisions.map(({ number, at, by, of, changes }) => [String(number), at, of === undefined ? by : `${by} to ${of}`, brief(changes)])])}`
+}
+
+function brief(changes: readonly string[]) {
+  return changes.length > 2
+    ? `${changes.slice(0, 2).join('; ')}; and ${changes.length - 2} more`
+    : changes.join('; ')
+}

@@ -1,0 +1,185 @@
+/** Answers of a route's upstream for commands: from files, or asked for. */
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import type { Config } from '../config/schema/config.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
+import { GatewayError } from '../errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
+import { fillCurrentUser } from '../shaping/current-user.ts'
+import { createExpressions } from '../shaping/expressions.ts'
+import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
+import { CommandError, type Given, UsageError } from './command.ts'
+
+interface Target {
+  readonly shape?: string
+  readonly route?: {
+    readonly upstream?: string
+    readonly path: string
+    readonly rewrite?: string
+    readonly parts: object
+  }
+  readonly dialect?: 'dual' | 'ant-design-pro' | 'base-response'
+}
+
+export function targetOf(
+  {
+    routes: {
+      routes,
+      endpoints: { profile },
+      shapes
+    }
+  }: Config,
+  name: string
+): Target {
+  const route = Object.hasOwn(routes, name)
+    ? routes[name]
+    : name === 'profile'
+      ? profile
+      : undefined
+  if (route === undefined) {
+    if (!Object.hasOwn(shapes, name))
+      throw new CommandError(
+        `There is no route and no shape "${name}". Routes: ${Object.keys(routes).join(', ') || 'none'}.`
+      )
+    return { shape: name }
+  }
+  return {
+    ...(route.shape !== undefined && { shape: route.shape }),
+    route,
+    ...('dialect' in route && route.dialect !== undefined && { dialect: route.dialect })
+  }
+}
+
+export async function readInput(file: string): Promise<string> {
+  try {
+    return file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CommandError(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}).`
+    )
+  }
+}
+
+/** @throws CommandError with why there is no answer */
+export async function askLive(
+  { routes: { upstreams } }: Config,
+  { route }: Target,
+  { values: { header, path } }: Given
+): Promise<{ readonly status: number; readonly body: string }> {
+  const upstream = upstreams[route?.upstream ?? '']
+  if (route === undefined || upstream === undefined)
+    throw new UsageError('--live needs a route with an upstream.')
+  const at = typeof path === 'string' ? path : (route.rewrite ?? route.path)
+  if (at.endsWith('*'))
+    throw new UsageError('This route stands for many paths: say which with --path.')
+  const [, name = '', value = ''] =
+    /^([^:\s]+):\s*(.*)$/.exec(typeof header === 'string' ? header : '') ?? []
+  const request = fetch(upstream.url.replace(/\/$/, '') + at, {
+    headers: { accept: 'application/json', ...(name !== '' && { [name]: value }) },
+    signal: AbortSignal.timeout(upstream.responseTimeout),
+    redirect: 'error'
+  })
+  const answer = await request.catch((error: unknown) => {
+    throw new CommandError(
+      `${upstream.url} does not answer: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}`
+    )
+  })
+  process.stderr.write(`${answer.status} from ${upstream.url}\n`)
+  return { status: answer.status, body: await answer.text() }
+}
+
+export function parseAnswer(source: string): unknown {
+  try {
+    return parseKeepingDigits(source)
+  } catch {
+    throw new CommandError('Not valid JSON.')
+  }
+}
+
+/** What compiled shapes need of the config, outside of a running gateway. */
+export async function withShapes<T>(
+  {
+    routes: { shapes },
+    gateway,
+    limits: {
+      expressions: { timeout, maxSize }
+    }
+  }: Config,
+  { dialect }: Target,
+  work: (context: ShapeContext) => Promise<T>
+): Promise<T> {
+  const expressions = createExpressions()
+  try {
+    const { success } = createEnvelope({
+      ...gateway.envelope,
+      dialect: dialect ?? gateway.envelope.dialect
+    })
+    return await work({
+      wrap: success,
+      shapes,
+      evaluate: (expression, value) =>
+        expressions.evaluate(expression, value, { timeoutMs: timeout, maxBytes: maxSize })
+    })
+  } finally {
+    await expressions.close()
+  }
+}
+
+/** `isShaped`: whether the files hold what the console gets, and not what the upstream answers. */
+type From =
+  | { readonly files: readonly string[]; readonly isShaped: boolean }
+  | { readonly times: number; readonly given: Given }
+
+/** A route's answers as its contract is about them: shaped, without the envelope that is put around them. */
+export async function shapedAnswers(config: Config, name: string, from: From): Promise<unknown[]> {
+  const target = targetOf(config, name)
+  const steps = config.routes.shapes[target.shape ?? ''] ?? []
+  const isShaped = 'files' in from && from.isShaped
+  if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0)
+    throw new CommandError(
+      `The route "${name}" is made of parts: give what the console gets, with --input and --shaped.`
+    )
+  return withShapes(config, target, async context => {
+    const { refusal, apply } = compileShape(steps, context)
+    const shaped = async (body: unknown, which: string): Promise<unknown> => {
+      if (isShaped)
+        return isWrapped(steps, context.shapes) || name === 'profile' ? dataOf(body, which) : body
+      const refused = refusal(body)
+      if (refused !== undefined)
+        throw new CommandError(`${which} tells a failure: ${refused.status}, ${refused.message}`)
+      const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
+      if (name === 'profile')
+        return fillCurrentUser(result, { id: '', username: '', name: '', roles: [], profile: {} })
+      return isWrapped(steps, context.shapes) ? (result as { data: unknown }).data : result
+    }
+    const answers: unknown[] = []
+    try {
+      if ('files' in from)
+        for (const file of from.files)
+          answers.push(await shaped(parseAnswer(await readInput(file)), file))
+      else {
+        for (let index = 0; index < from.times; index++) {
+          const { status, body } = await askLive(config, target, from.given)
+          if (status >= 300)
+            throw new CommandError(
+              `The upstream answered ${status}: expected a status of 200 to 299.`
+            )
+          answers.push(await shaped(parseAnswer(body), 'The answer'))
+        }
+      }
+    } catch (error) {
+      throw error instanceof GatewayError
+        ? new CommandError(
+            `${error.code}: ${error.cause instanceof Error ? error.cause.message : error.message}`
+          )
+        : error
+    }
+    return answers
+  })
+}
+
+function dataOf(answer: unknown, which: string): unknown {
+  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data'))
+    throw new CommandError(`${which} is not a response of the gateway: it has no member "data".`)
+  return (answer as { data: unknown }).data
+}

@@ -1,0 +1,25 @@
+/** How a rule of config gets what it checks, and reports what is wrong. */
+import type { GatewayConfig } from '../schema/gateway.ts'
+import type { LimitsConfig } from '../schema/limits.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
+import type { UsersConfig } from '../schema/users.ts'
+import type { Path } from '../schema/visit.ts'
+
+type Severity = 'fault' | 'warning'
+
+/** @param how `also`: the other place of a clash in the same file, whose line the message then names */
+export type Report = (
+  file: 'gateway' | 'routes' | 'limits',
+  path: Path,
+  message: string,
+  how?: Severity | { readonly severity?: Severity; readonly also: Path }
+) => void
+
+export interface Checked {
+  /** Absolute. */
+  readonly folder: string
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+  readonly users: Readonly<Record<string, UsersConfig>>
+}

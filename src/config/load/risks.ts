@@ -1,0 +1,203 @@
+/** Which changes of config deserve a second look: what becomes open, loose, weak or slow. */
+import type { Config } from '../schema/config.ts'
+import { inUnits } from '../schema/primitives.ts'
+import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+
+type Rule = (before: Config, after: Config, balancerMs: number) => string[]
+
+const both = <T>(before: Readonly<Record<string, T>>, after: Readonly<Record<string, T>>) =>
+  Object.entries(after).flatMap(([name, now]) => {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
+    return old === undefined ? [] : [{ name, old, now }]
+  })
+const added = <T>(before: readonly T[], after: readonly T[]) =>
+  after.filter(item => !before.includes(item))
+
+const access: Rule = ({ routes: before }, { routes: after }) => [
+  ...both(before.routes, after.routes).flatMap(({ name, old, now }) => wider(name, old, now)),
+  ...Object.entries(after.routes).flatMap(([name, { access: who, path }]) =>
+    !Object.hasOwn(before.routes, name) && who === 'public'
+      ? [`routes.${name} (${path}) is new and public: anyone may call it`]
+      : []
+  ),
+  ...exposed(before, after)
+]
+
+function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
+  const gained = added(old.methods, now.methods)
+  return [
+    ...(old.access !== 'public' && now.access === 'public'
+      ? [`routes.${name} (${now.path}) becomes public: anyone may call it`]
+      : []),
+    ...(typeof old.access === 'object' && now.access === 'session'
+      ? [
+          `routes.${name} (${now.path}) is open to every signed-in user; it was for ${old.access.roles.join(', ')}`
+        ]
+      : []),
+    ...(typeof old.access === 'object' &&
+    typeof now.access === 'object' &&
+    added(old.access.roles, now.access.roles).length > 0
+      ? [
+          `routes.${name} (${now.path}) is open to more roles: ${added(old.access.roles, now.access.roles).join(', ')}`
+        ]
+      : []),
+    ...(gained.length > 0
+      ? [`routes.${name} (${now.path}) takes more methods: ${gained.join(', ')}`]
+      : []),
+    ...(!old.path.endsWith('*') && now.path.endsWith('*')
+      ? [`routes.${name} takes everything below ${now.path.slice(0, -1)}`]
+      : []),
+    ...(!old.passAuthorization && now.passAuthorization
+      ? [`routes.${name} hands the client's own Authorization to the upstream`]
+      : []),
+    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
+      header => `routes.${name} lets clients say what they like in ${header}`
+    ),
+    ...(old.redirects === 'refuse' && now.redirects === 'pass'
+      ? [`routes.${name} passes the upstream's redirects to anywhere`]
+      : []),
+    ...(added(old.setCookies, now.setCookies).length > 0
+      ? [
+          `routes.${name} lets the upstream set cookies: ${added(old.setCookies, now.setCookies).join(', ')}`
+        ]
+      : [])
+  ]
+}
+
+function exposed(before: RoutesConfig, after: RoutesConfig): string[] {
+  return both(before.upstreams, after.upstreams).flatMap(({ name, old, now }) => [
+    ...(old.url.startsWith('https:') && now.url.startsWith('http:')
+      ? [`upstreams.${name} is asked without https`]
+      : []),
+    ...(new URL(old.url).host !== new URL(now.url).host
+      ? [
+          `upstreams.${name} is another machine: identities and tokens go to ${new URL(now.url).host}`
+        ]
+      : [])
+  ])
+}
+
+const limits: Rule = ({ limits: before }, { limits: after }) => [
+  ...Object.keys(before.limits)
+    .filter(name => !Object.hasOwn(after.limits, name))
+    .map(name => `limits.${name} is gone`),
+  ...both(before.limits, after.limits).flatMap(({ name, old, now }) => {
+    const factor = now.max / now.window / (old.max / old.window)
+    const routes =
+      now.routes.length > 0 &&
+      (old.routes.length === 0 || old.routes.some(route => !now.routes.includes(route)))
+    return [
+      ...(factor >= 10 ? [`limits.${name} is ${Math.round(factor)} times looser`] : []),
+      ...(factor <= 0.1
+        ? [`limits.${name} is ${Math.round(1 / factor)} times tighter: who is in its way?`]
+        : []),
+      ...(routes ? [`limits.${name} no longer holds for all that it held for`] : [])
+    ]
+  }),
+  ...(['account', 'address'] as const).flatMap(whom => {
+    const [old, now] = [before.lockout[whom], after.lockout[whom]]
+    if (old.mode !== 'enforce') return []
+    if (now.mode !== 'enforce') return [`lockout.${whom} no longer holds: passwords may be guessed`]
+    return now.after / now.within / (old.after / old.within) >= 10 ||
+      old.longest / now.longest >= 10
+      ? [`lockout.${whom} is at least ten times looser`]
+      : []
+  }),
+  ...both(
+    before.sizes as unknown as Record<string, number>,
+    after.sizes as unknown as Record<string, number>
+  ).flatMap(({ name, old, now }) =>
+    now / old >= 10 ? [`sizes.${name} is ${Math.round(now / old)} times larger`] : []
+  )
+]
+
+const slow: Rule = ({ routes: before }, { routes: after }, balancerMs) => {
+  const late = (ms: number | undefined, old: number | undefined) =>
+    ms !== undefined && ms >= balancerMs && ms !== old
+  const words = (what: string, ms: number) =>
+    `${what} is ${inUnits('x-duration', ms)}: the load balancer gives up after ${inUnits('x-duration', balancerMs)}, and its user sees no reason`
+  const [old, now] = [before.endpoints.profile, after.endpoints.profile]
+  return [
+    ...(late(now.timeout, old.timeout)
+      ? [words('endpoints.profile.timeout', now.timeout ?? 0)]
+      : []),
+    ...Object.entries(after.routes).flatMap(([name, { timeout }]) =>
+      late(timeout, before.routes[name]?.timeout)
+        ? [words(`routes.${name}.timeout`, timeout ?? 0)]
+        : []
+    ),
+    ...Object.entries(after.upstreams).flatMap(([name, { responseTimeout }]) =>
+      late(responseTimeout, before.upstreams[name]?.responseTimeout)
+        ? [words(`upstreams.${name}.responseTimeout`, responseTimeout)]
+        : []
+    )
+  ]
+}
+
+const install: Rule = ({ gateway: before }, { gateway: after }) => {
+  const [old, now] = [before.session.cookie, after.session.cookie]
+  const order = ['strict', 'lax', 'none']
+  const times = (['idle', 'absolute'] as const).filter(
+    name => after.session[name] / before.session[name] >= 4
+  )
+  return [
+    ...(old.secure && !now.secure ? ['the session cookie travels without https'] : []),
+    ...(order.indexOf(now.sameSite) > order.indexOf(old.sameSite)
+      ? [`the session cookie is sent from more sites (sameSite: ${now.sameSite})`]
+      : []),
+    ...(old.name !== now.name
+      ? ['the session cookie has another name: everyone is signed out']
+      : []),
+    ...(before.session.secrets.length > 0 &&
+    !before.session.secrets.some(secret => after.session.secrets.includes(secret))
+      ? ['none of the old secrets is kept: everyone is signed out']
+      : []),
+    ...newlySigning(before.session.secrets, after.session.secrets),
+    ...times.map(
+      name =>
+        `session.${name} is ${Math.round(after.session[name] / before.session[name])} times longer`
+    ),
+    ...added(before.server.origins, after.server.origins).map(
+      origin => `pages of ${origin} may use the sessions of signed-in users`
+    ),
+    ...added(before.server.trustedProxies, after.server.trustedProxies).map(
+      block => `${block} is believed when it says who the client is`
+    ),
+    ...(before.server.hosts.length > 0 && after.server.hosts.length === 0
+      ? ['every well-formed Host is answered']
+      : []),
+    ...(!isLocal(after.ops.listen) && isLocal(before.ops.listen)
+      ? [`the operators' port listens beyond this machine (${after.ops.listen})`]
+      : [])
+  ]
+}
+
+const users: Rule = ({ users: before }, { users: after }) =>
+  both(before, after).flatMap(({ old, now }) =>
+    both(old.users, now.users).flatMap(({ name, old: was, now: is }) => {
+      const gained = added(was.roles, is.roles)
+      return gained.length > 0 ? [`the user ${name} gets the roles ${gained.join(', ')}`] : []
+    })
+  )
+
+/** A secret that signs before every replica knows it signs people out at the others. */
+function newlySigning(before: readonly string[], after: readonly string[]): string[] {
+  const [first] = after
+  if (first === undefined || before.includes(first)) return []
+  // Where none is kept, that is told instead.
+  if (!before.some(secret => after.includes(secret))) return []
+  return [
+    'the first of session.secrets is new: replicas that do not have it yet answer 401 to what it ' +
+      'signs; put it second everywhere before it comes first'
+  ]
+}
+
+function isLocal(listen: string) {
+  return /^(?:127\.|localhost:|\[::1\])/.test(listen)
+}
+
+const rules: readonly Rule[] = [access, users, limits, slow, install]
+
+/** @param balancerMs how long whatever stands before the gateway waits for an answer */
+export const risksOf = (before: Config, after: Config, balancerMs: number): string[] =>
+  rules.flatMap(rule => rule(before, after, balancerMs))

@@ -1,0 +1,156 @@
+/** Tries what `routes.yaml` expects of itself: the real app, without sockets; upstreams only note what they are asked. */
+import type { Expectation } from '../config/schema/expectations.ts'
+import type { Fault } from '../config/schema/faults.ts'
+import type { LoadedConfig } from '../config/schema/config.ts'
+import { type Counters, createMemoryCounters } from '../limits/counting/counters.ts'
+import { createLeases, type Leases } from '../limits/counting/leases.ts'
+import { createMemoryLockouts, type Lockouts } from '../limits/lockout/lockout.ts'
+import { createMemoryTally } from '../limits/counting/memory-tally.ts'
+import { type Answered, type Asked, createOfflineApp } from './offline-app.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
+
+/** One fault for each expectation that does not hold. */
+export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
+  const { gateway, routes } = config
+  // Each case starts with nothing counted.
+  let counted = createMemoryCounters()
+  const counters: Counters = {
+    hit: (key, windowMs) => counted.hit(key, windowMs),
+    giveBack: (...given) => counted.giveBack(...given),
+    look: key => counted.look(key),
+    forget: key => counted.forget(key),
+    close: () => counted.close()
+  }
+  let leased = createLeases({ tally: createMemoryTally() })
+  const leases: Leases = {
+    peek: (rules, keys) => leased.peek(rules, keys),
+    ask: (rules, keys) => leased.ask(rules, keys),
+    look: (rules, keys) => leased.look(rules, keys),
+    forget: subject => leased.forget(subject),
+    close: () => leased.close()
+  }
+  let locked = createMemoryLockouts()
+  const lockouts: Lockouts = {
+    attempt: (...given) => locked.attempt(...given),
+    look: (...given) => locked.look(...given),
+    giveBack: (...given) => locked.giveBack(...given),
+    admit: (...given) => locked.admit(...given),
+    settle: (...given) => locked.settle(...given),
+    list: () => locked.list(),
+    lift: keys => locked.lift(keys),
+    close: () => locked.close()
+  }
+  let asked: Asked | undefined
+  let answer: unknown
+  const app = await createOfflineApp(config, {
+    counters,
+    leases,
+    lockouts,
+    source: { name: 'expect', verify: async () => ({ vouched: false }) },
+    onAsked: given => {
+      // Parts count only where the route has no upstream of its own.
+      if (!given.isPart || asked?.isPart !== false) asked = given
+      return answer
+    }
+  })
+
+  async function forget(): Promise<void> {
+    counted.close()
+    locked.close()
+    await leased.close()
+  }
+
+  async function faultsOf(name: string, expected: Expectation, index: number): Promise<Fault[]> {
+    try {
+      return await differencesOf(name, expected, index)
+    } catch (error) {
+      // Headers that no client can send, or a request whose answer broke off.
+      const reason = `this request cannot be tried: ${(error as Error).message}`
+      return [config.fault('routes', ['expect', name], reason)]
+    }
+  }
+
+  async function differencesOf(
+    name: string,
+    expected: Expectation,
+    index: number
+  ): Promise<Fault[]> {
+    await forget()
+    counted = createMemoryCounters()
+    leased = createLeases({ tally: createMemoryTally() })
+    locked = createMemoryLockouts()
+    ;({ answer } = expected)
+    const [method = '', target = ''] = expected.request.split(' ')
+    const id = `${name}-${index}`
+    const { roles } = expected
+    const identity = { id, username: name, name, roles: roles ?? [], profile: {} }
+    const user = { source: 'expect', identity }
+    const cookie = roles === undefined ? undefined : await app.signIn(user)
+    const headers = Object.fromEntries(
+      Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value])
+    )
+    let answered: Answered | undefined
+    for (let n = 0; n < expected.times; n++) {
+      asked = undefined
+      answered = await app.ask({
+        method,
+        target,
+        address: expected.address ?? `198.18.${(index >> 8) & 255}.${index & 255}`,
+        headers: {
+          host: gateway.server.hosts[0] ?? 'localhost',
+          ...(cookie !== undefined && { cookie }),
+          ...(expected.body !== undefined && { 'content-type': 'application/json' }),
+          ...headers
+        },
+        ...(expected.body !== undefined && { body: JSON.stringify(expected.body) })
+      })
+    }
+    return answered === undefined
+      ? []
+      : differences(expected, answered, asked).map(([key, message]) =>
+          config.fault('routes', ['expect', name, key], message)
+        )
+  }
+
+  try {
+    const faults: Fault[] = []
+    for (const [index, [name, expected]] of Object.entries(routes.expect).entries())
+      faults.push(...(await faultsOf(name, expected, index)))
+    return faults
+  } finally {
+    await app.close()
+    await forget()
+  }
+}
+
+function differences(
+  expected: Expectation,
+  { status, body }: Answered,
+  asked: Asked | undefined
+): Array<readonly [key: string, message: string]> {
+  const code = codeOf(body)
+  const was = `got ${status}${code === undefined ? '' : ` ${code}`}`
+  const went =
+    asked === undefined
+      ? `no upstream was asked (${was})`
+      : `${asked.upstream} was asked for ${asked.path}`
+  const found: Array<readonly [string, string]> = []
+  if (expected.status !== undefined && expected.status !== status)
+    found.push(['status', `expected ${expected.status}, ${was}`])
+  if (expected.code !== undefined && expected.code !== code)
+    found.push(['code', `expected ${expected.code}, ${was}`])
+  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream)
+    found.push(['upstream', `expected ${expected.upstream}; ${went}`])
+  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path)
+    found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
+  return found
+}
+
+function codeOf(body: string): string | undefined {
+  try {
+    const { errorCode } = parseKeepingDigits(body) as { errorCode?: unknown }
+    return typeof errorCode === 'string' ? errorCode : undefined
+  } catch {
+    return undefined
+  }
+}

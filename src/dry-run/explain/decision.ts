@@ -1,0 +1,67 @@
+/** The words of an explanation: decisions, in which order they are taken, and where config says them. */
+import type { ConfigFile } from '../../config/schema/config.ts'
+import type { Path } from '../../config/schema/visit.ts'
+import type { Credential, Identity } from '../../session/record.ts'
+
+/** Where config says it. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+  readonly path: string
+}
+
+export interface Decision {
+  readonly step:
+    | 'request'
+    | 'route'
+    | 'alias'
+    | 'session'
+    | 'origin'
+    | 'limits'
+    | 'access'
+    | 'maintenance'
+    | 'answer'
+    | 'upstream'
+    | 'timeouts'
+    | 'sizes'
+    | 'fields'
+    | 'touch'
+    | 'parts'
+    | 'shape'
+    | 'contract'
+    | 'errors'
+  /** `unasked`: something before it refused. */
+  readonly outcome: 'passes' | 'refuses' | 'says' | 'unasked'
+  readonly text: string
+  readonly at?: Place
+  readonly lines?: ReadonlyArray<{
+    readonly text: string
+    readonly at?: Place
+    readonly facts?: object
+  }>
+}
+
+/** Finds where config says something; the nearest thing above it, where it says nothing. */
+export type Placing = (file: ConfigFile, path: Path) => Place
+
+export interface Explained {
+  readonly method: string
+  readonly target: string
+  readonly from: string
+  /** The client's own, in lower case; a page of the console itself is assumed beside them. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly who?: {
+    /** The credential source that vouches. */
+    readonly source: string
+    readonly identity: Identity
+    readonly credential?: Credential
+    readonly told: string
+  }
+}
+
+/** The gateway's own. */
+export const endpoints: ReadonlySet<string> = new Set(['login', 'logout', 'profile', 'session'])
+
+export const pathOfRoute = (route: string): Path =>
+  endpoints.has(route) ? ['endpoints', route] : ['routes', route]

@@ -1,0 +1,232 @@
+/** The real app of a config without sockets, for trying and explaining it: stores are empty, upstreams only note what they are asked. */
+import { randomBytes } from 'node:crypto'
+import { request as httpRequest } from 'node:http'
+import { duplexPair, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../app/app.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { createDrift } from '../contract/drift.ts'
+import { sessionCookie } from '../app/hooks/session.ts'
+import { rememberingSigner } from '../app/hooks/signer.ts'
+import type { Counters } from '../limits/counting/counters.ts'
+import type { Leases } from '../limits/counting/leases.ts'
+import type { Lockouts } from '../limits/lockout/lockout.ts'
+import type { CredentialSource } from '../login/credential-source.ts'
+import { createMetrics } from '../observability/metrics.ts'
+import { adopt } from '../observability/emitters.ts'
+import { createOuterServer } from '../app/listener.ts'
+import { CollectedBody } from '../proxy/response.ts'
+import { createExpressions } from '../shaping/expressions.ts'
+import { exchangeKey, type Upstream } from '../proxy/upstream.ts'
+import { createLogger } from '../services/services.ts'
+import type { GenerationServices } from '../app/generation-services.ts'
+import { createMemoryStore } from '../session/memory-store.ts'
+import type { Credential, Identity } from '../session/record.ts'
+import { createSeal } from '../session/seal.ts'
+import { createSessions } from '../session/session.ts'
+
+/** What an upstream was asked. */
+export interface Asked {
+  readonly upstream: string
+  readonly method: string
+  /** With its query, below the upstream's own path. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** To the first byte of the answer. */
+  readonly timeoutMs: number | undefined
+  /** Whether for a part of an answer, and not by the route itself. */
+  readonly isPart: boolean
+}
+
+export interface OfflineRequest {
+  readonly method: string
+  /** As it stands in the request line: nothing repairs it on the way. */
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Of the socket. */
+  readonly address: string
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly body: string
+}
+
+interface Options {
+  readonly counters: Counters
+  readonly leases: Leases
+  readonly lockouts: Lockouts
+  readonly source: CredentialSource
+  readonly inFlight?: Map<string, number>
+  /** Sees the app before anything is added to it. */
+  readonly watch?: (app: FastifyInstance) => void
+  /** @returns what the upstream answers, as JSON */
+  readonly onAsked: (asked: Asked) => unknown
+}
+
+interface SignedIn {
+  /** The credential source that vouches. */
+  readonly source: string
+  readonly identity: Identity
+  readonly credential?: Credential
+}
+
+export interface OfflineApp {
+  readonly ask: (request: OfflineRequest) => Promise<Answered>
+  /** @returns the `Cookie` field of a new session */
+  readonly signIn: (user: SignedIn) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export async function createOfflineApp(
+  config: Config,
+  {
+    counters,
+    leases,
+    lockouts,
+    source,
+    inFlight = new Map<string, number>(),
+    watch,
+    onAsked
+  }: Options
+): Promise<OfflineApp> {
+  const { gateway } = config
+  const store = createMemoryStore()
+  const expressions = createExpressions()
+  const secrets = [randomBytes(32).toString('base64url')]
+  const signer = rememberingSigner(secrets)
+  const cookie = sessionCookie(gateway.session.cookie)
+  const sessions = createSessions({
+    store,
+    seal: createSeal(secrets),
+    lifeTimes: gateway.session,
+    perUser: gateway.session.perUser,
+    boundMs: gateway.session.staleness
+  })
+  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  const metrics = createMetrics()
+  const parts: GenerationServices = {
+    log,
+    sessions,
+    secrets,
+    counters,
+    leases,
+    lockouts,
+    inFlight,
+    expressions,
+    metrics,
+    drift: createDrift({ log, metrics }),
+    running: { begin: () => () => {} },
+    upstream: (name, upstreamConfig) =>
+      noting(upstreamConfig, asked => JSON.stringify(onAsked({ upstream: name, ...asked }) ?? {})),
+    sources: [source],
+    ...(watch && { watch })
+  }
+  const app = await buildApp(config, parts)
+  const server = createOuterServer(gateway, (request, response) => app.routing(request, response), {
+    log,
+    metrics
+  })
+
+  return {
+    ask: async ({ method, target, headers, body, address }) => {
+      const [ours, theirs] = duplexPair()
+      server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
+      const asking = adopt(
+        httpRequest({
+          createConnection: () => adopt(ours),
+          method,
+          path: target,
+          headers: {
+            ...headers,
+            connection: 'close',
+            ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
+          }
+        })
+      )
+      const { promise, resolve, reject } = Promise.withResolvers<Answered>()
+      asking.once('error', reject).once('response', answer => {
+        text(answer).then(
+          all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
+          reject
+        )
+      })
+      asking.end(body)
+      try {
+        return await promise
+      } finally {
+        ours.destroy()
+        theirs.destroy()
+      }
+    },
+    signIn: async ({ source: vouching, identity, credential }) => {
+      const id = randomBytes(16).toString('hex')
+      await sessions.open(id, {
+        identity,
+        source: vouching,
+        remembered: false,
+        address: '',
+        agent: '',
+        ...(credential && { credential })
+      })
+      return `${cookie.name}=${encodeURIComponent(signer.sign(id))}`
+    },
+    close: async () => {
+      server.close()
+      await app.close()
+      await store.close()
+      await expressions.close()
+    }
+  }
+}
+
+/** An upstream without sockets: `onAsked` gives the JSON of the answer. */
+function noting(
+  config: UpstreamConfig,
+  onAsked: (asked: Omit<Asked, 'upstream'>) => string
+): Upstream {
+  const { origin, pathname } = new URL(config.url)
+  const base = pathname.replace(/\/$/, '')
+  const fields = (bytes: Buffer) => ({
+    'content-type': 'application/json',
+    'content-length': String(bytes.length)
+  })
+  const answer = (asked: Omit<Asked, 'upstream'>) => Buffer.from(onAsked(asked))
+  return {
+    config,
+    origin,
+    base,
+    ask: ({ method, path, headers }, { timeoutMs }, done) => {
+      const bytes = answer({
+        method,
+        path: path.slice(base.length),
+        headers: headers as Asked['headers'],
+        timeoutMs,
+        isPart: false
+      })
+      done(null, { status: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
+    },
+    request: ({ method, path, headers, body }, done) => {
+      if (body instanceof Readable) body.resume()
+      const { [exchangeKey]: exchange, ...rest } = headers as Record<PropertyKey, unknown> & {
+        [exchangeKey]?: { readonly timeoutMs: number }
+      }
+      const bytes = answer({
+        method,
+        path: path.slice(base.length),
+        headers: rest as Asked['headers'],
+        timeoutMs: exchange?.timeoutMs,
+        isPart: false
+      })
+      done(null, { statusCode: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
+    },
+    send: async ({ method, path, headers, timeoutMs }) => {
+      const body = answer({ method, path, headers, timeoutMs, isPart: true })
+      return { status: 200, headers: fields(body), body }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
+import type { Cluster, Redis, Result } from 'ioredis'
+import { createSettlements, createSwitch } from './with-fallback.ts'
+
+export interface Count {
+  readonly current: number
+  /** Milliseconds until the window ends. */
+  readonly ttl: number
+  /** Whether it was counted in this process alone, since Redis did not answer. */
+  readonly isLocal?: boolean
+}
+
+export interface Counters {
+  /** Counts one and says how many there are now. The window starts with the first. */
+  hit(key: string, windowMs: number): Promise<Count>
+  /**
+   * Takes one back, never below nothing.
+   * @param counted what `hit` returned, so that it is taken back where it was counted
+   */
+  giveBack(key: string, counted?: Count): Promise<void>
+  /** How it stands; counts nothing. */
+  look(key: string): Promise<Count>
+  /** Counts anew from now on. */
+  forget(key: string): Promise<void>
+  close(): void
+}
+
+const maxKeys = 100_000
+const nothing: Count = { current: 0, ttl: 0 }
+
+/** Bounded: the oldest key gives way, since clients choose the keys. */
+export function createMemoryCounters(now: () => number = Date.now): Counters {
+  const windows = new Map<string, { current: number; endsAt: number }>()
+  const sweep = setInterval(() => {
+    const time = now()
+    for (const [key, { endsAt }] of windows) if (endsAt <= time) windows.delete(key)
+  }, 60_000)
+  sweep.unref()
+  return {
+    async hit(key, windowMs) {
+      const time = now()
+      let found = windows.get(key)
+      if (found === undefined || found.endsAt <= time) {
+        windows.delete(key)
+        if (windows.size >= maxKeys) windows.delete(windows.keys().next().value ?? '')
+        windows.set(key, (found = { current: 0, endsAt: time + windowMs }))
+      }
+      found.current++
+      return { current: found.current, ttl: found.endsAt - time }
+    },
+    async giveBack(key) {
+      const found = windows.get(key)
+      if (found !== undefined && found.current > 0) found.current--
+    },
+    async look(key) {
+      const found = windows.get(key)
+      const left = found === undefined ? 0 : found.endsAt - now()
+      return found === undefined || left <= 0 ? nothing : { current: found.current, ttl: left }
+    },
+    async forget(key) {
+      windows.delete(key)
+    },
+    close: () => clearInterval(sweep)
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    counterHit(key: string, windowMs: number): Result<[number, number], Context>
+    counterGiveBack(key: string): Result<number, Context>
+  }
+}
+
+// A key that lost its time to live would count for ever, so it gets one anew.
+const hitScript = `
+local current = redis.call('INCR', KEYS[1])
+local ttl = redis.call('PTTL', KEYS[1])
+if ttl < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  ttl = tonumber(ARGV[1])
+end
+return { current, ttl }`
+
+const giveBackScript = `
+local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+if current > 0 then return redis.call('DECR', KEYS[1]) end
+return 0`
+
+/** Shared by all replicas. Rejects when Redis cannot answer. */
+export function createRedisCounters(redis: Redis | Cluster, prefix: string): Counters {
+  redis.defineCommand('counterHit', { numberOfKeys: 1, lua: hitScript })
+  redis.defineCommand('counterGiveBack', { numberOfKeys: 1, lua: giveBackScript })
+  return {
+    async hit(key, windowMs) {
+      const [current, ttl]: unknown[] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
+      if (typeof current !== 'number' || typeof ttl !== 'number')
+        throw new Error('Redis gave an answer that makes no sense')
+      return { current, ttl }
+    },
+    async giveBack(key) {
+      await redis.counterGiveBack(`${prefix}limit:${key}`)
+    },
+    async look(key) {
+      const [found, left] = await Promise.all([
+        redis.get(`${prefix}limit:${key}`),
+        redis.pttl(`${prefix}limit:${key}`)
+      ])
+      return left > 0 ? { current: Number(found) || 0, ttl: left } : nothing
+    },
+    async forget(key) {
+      await redis.del(`${prefix}limit:${key}`)
+    },
+    close: () => {}
+  }
+}
+
+/**
+ * Counters that go on in memory while Redis is away, so that a limit never falls away with it.
+ * @param onAway told when that begins and when it is over
+ */
+export function withFallback(
+  shared: Counters,
+  local: Counters,
+  onAway: (away: boolean) => void,
+  now?: () => number
+): Counters {
+  const attempt = createSwitch(onAway, now)
+  const owed = createSettlements(attempt)
+  return {
+    hit: (key, windowMs) =>
+      attempt(
+        () => owed.first(() => shared.hit(key, windowMs)),
+        async () => ({ ...(await local.hit(key, windowMs)), isLocal: true })
+      ),
+    giveBack: (key, counted) => {
+      if (counted?.isLocal === true) return local.giveBack(key)
+      const giveBack = () => shared.giveBack(key)
+      const whileAway = async () => {
+        if (counted === undefined) await local.giveBack(key)
+        else owed.add(giveBack)
+      }
+      return attempt(() => owed.first(giveBack), whileAway)
+    },
+    // Operators are told when Redis is away.
+    look: key => shared.look(key),
+    forget: async key => {
+      await local.forget(key)
+      await shared.forget(key)
+    },
+    close: () => {
+      owed.close()
+      shared.close()
+      local.close()
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/** Which limits hold for a request, and whose counters those are. Compiled once; no Fastify, so that a log can be replayed through it. */
+import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
+import { identityKey } from '../../session/identity-key.ts'
+import type { Rule } from './rules.ts'
+
+/** Who asks, as far as limits know them; nobody is who is not signed in. */
+export interface Caller {
+  /** The session's. */
+  readonly id: string
+  /** The credential source that vouched for the user. */
+  readonly source: string
+  readonly identity: { readonly id: string; readonly roles: readonly string[] }
+}
+
+/** The limits of one kind of request, as they are counted and told. */
+export interface Held {
+  readonly rules: readonly Rule[]
+  /** @param address as limits count it */
+  readonly keysOf: (address: string, caller: Caller | undefined) => string[]
+  /** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3); empty where nothing may be told. */
+  readonly policy: string
+}
+
+/** @param route a route's name, or an endpoint's */
+export type Plan = (route: string, method: string, caller: Caller | undefined) => Held
+
+interface Compiled {
+  readonly rule: Rule
+  readonly config: LimitConfig
+  readonly keyOf: (address: string, caller: Caller | undefined) => string
+}
+
+interface OfRoute {
+  readonly anonymous: Held
+  readonly signedIn: (caller: Caller) => Held
+}
+
+/** Whether it counts attempts to sign in, before the password is looked at. */
+export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) =>
+  refusedOnly || [by].flat().includes('account')
+
+/** Sign-in has budgets of its own: whoever used up another one can still sign in. */
+export const signInRoute = 'login'
+
+/** Whether a limit holds for a route. Sign-in has to be named. */
+function isForRoute({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
+  return routes.length === 0 ? route !== signInRoute : routes.includes(route)
+}
+
+function isForMethod({ methods }: Pick<LimitConfig, 'methods'>, method: string): boolean {
+  return methods.length === 0 || (methods as readonly string[]).includes(method)
+}
+
+const isCounted = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
+
+/** Of all limits but those of sign-in attempts, which are counted by themselves. */
+export function compilePlan({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
+  const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
+  const processes = replicas === 'counted' ? undefined : replicas
+  const compiled = others.map(([name, limit]) => compile(name, limit, processes))
+  const ofSignIn = others.map(([name, limit]) => {
+    return compile(name, limit, processes, limit.routes.length > 1 ? '.sign-in' : '')
+  })
+  const ofRoutes = new Map<string, Map<string, OfRoute>>()
+
+  function ofRoute(route: string, method: string): OfRoute {
+    const possible = route === signInRoute ? ofSignIn : compiled
+    const holds = ({ config }: Compiled) => isForRoute(config, route) && isForMethod(config, method)
+    const here = possible.filter(holds)
+    return {
+      anonymous: hold(here.filter(isOfAddress)),
+      signedIn: byRoles(here.filter(each => !isOfAddress(each)))
+    }
+  }
+
+  return (route, method, caller) => {
+    let methods = ofRoutes.get(route)
+    if (methods === undefined) ofRoutes.set(route, (methods = new Map()))
+    let found = methods.get(method)
+    if (found === undefined) methods.set(method, (found = ofRoute(route, method)))
+    return caller === undefined ? found.anonymous : found.signedIn(caller)
+  }
+}
+
+/** @param apart what tells a budget of its own from the limit's others */
+function compile(
+  name: string,
+  config: LimitConfig,
+  replicas: number | undefined,
+  apart = ''
+): Compiled {
+  const { max, window, kind, burst, mode } = config
+  const whom = [config.by].flat()
+  const rule: Rule = {
+    name,
+    kind: burst === undefined ? kind : 'bucket',
+    max,
+    windowMs: window,
+    burst: burst ?? max,
+    enforced: mode === 'enforce',
+    replicas
+  }
+  // In braces stands whom Redis keeps together; behind it what tells apart one limit, and one way of counting, from another.
+  const tail = `${name}.${rule.kind}${apart}`
+  const withAddress = whom.includes('address')
+  const withSession = whom.includes('session')
+  if (whom.length === 1 && withAddress)
+    return { rule, config, keyOf: address => `{a:${address}}${tail}` }
+  return {
+    rule,
+    config,
+    keyOf: (address, caller) => {
+      const user = caller === undefined ? '' : identityKey(caller)
+      const session = withSession ? `.${caller?.id ?? ''}` : ''
+      return `{u:${user}}${tail}${session}${withAddress ? `.${address}` : ''}`
+    }
+  }
+}
+
+function isOfAddress({ config: { by } }: Compiled) {
+  return [by].flat().every(whom => whom === 'address')
+}
+
+function hold(limits: readonly Compiled[]): Held {
+  const rules = limits.map(({ rule }) => rule)
+  return {
+    rules,
+    policy: policyOf(rules),
+    keysOf: (address, caller) => limits.map(({ keyOf }) => keyOf(address, caller))
+  }
+}
+
+function policyOf(rules: readonly Rule[]): string {
+  const told = rules.filter(({ enforced }) => enforced)
+  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
+  const policies = told.map(
+    ({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`
+  )
+  return policies.join(', ')
+}
+
+/** The rules in force, by `NAME.KIND`, with which their keys go on behind whom they count. */
+export function rulesByTail({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>) {
+  const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
+  return new Map(
+    others.map(([name, limit]) => {
+      const { rule } = compile(name, limit, replicas === 'counted' ? undefined : replicas)
+      return [`${name}.${rule.kind}`, rule] as const
+    })
+  )
+}
+
+/** Of whoever sends the cookie of a session that is over. */
+export function compileEnded({
+  endedSessions: { max, window },
+  replicas
+}: Pick<LimitsConfig, 'endedSessions' | 'replicas'>): (session: string) => Held {
+  const name = 'ended-sessions'
+  const rule: Rule = {
+    name,
+    kind: 'fixed',
+    max,
+    windowMs: window,
+    burst: max,
+    enforced: true,
+    replicas: replicas === 'counted' ? undefined : replicas
+  }
+  const policy = policyOf([rule])
+  return session => ({ rules: [rule], policy, keysOf: () => [`{e:${session}}${name}.fixed`] })
+}
+
+/** Put together once for each set of limits that some roles have. */
+function byRoles(limits: readonly Compiled[]): (caller: Caller) => Held {
+  if (limits.every(({ config: { roles } }) => roles.length === 0)) {
+    const held = hold(limits)
+    return () => held
+  }
+  const known = new Map<string, Held>()
+  return ({ identity }) => {
+    const holds = ({ config: { roles } }: Compiled) =>
+      roles.length === 0 || roles.some(role => identity.roles.includes(role))
+    let key = ''
+    for (const limit of limits) key += holds(limit) ? '1' : '0'
+    let found = known.get(key)
+    if (found === undefined) known.set(key, (found = hold(limits.filter(holds))))
+    return found
+  }
+}

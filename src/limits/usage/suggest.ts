@@ -1,0 +1,284 @@
+/** Which number a limit should have, from the record of use. */
+import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
+import { isOfSignIn } from '../counting/plan.ts'
+import type { ProcessHour, Uses } from './redis-usage.ts'
+import { greatestOf, hourMs, type LimitUse, maxTop, type Top } from './hours.ts'
+
+export interface Suggestion {
+  readonly limit: string
+  readonly mode: LimitConfig['mode']
+  readonly by: readonly string[]
+  /** The key that the numbers are about. */
+  readonly key: 'max' | 'burst'
+  readonly inForce: number
+  readonly requests: number
+  /** What it refused, or in shadow would have refused. */
+  readonly refused: number
+  /** Of what a caller needed at most in an hour; over all callers and hours. */
+  readonly p50: number
+  readonly p99: number
+  readonly highest: number
+  /** The lowest number that refuses nobody. One process knows it; of several it lies between the two. */
+  readonly lowest: { readonly from: number; readonly to: number } | undefined
+  /** Who needed more than is in force, the greatest first; `more` where the record knows that there are more, but not who. */
+  readonly over: ReadonlyArray<{
+    readonly whom: string
+    readonly needed: { readonly from: number; readonly to: number }
+    readonly at: string
+    readonly refused: number
+  }>
+  readonly more: boolean
+  readonly notes: readonly string[]
+}
+
+export interface Suggestions {
+  readonly from: string
+  readonly to: string
+  /** How much time the record holds of that. */
+  readonly coveredMs: number
+  readonly askedMs: number
+  readonly processes: number
+  /** How many count together now: a process that just began has left nothing yet. */
+  readonly counting: number
+  /** Redis did not answer: other processes are missing. */
+  readonly alone: boolean
+  readonly limits: readonly Suggestion[]
+}
+
+type Seen = LimitUse & {
+  readonly process: string
+  readonly hour: number
+  readonly processes: number
+}
+
+export function suggest(
+  { limits }: Pick<LimitsConfig, 'limits'>,
+  { hours, alone }: Uses,
+  askedMs: number,
+  now: number
+): Suggestions {
+  const spans = [...Map.groupBy(hours, ({ use }) => use.hour).values()].map(
+    here =>
+      [
+        Math.min(...here.map(({ use }) => use.from)),
+        Math.max(...here.map(({ use }) => use.until))
+      ] as const
+  )
+  const latest = Math.max(...hours.map(({ use }) => use.until))
+  return {
+    from: new Date(Math.min(now, ...spans.map(([from]) => from))).toISOString(),
+    to: new Date(now).toISOString(),
+    coveredMs: spans.reduce((sum, [from, until]) => sum + until - from, 0),
+    askedMs,
+    processes: new Set(hours.map(({ process }) => process)).size,
+    counting: Math.max(
+      1,
+      ...hours.filter(({ use }) => use.until === latest).map(({ use }) => use.processes)
+    ),
+    alone,
+    limits: Object.entries(limits).map(([name, limit]) => ofLimit(name, limit, hours))
+  }
+}
+
+function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]): Suggestion {
+  const { mode, by, max, burst, window } = limit
+  const kind = isOfSignIn(limit) ? 'attempts' : burst === undefined ? limit.kind : 'bucket'
+  const all = hours.flatMap(({ process, use }) =>
+    use.limits
+      .filter(each => each.limit === name)
+      .map((each): Seen => ({ ...each, process, hour: use.hour, processes: use.processes }))
+  )
+  const seen = all.filter(
+    each =>
+      each.kind === kind && each.windowMs === window && each.per === (kind === 'bucket' ? max : 0)
+  )
+  const inForce = burst ?? max
+  const needs = needed(seen, kind, window)
+  const atLeast = Math.max(0, ...seen.map(({ top: [first] }) => first?.[1] ?? 0))
+  const callers = seen.flatMap(each => each.callers)
+  // Of several processes none may have seen too much, and yet all together have refused.
+  const over = needs.callers.filter(
+    ({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0)
+  )
+  const whom = whomOf(name, kind, [by].flat())
+  const notes = [
+    ...(all.length > seen.length
+      ? ['what it counted with another window or kind is left out']
+      : []),
+    ...(seen.some(({ cut }) => cut)
+      ? ['more callers than can be followed at once: the numbers may be too low']
+      : []),
+    ...(kind === 'bucket' && needs.grew
+      ? ['more processes came than counted together: the upper number may be too low']
+      : []),
+    ...(kind === 'bucket' && Math.max(atLeast, needs.to) > max
+      ? ['burst may not be more than max: raise both']
+      : [])
+  ]
+  return {
+    limit: name,
+    mode,
+    by: [by].flat(),
+    key: kind === 'bucket' ? 'burst' : 'max',
+    inForce,
+    requests: seen.reduce((sum, { requests }) => sum + requests, 0),
+    refused: seen.reduce((sum, { refused }) => sum + refused, 0),
+    p50: Math.min(atLeast, quantile(callers, 0.5)),
+    p99: Math.min(atLeast, quantile(callers, 0.99)),
+    highest: atLeast,
+    lowest: seen.length === 0 ? undefined : { from: atLeast, to: Math.max(atLeast, needs.to) },
+    over: over
+      .toSorted((a, b) => b.needed.from - a.needed.from)
+      .slice(0, maxTop)
+      .map(each => ({
+        whom: whom(each.key),
+        needed: each.needed,
+        at: new Date(each.at).toISOString(),
+        refused: each.refused
+      })),
+    more:
+      over.length > maxTop ||
+      seen.some(({ top }) => top.length >= maxTop && (top[maxTop - 1] as Top)[1] > inForce),
+    notes
+  }
+}
+
+interface Needing {
+  readonly key: string
+  readonly needed: { readonly from: number; readonly to: number }
+  readonly at: number
+  readonly refused: number
+}
+
+interface Needs {
+  /** Enough for all callers, also for those that no list names. */
+  readonly to: number
+  readonly callers: readonly Needing[]
+  readonly grew: boolean
+}
+
+/**
+ * Of one process what it saw. What several saw of a caller is summed up, over each stretch of hours that one window can
+ * touch; of a list that is full, a caller that it does not name may have needed as much as the last that it does.
+ */
+function needed(seen: readonly Seen[], kind: LimitUse['kind'], windowMs: number): Needs {
+  // What is not in a bucket yet comes back over several windows, and each process counts its part of that.
+  const windows =
+    kind === 'bucket'
+      ? Math.max(
+          1,
+          ...seen.map(
+            ({ top, per, processes }) =>
+              (Math.max(0, ...top.map(([, , most]) => most)) * processes) / per
+          )
+        )
+      : 1
+  const back = Math.ceil((windows * windowMs) / hourMs)
+  const callers = new Map<string, Needing>()
+  let to = 0
+  let grew = false
+  for (const [hour, here] of Map.groupBy(seen, each => each.hour)) {
+    const near = Map.groupBy(
+      seen.filter(each => each.hour <= hour && each.hour >= hour - back),
+      each => each.process
+    )
+    const several = near.size > 1 && kind !== 'attempts'
+    if (several && here.some(({ processes }) => processes < near.size)) grew = true
+    const lists = [...near.values()].map(own => ({
+      tops: joined(own),
+      unnamed: Math.max(0, ...own.map(unnamedOf))
+    }))
+    const unnamed = lists.reduce((sum, list) => sum + list.unnamed, 0)
+    if (several) to = Math.max(to, unnamed)
+    for (const key of new Set(here.flatMap(({ top }) => top.map(([each]) => each)))) {
+      const known = lists.map(({ tops, unnamed: rest }) => ({ top: tops.get(key), rest }))
+      const named = known.flatMap(({ top }) => (top === undefined ? [] : [top]))
+      const isSole =
+        !several ||
+        (named.length === 1 && known.every(({ top, rest }) => top !== undefined || rest === 0))
+      const needs = isSole
+        ? Math.max(...named.map(([, peak]) => peak))
+        : known.reduce((sum, { top, rest }) => sum + (top?.[2] ?? rest), 0)
+      to = Math.max(to, needs)
+      const [, peak, , at] = named.reduce((greatest, each) =>
+        each[1] > greatest[1] ? each : greatest
+      )
+      const refused = here.reduce(
+        (sum, { top }) => sum + (top.find(([each]) => each === key)?.[4] ?? 0),
+        0
+      )
+      const former = callers.get(key)
+      callers.set(key, {
+        key,
+        needed: {
+          from: Math.max(peak, former?.needed.from ?? 0),
+          to: Math.max(needs, peak, former?.needed.to ?? 0)
+        },
+        at: former !== undefined && former.needed.from >= peak ? former.at : at,
+        refused: refused + (former?.refused ?? 0)
+      })
+    }
+  }
+  return { to, callers: [...callers.values()], grew }
+}
+
+/** A caller whom a full list does not name needed no more than its last; in fixed windows that begin elsewhere twice that. */
+function unnamedOf({ kind, top }: Seen): number {
+  const last = top.length >= maxTop ? (top.at(-1)?.[1] ?? 0) : 0
+  return kind === 'fixed' ? 2 * last : last
+}
+
+function joined(own: readonly Seen[]): Map<string, Top> {
+  const tops = new Map<string, Top>()
+  for (const top of own.flatMap(each => each.top)) {
+    const known = tops.get(top[0])
+    tops.set(
+      top[0],
+      known === undefined
+        ? top
+        : [
+            top[0],
+            Math.max(known[1], top[1]),
+            Math.max(known[2], top[2]),
+            known[1] >= top[1] ? known[3] : top[3],
+            0
+          ]
+    )
+  }
+  return tops
+}
+
+function quantile(callers: LimitUse['callers'], part: number): number {
+  const sorted = callers.toSorted(([a], [b]) => a - b)
+  let left = part * sorted.reduce((sum, [, count]) => sum + count, 0)
+  for (const [place, count] of sorted) if ((left -= count) <= 0) return greatestOf(place)
+  return 0
+}
+
+/** A key of counters (plan.ts, app/hooks/sign-in-limits.ts), for people. */
+function whomOf(name: string, kind: string, by: readonly string[]): (key: string) => string {
+  if (kind === 'attempts') {
+    return key => {
+      const who = key.slice(name.length + 1)
+      const blank = who.lastIndexOf(' ')
+      if (by.includes('account') && by.includes('address'))
+        return `account ${who.slice(0, blank)}, address ${who.slice(blank + 1)}`
+      return `${by.includes('account') ? 'account' : 'address'} ${who}`
+    }
+  }
+  const tail = `}${name}.${kind}`
+  return key => {
+    const end = key.indexOf(tail)
+    if (key.startsWith('{a:')) return `address ${key.slice(3, end)}`
+    const more = key.slice(end + tail.length + 1)
+    const [session = ''] = by.includes('session') ? more.split('.', 1) : []
+    const address = by.includes('address')
+      ? more.slice(by.includes('session') ? session.length + 1 : 0)
+      : ''
+    const who = key.slice(3, end)
+    const slash = who.indexOf('/')
+    const user = `${who.slice(slash + 1)} of ${who.slice(0, slash)}`
+    const withSession = session === '' ? '' : `, session ${session}`
+    return `user ${user}${withSession}${address === '' ? '' : `, address ${address}`}`
+  }
+}

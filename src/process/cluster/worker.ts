@@ -1,0 +1,132 @@
+/** One of the processes that serve: it does what the first one says, and ends when that is gone. */
+import { createOps } from '../../admin/server.ts'
+import type { Generation } from '../server/generation.ts'
+import { catchUncaught } from '../server/uncaught.ts'
+import { createLogger, type Log } from '../../services/services.ts'
+import { createServing, type Serving } from '../server/public-server.ts'
+import { answerFirst, tellFailing } from './rpc.ts'
+
+// Signals go to all processes of a terminal; the first one says what they mean.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+let index = 0
+let log: Log | undefined
+let serving: Serving | undefined
+let ops: ReturnType<typeof createOps> | undefined
+let graceMs = 0
+/** Those that take requests, drain, or are built and wait. */
+const generations = new Map<number, Generation>()
+
+const there = () => {
+  if (serving === undefined || ops === undefined) throw new Error('the worker was not started')
+  return { serving, ops }
+}
+
+/** What is left after the drain has so long. */
+const endMs = 3000
+/** Clients with an idle connection get so long to learn that it ends. */
+const lingerMs = 500
+let stopping: Promise<boolean> | undefined
+
+async function stop(withinMs: number, idleMs = 0): Promise<boolean> {
+  stopping ??= drain(withinMs, idleMs)
+  return await stopping
+}
+
+async function drain(withinMs: number, idleMs: number): Promise<boolean> {
+  if (serving === undefined) return true
+  const ending = serving
+  serving = undefined
+  const inTime = await ending.stop(withinMs, idleMs)
+  await Promise.all([...generations.values()].map(generation => generation.retire(0)))
+  await ending.close()
+  return inTime
+}
+
+catchUncaught({
+  log: () => (log ??= createLogger({ level: 'info', format: 'json' })),
+  onFatal: () => {
+    setTimeout(() => process.exit(1), graceMs + endMs)
+    tellFailing()
+    void stop(graceMs, Math.min(lingerMs, graceMs)).finally(() => process.exit(1))
+  }
+})
+
+answerFirst({
+  start: async ({ number, config, ...given }) => {
+    index = given.index
+    graceMs = config.gateway.drain.grace
+    log = createLogger(config.gateway.log, undefined, { worker: index })
+    const made = createServing(config, log)
+    serving = made
+    ops = createOps({
+      readiness: made.readiness,
+      metrics: made.metrics,
+      openApi: () => ({}),
+      guard: 'checked elsewhere'
+    })
+    made.addDesk(ops)
+    const first = await made.create(number, config)
+    generations.set(number, first)
+    await made.use(first)
+    return true
+  },
+  listen: async () => await there().serving.listen(),
+  build: async ({ number, config }) => {
+    generations.set(number, await there().serving.create(number, config))
+    return true
+  },
+  use: async ({ number }) => {
+    const generation = generations.get(number)
+    if (generation === undefined) throw new Error(`generation ${number} was not built`)
+    await there().serving.use(generation)
+    return true
+  },
+  drop: async ({ number }) => {
+    await generations.get(number)?.retire(0)
+    generations.delete(number)
+    return true
+  },
+  retire: async ({ number, graceMs: within }) => {
+    const ended = (await generations.get(number)?.retire(within)) ?? 0
+    generations.delete(number)
+    return ended
+  },
+  state: async () => ({
+    index,
+    pid: process.pid,
+    readiness: await there().serving.readiness(),
+    requests: Array.from(
+      generations,
+      ([number, generation]) => [number, generation.requests()] as const
+    )
+  }),
+  metrics: async () => ({ index, body: (await there().serving.metricsText()).body }),
+  countEndings: async ({ before, after }) => await there().serving.countEndings(before, after),
+  reviewChanged: async ({ changed }) => await there().serving.reviewChanged(changed),
+  reviewSignedIn: async ({ sources }) => await there().serving.reviewSignedIn(sources),
+  desk: async ({ method, url, headers, body }) => {
+    const { 'content-length': _, ...rest } = headers
+    const {
+      statusCode,
+      headers: { 'content-type': type = 'application/json' },
+      body: text
+    } = await there().ops.inject({
+      method: method as 'GET',
+      url,
+      headers: rest,
+      ...(body !== undefined && { payload: body as object })
+    })
+    return { status: statusCode, type, text }
+  },
+  stop: async ({ graceMs: within }) => {
+    const inTime = await stop(within)
+    // After the answer.
+    setImmediate(() => process.disconnect())
+    return inTime
+  }
+})
+
+process.once('disconnect', () => {
+  void stop(graceMs).finally(() => process.exit())
+})

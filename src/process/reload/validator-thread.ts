@@ -1,0 +1,27 @@
+/** The thread in which a config is read and tried before it is taken. */
+import { parentPort } from 'node:worker_threads'
+import { ConfigError } from '../../config/schema/faults.ts'
+import { createInputs } from '../../config/load/inputs.ts'
+import { loadConfig } from '../../config/load/load.ts'
+import type { Examined, Task } from './validator.ts'
+import { tryConfig } from '../../dry-run/try-config.ts'
+
+parentPort?.on('message', ({ folder, environment, running }: Task) => {
+  const inputs = createInputs()
+  const examine = async (): Promise<Examined['result']> => {
+    const { fault, ...config } = loadConfig(folder, environment, {
+      ...(running !== undefined && { running }),
+      inputs
+    })
+    const faults = await tryConfig({ ...config, fault })
+    return faults.length > 0 ? { faults } : { config }
+  }
+  void examine()
+    .catch((error: unknown): Examined['result'] => {
+      if (error instanceof ConfigError) return { faults: error.faults }
+      throw error
+    })
+    .then(result =>
+      parentPort?.postMessage({ files: Object.keys(inputs.digests()), result } satisfies Examined)
+    )
+})

@@ -1,0 +1,82 @@
+/** One built app and the requests that began in it: it takes requests until another stands in its place, then drains and goes. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { buildApp } from '../../app/app.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { createRoster } from './active-requests.ts'
+import type { Services } from '../../services/services.ts'
+import type { GenerationServices } from '../../app/generation-services.ts'
+
+export interface Generation {
+  /** 1 at start, one more with each reload. */
+  readonly number: number
+  readonly config: Config
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  readonly requests: () => number
+  /**
+   * Lets what began here finish, ends what is left after the time (0: at once), and gives back what only this generation used.
+   * A second call may only shorten the time to nothing.
+   * @returns how many requests had to be ended
+   */
+  readonly retire: (graceMs: number) => Promise<number>
+}
+
+/** @throws when the config cannot be built; what was opened by then is closed again */
+export async function createGeneration(
+  number: number,
+  config: Config,
+  services: Services
+): Promise<Generation> {
+  const running = createRoster<ServerResponse>()
+  const idle = Promise.withResolvers<void>()
+  let gone: Promise<number> | undefined
+  let limit: NodeJS.Timeout | undefined
+  let ended = 0
+  const begin = (answer: ServerResponse) => {
+    const leave = running.enter(answer)
+    return () => {
+      leave()
+      if (gone !== undefined && running.size() === 0) idle.resolve()
+    }
+  }
+
+  const lease = services.upstreams.lease()
+  const upstream: GenerationServices['upstream'] = (name, upstreamConfig) =>
+    lease.upstream(
+      name,
+      upstreamConfig,
+      upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca]
+    )
+  const app = await buildApp(config, { ...services, upstream, running: { begin } }).catch(
+    async (error: unknown) => {
+      await lease.release()
+      throw error
+    }
+  )
+
+  function endAll(): void {
+    ended += running.size()
+    for (const response of running.present()) response.destroy()
+  }
+
+  async function drain(): Promise<number> {
+    if (running.size() === 0) idle.resolve()
+    await idle.promise
+    clearTimeout(limit)
+    await app.close()
+    await lease.release()
+    return ended
+  }
+
+  return {
+    number,
+    config,
+    handle: (request, response) => app.routing(request, response),
+    requests: running.size,
+    retire: async graceMs => {
+      gone ??= drain()
+      if (graceMs === 0) endAll()
+      else limit ??= setTimeout(endAll, graceMs).unref()
+      return await gone
+    }
+  }
+}

@@ -1,0 +1,191 @@
+/** What serves the public from this process: the services, the listener, and the generation that takes requests. */
+import type { Server } from 'node:http'
+import { type AddressInfo, Server as TcpServer } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { sourceName } from '../../config/schema/gateway.ts'
+import { addCallerLimits } from '../../admin/caller-limits.ts'
+import type { Config } from '../../config/schema/config.ts'
+import type { Readiness } from '../../admin/server.ts'
+import { addOpsLimits } from '../../admin/limits.ts'
+import { addOpsBans } from '../../admin/lockouts.ts'
+import { addOpsSessions } from '../../admin/sessions.ts'
+import { createGeneration, type Generation } from './generation.ts'
+import type { ChangedUser, Sources } from '../../login/file-users.ts'
+import { tuneMemory } from './v8-tuning.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import {
+  countEndings,
+  type Endings,
+  reviewChanged,
+  type ReviewedUser,
+  reviewSignedIn
+} from '../../login/changed-users.ts'
+import { createOuterServer } from '../../app/listener.ts'
+import { measureStrays } from './uncaught.ts'
+import { createServices, type Log } from '../../services/services.ts'
+
+/** This process, or several. */
+export interface Serving {
+  /** Builds a generation, which takes no requests yet. @throws when it cannot be built; then nothing has changed */
+  readonly create: (number: number, config: Config) => Promise<Generation>
+  /** From now on requests begin in this one. */
+  readonly use: (generation: Generation) => Promise<void>
+  /** Counts the live sessions that another state of the users files would end. @throws StoreUnavailable */
+  readonly countEndings: (before: Sources, after: Sources) => Promise<Endings>
+  /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
+  readonly reviewChanged: (changed: readonly ChangedUser[]) => Promise<ReviewedUser[]>
+  /** The same for all who are signed in. @throws StoreUnavailable */
+  readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
+  /** @returns where the console reaches it, with the real port. @throws when the listener cannot be had */
+  readonly listen: () => Promise<string>
+  readonly readiness: () => Promise<Readiness>
+  readonly metrics: Metrics
+  /** The processes that serve, where it is not this one; as they were when `readiness` was asked. */
+  readonly workers?: () => ReadonlyArray<{
+    readonly worker: number
+    readonly pid: number
+    readonly ready: boolean
+  }>
+  /** All metrics, for Prometheus. */
+  readonly metricsText: Metrics['text']
+  /** Adds to the ops listener what only those who serve can answer. */
+  readonly addDesk: (ops: FastifyInstance) => void
+  /** Takes no more requests, and lets those in flight finish for so long. Idle connections end after `lingerMs`. @returns whether all did */
+  readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
+  /** Gives back what is left, once generations are gone. */
+  readonly close: () => Promise<void>
+}
+
+export function createServing(config: Config, log: Log): Serving {
+  tuneMemory()
+  const {
+    server: settings,
+    ops: { strictRedis }
+  } = config.gateway
+  const services = createServices(config, log)
+  measureStrays(services.metrics)
+  let current: Generation | undefined
+  const server = createOuterServer(
+    config.gateway,
+    (request, response) => current?.handle(request, response),
+    services
+  )
+
+  return {
+    create: (number, next) => createGeneration(number, next, services),
+    use: async generation => {
+      current = generation
+      if (services.fileUsers.take(generation.config)) services.sessions.forgetReviews()
+    },
+    countEndings: (before, after) => countEndings(services.sessions, before, after),
+    reviewChanged: changed => reviewChanged(services.sessions, changed),
+    reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
+    listen: () => listen(server, splitAddress(settings.listen)),
+    readiness: async () => {
+      const redis = services.redis()
+      if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
+      return {
+        ready: strictRedis ? redis.up : redis.everUp,
+        parts: {
+          redis: redis.up
+            ? 'up'
+            : redis.everUp
+              ? 'away: what needs a session answers 503'
+              : 'not reached yet'
+        }
+      }
+    },
+    metrics: services.metrics,
+    metricsText: services.metrics.text,
+    addDesk: ops => {
+      const sources = config.gateway.login.sources.map(sourceName)
+      addOpsSessions(ops, { sessions: services.sessions, sources, log })
+      addOpsLimits(ops, {
+        limits: () => (current?.config ?? config).limits,
+        readUses: services.readUses,
+        leases: services.leases,
+        inFlight: services.inFlight
+      })
+      addCallerLimits(ops, {
+        limits: () => (current?.config ?? config).limits,
+        idsOf: name => idsOf((current?.config ?? config).users, name),
+        sources,
+        callers: services.callers,
+        leases: services.leases,
+        counters: services.counters,
+        log
+      })
+      addOpsBans(ops, {
+        lockouts: services.lockouts,
+        ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix,
+        log
+      })
+    },
+    stop: async (graceMs, lingerMs = 0) => {
+      const closed = closeServer(server, lingerMs)
+      const inTime = await Promise.race([
+        closed.then(() => true),
+        wait(graceMs, false, { ref: false })
+      ])
+      server.closeAllConnections()
+      await closed
+      return inTime
+    },
+    close: services.close
+  }
+}
+
+function idsOf(files: Config['users'], name: string): string[] {
+  return Object.values(files).flatMap(({ users }) => {
+    return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
+  })
+}
+
+export function splitAddress(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':')
+  return {
+    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(colon + 1))
+  }
+}
+
+async function listen(
+  server: Server,
+  { host, port }: { host: string; port: number }
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  return urlOf(host, server)
+}
+
+/** With the real port, also where config says 0. */
+export function urlOf(host: string, server: { address: Server['address'] }): string {
+  const { port } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** A request may be on its way on a connection that is idle now: with `lingerMs` it is answered. */
+async function closeServer(server: Server, lingerMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = Promise.withResolvers<void>()
+  const close = () => server.close(() => closed.resolve())
+  if (lingerMs === 0) {
+    close()
+    server.closeIdleConnections()
+    return await closed.promise
+  }
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
+  // Takes no more connections. Server of node:http would end the idle ones too.
+  TcpServer.prototype.close.call(server, () => closed.resolve())
+  const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
+  await closed.promise
+  clearTimeout(timer)
+}

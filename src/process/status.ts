@@ -1,0 +1,98 @@
+/** What a running gateway tells of its config: to operators as an object, to Prometheus as metrics. */
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Readiness } from '../admin/server.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Serving } from './server/public-server.ts'
+import type { Outcome, Reloader } from './reload/reload.ts'
+
+/** The gateway's own, as in package.json. */
+export const { version } = packageJson
+
+export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
+
+export function createStatus(
+  reloader: Reloader,
+  readiness: () => Promise<Readiness>,
+  workers?: Serving['workers']
+) {
+  const startedAt = new Date()
+  return async () => {
+    // Asks all who serve, also for their requests.
+    const { ready, parts } = await readiness()
+    const current = reloader.current()
+    return {
+      version,
+      node: process.version,
+      pid: process.pid,
+      ...(workers !== undefined && { workers: workers() }),
+      startedAt: startedAt.toISOString(),
+      ready,
+      parts,
+      folder: current.config.folder,
+      generation: current.number,
+      requests: current.requests(),
+      draining: reloader.draining(),
+      files: reloader.files(),
+      restartNeeded: reloader.restartNeeded(),
+      revisions: reloader.revisions().map(({ number, at, by, changes, of }) => ({
+        number,
+        at,
+        by,
+        changes,
+        ...(of !== undefined && { of })
+      }))
+    }
+  }
+}
+
+/** Counts reloads and tells how the config is. */
+export function measureConfig(metrics: Metrics) {
+  metrics
+    .gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node'])
+    .with(version, process.version)
+    .set(1)
+  const reloads = metrics.counter(
+    'console_gateway_reloads_total',
+    'Reloads, by what became of them: reloaded, unchanged, refused, rolled back.',
+    ['outcome']
+  )
+  return {
+    onOutcome: (outcome: Outcome['outcome']) => {
+      reloads.with(outcome).inc()
+    },
+    follow: (reloader: Reloader) => {
+      const told = (name: string, help: string, value: () => number) =>
+        metrics.read(name, help, [], () => [[[], value()]])
+      told(
+        'console_gateway_generation',
+        'The number of the running generation: 1 at start, one more with each reload.',
+        () => reloader.current().number
+      )
+      told(
+        'console_gateway_generations_draining',
+        'Old generations that still answer what began in them.',
+        () => reloader.draining().length
+      )
+      told(
+        'console_gateway_config_refused',
+        'Whether the config files were refused, so that an older config runs: 1 or 0.',
+        () => (reloader.files().state === 'refused' ? 1 : 0)
+      )
+      told(
+        'console_gateway_config_rolled_back',
+        'Whether another config runs than the files hold, since a rollback: 1 or 0.',
+        () => (reloader.files().state === 'rolled back' ? 1 : 0)
+      )
+      told(
+        'console_gateway_config_restart_needed',
+        'Keys of gateway.yaml that wait for a restart.',
+        () => reloader.restartNeeded().length
+      )
+      told(
+        'console_gateway_config_loaded_timestamp_seconds',
+        'When the running config was taken.',
+        () => Date.parse(reloader.revisions()[0]?.at ?? '') / 1000
+      )
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** What a store's record says of a session: alive, or why not. */
+import type { Duration } from '../config/schema/primitives.ts'
+import { type EndReason, endReasonOf, type Session } from './record.ts'
+import type { RecordFormat, Unreadable } from './record-format.ts'
+import type { Review, Reviewer } from './review.ts'
+import { hasRoundedId } from './rounded-id.ts'
+import { epitaphMark, type Found } from './store.ts'
+
+export interface Live {
+  readonly session: Session
+  /** The store's name for it. */
+  readonly key: string
+  /** When it ends unless it is used; may lie beyond its absolute end. */
+  readonly idleEnd: number
+}
+
+export type Resolved =
+  | { readonly live: Live }
+  | { readonly ended: EndReason }
+  /** A newer version wrote the record: the session may be alive, so a 401 would be wrong. */
+  | { readonly unreadable: 'version' }
+
+export interface KnownSession {
+  readonly sealed: string
+  /** As it may be served. */
+  readonly live: Live
+  /** As the store has it. */
+  readonly stored: Session
+  readonly epoch: number
+  readonly review: Review
+}
+
+/** What is remembered of a record: the session, why it ended, or why it could not be read. */
+export type Known =
+  | KnownSession
+  | { readonly ended: EndReason; readonly isRounded?: true }
+  | { readonly unreadable: Unreadable }
+
+/** How long the reason of an end is remembered, so that a late request can be told. */
+export const epitaphMs: Duration = 10 * 60_000
+
+export function createJudge(
+  format: RecordFormat,
+  now: () => number,
+  { review }: Pick<Reviewer, 'review'>
+) {
+  function parse(key: string, { record, ttlMs }: Found): Known {
+    if (record.startsWith(epitaphMark)) return { ended: endReasonOf(record.slice(1)) }
+    const opened = format.open(key, record)
+    if (opened === undefined) return { ended: 'unknown' }
+    if ('unreadable' in opened) return opened
+    const { session: stored, epoch } = opened
+    if (hasRoundedId(stored)) return { ended: 'revoked', isRounded: true }
+    const reviewed = review(stored)
+    const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
+    // The store's own clock tells how long ago the session was used: each use sets the time left anew.
+    return {
+      sealed: record,
+      live: { session, key, idleEnd: now() + ttlMs - epitaphMs },
+      stored,
+      epoch,
+      review: reviewed
+    }
+  }
+
+  /** @param epoch how often everyone's sessions have been ended */
+  function judge(known: Known | undefined, epoch: number): Resolved {
+    if (known === undefined) return { ended: 'unknown' }
+    if ('ended' in known) return known
+    // A cookie that our secret signed names a record that another sealed: it opens for nobody here.
+    if ('unreadable' in known) {
+      return known.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
+    }
+    const time = now()
+    const { live } = known
+    if (known.epoch < epoch) return { ended: 'revoked' }
+    // Only the store can say what became of a count that the session is ahead of.
+    if (known.epoch > epoch) return { ended: 'unknown' }
+    if (time >= live.session.absoluteEnd) return { ended: 'absolute' }
+    if (time >= live.idleEnd) return { ended: 'idle' }
+    if (known.review === 'refused') return { ended: 'revoked' }
+    return known
+  }
+
+  return { parse, judge }
+}

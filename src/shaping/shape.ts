@@ -1,0 +1,263 @@
+/** Response shaping: the operations of a shape, compiled into one function when the app is built. */
+import type { ShapeStep } from '../config/schema/shapes.ts'
+import type { GatewayError } from '../errors.ts'
+import {
+  copyOf,
+  isRecord,
+  type Json,
+  type JsonRecord,
+  put,
+  textOf,
+  valueAt
+} from '../json/values.ts'
+import { compileMembers, isMemberStep } from './members.ts'
+import { compileStatus } from './status.ts'
+
+type Operation = (value: Json) => Json
+/** Puts data under the console's success envelope. */
+export type Wrap = (data: Json, extra?: JsonRecord) => Json
+/** Runs a JSONata expression. @throws GatewayError `shape.expression` beyond its bounds, or where it fails */
+export type Evaluate = (expression: string, input: Json) => Promise<Json>
+
+export interface Shape {
+  /** The error that the back-end's own words amount to; undefined where it went well. */
+  readonly refusal: (body: Json) => GatewayError | undefined
+  /** Never throws and never changes its input: what an operation does not fit passes as it is. A promise only where an expression is in it. */
+  readonly apply: (body: Json) => Json
+}
+
+export interface ShapeContext {
+  readonly wrap: Wrap
+  readonly evaluate: Evaluate
+  /** Told of a path that `unwrap` does not find; the shape goes on with null. */
+  readonly onMissing?: (path: string) => void
+  /** What `use` refers to. */
+  readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
+}
+
+export function compileShape(given: readonly ShapeStep[], context: ShapeContext): Shape {
+  const steps = flatten(given, context.shapes)
+  const [first] = steps
+  const refusal =
+    first?.open !== undefined || first?.status !== undefined
+      ? compileStatus(first)
+      : () => undefined
+  const parts = segments(steps)
+  const [only, ...more] = parts
+  if (more.length === 0 && (only === undefined || Array.isArray(only)))
+    return { refusal, apply: sequence(only ?? [], context) }
+  const stages = parts.map(part =>
+    Array.isArray(part)
+      ? sequence(part, context)
+      : (value: Json) => context.evaluate(part.jsonata, value)
+  )
+  return {
+    refusal,
+    apply: async body => {
+      let current = body
+      for (const stage of stages) current = await stage(current)
+      return current
+    }
+  }
+}
+
+/** The steps with those that `use` stands for in its place. That none holds itself was checked with the config. */
+export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
+  return steps.flatMap(step => {
+    if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
+    if (step.each !== undefined) return [{ each: flatten(step.each, shapes) }]
+    if (step.at !== undefined)
+      return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
+    if (step.paging?.each !== undefined)
+      return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
+    return [step]
+  })
+}
+
+/** Whether the result stands under `data` of the success envelope. */
+export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
+  const last = flatten(steps, shapes).at(-1)
+  return last?.wrap !== undefined || last?.paging !== undefined
+}
+
+/** Operations in a row, and the expressions between them. */
+function segments(steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
+  const parts: Array<ShapeStep[] | { jsonata: string }> = []
+  for (const step of steps) {
+    const last = parts.at(-1)
+    if (step.jsonata !== undefined) parts.push({ jsonata: step.jsonata })
+    else if (Array.isArray(last)) last.push(step)
+    else parts.push([step])
+  }
+  return parts
+}
+
+type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing'>
+
+function sequence(steps: readonly ShapeStep[], context: StepContext): Operation {
+  const operations: Operation[] = []
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as ShapeStep
+    if (!isMemberStep(step)) {
+      operations.push(compileStep(step, context))
+      continue
+    }
+    let end = index + 1
+    while (end < steps.length && isMemberStep(steps[end] as ShapeStep)) end++
+    operations.push(compileMembers(steps.slice(index, end)))
+    index = end - 1
+  }
+  const [only, ...more] = operations
+  if (only === undefined) return value => value
+  if (more.length === 0) return only
+  return value => {
+    let current = value
+    for (const operation of operations) current = operation(current)
+    return current
+  }
+}
+
+function compileStep(step: ShapeStep, context: StepContext): Operation {
+  const { wrap } = context
+  if (step.open !== undefined) return value => valueAt(value, ['data'])
+  if (step.status !== undefined) return value => value
+  if (step.unwrap !== undefined) {
+    return unwrap(step.unwrap.split('.'), context.onMissing)
+  }
+  if (step.move !== undefined)
+    return sequenceOf(
+      Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.')))
+    )
+  if (step.each !== undefined) return each(sequence(step.each, context))
+  if (step.at !== undefined)
+    return at(step.at.path.split('.'), sequence(step.at.operations, context))
+  if (step.paging !== undefined)
+    return paging(
+      step.paging,
+      step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)),
+      wrap
+    )
+  if (step.wrap === 'list') {
+    return value => {
+      const list = asList(value)
+      return wrap(list, { total: list.length })
+    }
+  }
+  return value => wrap(value)
+}
+
+function unwrap(path: readonly string[], onMissing?: (path: string) => void): Operation {
+  const last = path.at(-1) as string
+  return value => {
+    const found = valueAt(value, path)
+    if (found !== null || onMissing === undefined) return found
+    // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
+    const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last))
+      onMissing(path.join('.'))
+    return null
+  }
+}
+
+function sequenceOf(operations: readonly Operation[]): Operation {
+  return value => operations.reduce((current, operation) => operation(current), value)
+}
+
+/** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
+function each(item: Operation): Operation {
+  return value =>
+    Array.isArray(value)
+      ? value.map(item)
+      : isRecord(value) && Object.keys(value).length > 0
+        ? item(value)
+        : value
+}
+
+/** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
+function asList(value: Json): readonly Json[] {
+  if (Array.isArray(value)) return value
+  if (
+    value === null ||
+    value === undefined ||
+    value === '' ||
+    (isRecord(value) && Object.keys(value).length === 0)
+  )
+    return []
+  return [value]
+}
+
+/** A copy of what lies on the way, with another value at its end; the value itself where there is no way. */
+function replaceAt(value: Json, path: readonly string[], change: (found: Json) => Json): Json {
+  const [name, ...rest] = path
+  if (name === undefined) return change(value)
+  if (Array.isArray(value) && name !== 'length' && Object.hasOwn(value, name)) {
+    return value.with(Number(name), replaceAt(value[Number(name)], rest, change))
+  }
+  if (!isRecord(value) || !Object.hasOwn(value, name)) return value
+  const result = copyOf(value)
+  put(result, name, replaceAt(value[name], rest, change))
+  return result
+}
+
+function at(path: readonly string[], operation: Operation): Operation {
+  return value => replaceAt(value, path, operation)
+}
+
+function without(value: Json, path: readonly string[]): Json {
+  const name = path.at(-1) as string
+  return replaceAt(value, path.slice(0, -1), holder => {
+    if (!isRecord(holder)) return holder
+    const result = copyOf(holder)
+    delete result[name]
+    return result
+  })
+}
+
+/** Undefined where something that is no object stands in the way. */
+function withAt(value: Json, [name, ...rest]: readonly string[], given: Json): Json {
+  if (name === undefined) return given
+  if (!isRecord(value)) return undefined
+  const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, given)
+  if (inner === undefined) return undefined
+  const result = copyOf(value)
+  put(result, name, inner)
+  return result
+}
+
+/** What is not there is not moved, and nothing is lost where the new place cannot be. */
+function move(from: readonly string[], to: readonly string[]): Operation {
+  const [holder, name] = [from.slice(0, -1), from.at(-1) as string]
+  return value => {
+    const found = valueAt(value, holder)
+    const source = holder.length === 0 ? value : found
+    if (!isRecord(source) || !Object.hasOwn(source, name)) return value
+    return withAt(without(value, from), to, source[name]) ?? value
+  }
+}
+
+function paging(
+  places: NonNullable<ShapeStep['paging']>,
+  items: Operation | undefined,
+  wrap: Wrap
+): Operation {
+  const [list, total, current, pageSize] = [
+    places.list,
+    places.total,
+    places.current,
+    places.pageSize
+  ].map(path => path?.split('.'))
+  const numberAt = (value: Json, path: readonly string[] | undefined) => {
+    const text = path === undefined ? undefined : textOf(valueAt(value, path))
+    return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+  }
+  return value => {
+    const found = asList(valueAt(value, list ?? []))
+    const page = numberAt(value, current)
+    const length = numberAt(value, pageSize)
+    return wrap(items === undefined ? found : items(found), {
+      total: numberAt(value, total) ?? found.length,
+      ...(page !== undefined && { current: page }),
+      ...(length !== undefined && { pageSize: length })
+    })
+  }
+}

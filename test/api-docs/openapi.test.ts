@@ -1,0 +1,463 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { join } from 'node:path'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import openapiTS, { astToString } from 'openapi-typescript'
+import t from 'tap'
+import ts from 'typescript'
+import { schemaFromType } from '../../src/contract/from-type.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { errorKinds } from '../../src/errors.ts'
+import { openApi } from '../../src/api-docs/openapi.ts'
+import { typeDeclarations } from '../../src/api-docs/types.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+type Tree = Record<string, any>
+
+const contract = {
+  schema: {
+    type: 'array',
+    items: { $ref: '#/definitions/Item' },
+    definitions: {
+      Item: {
+        type: 'object',
+        required: ['id'],
+        properties: {
+          id: { type: 'string' },
+          below: { type: 'array', items: { $ref: '#/definitions/Item' } }
+        }
+      }
+    }
+  }
+}
+const routes = (url: string): Tree => ({
+  upstreams: { b: { url } },
+  endpoints: { profile: { from: 'upstream', upstream: 'b', rewrite: '/user', shape: 'user' } },
+  aliases: { '/api/currentUser': '/api/account/profile', '/api/all/*': '/api/items/*' },
+  routes: {
+    'items': {
+      path: '/api/items/*',
+      rewrite: '/*',
+      methods: ['GET', 'POST'],
+      upstream: 'b',
+      shape: 'list',
+      contract
+    },
+    'other-items': {
+      path: '/api/items/*',
+      rewrite: '/*',
+      methods: ['DELETE'],
+      upstream: 'b',
+      access: { roles: ['admin'] }
+    },
+    'plain': {
+      path: '/api/plain',
+      rewrite: '/plain',
+      access: 'public',
+      upstream: 'b',
+      shape: 'plain',
+      dialect: 'base-response',
+      errorStatus: 'ok'
+    },
+    'same': {
+      path: '/api/same',
+      rewrite: '/plain',
+      access: 'public',
+      upstream: 'b',
+      shape: 'same'
+    },
+    'composed': {
+      path: '/api/composed',
+      access: 'public',
+      shape: 'picked',
+      parts: {
+        a: { upstream: 'b', rewrite: '/plain' },
+        n: { upstream: 'b', rewrite: '/none', into: 'x', required: false }
+      }
+    },
+    'pa--ged': {
+      path: '/api/paged',
+      rewrite: '/items',
+      access: 'public',
+      upstream: 'b',
+      shape: 'paged'
+    },
+    'pa-ged': {
+      path: '/api/paged2',
+      rewrite: '/items',
+      access: 'public',
+      upstream: 'b',
+      shape: 'paged'
+    }
+  },
+  shapes: {
+    user: [{ pick: ['nick', 'email'] }],
+    list: [{ status: { path: 'code', ok: [0] } }, { unwrap: 'list' }, { wrap: 'list' }],
+    plain: [
+      { status: { path: 'code', ok: [0] } },
+      { default: { note: '' } },
+      { pick: ['note', 'at'] },
+      { convert: { at: 'date-seconds' } },
+      { wrap: 'envelope' }
+    ],
+    picked: [{ pick: ['at'] }, { convert: { at: 'number' } }, { wrap: 'envelope' }],
+    same: [{ pick: ['code'] }],
+    paged: [
+      {
+        paging: {
+          list: 'list',
+          total: 'count',
+          current: 'page',
+          each: [{ convert: { id: 'string' } }]
+        }
+      }
+    ]
+  }
+})
+
+const configs: Record<string, { gateway?: Tree; routes?: Tree }> = {
+  'with nothing said': {},
+  'with all there is': { routes: routes('http://b.internal') },
+  'of another dialect, below a mount': {
+    gateway: {
+      server: { mount: '/x' },
+      envelope: { dialect: 'ant-design-pro', errorStatus: 'ok' },
+      login: { refusedStatus: 200 }
+    },
+    routes: routes('http://b.internal')
+  }
+}
+
+for (const [which, files] of Object.entries(configs)) {
+  t.test(
+    `the document of a config ${which} is OpenAPI 3.1, and its types are TypeScript`,
+    async t => {
+      const folder = await configFolder(files)
+      t.teardown(() => rmSync(folder, { recursive: true }))
+      const config = loadConfig(folder, {})
+      const document = openApi(config) as Tree
+      t.same(await new Validator().validate(structuredClone(document)), { valid: true })
+      const names = JSON.stringify(document).match(/"operationId":"[^"]*"/g) ?? []
+      t.equal(new Set(names).size, names.length, 'each operation has a name of its own')
+      for (const [, place = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g))
+        t.ok(
+          place.split('/').reduce<any>((at, step) => at?.[step], document),
+          place
+        )
+      t.same(problemsOf(folder, typeDeclarations(config)), [])
+    }
+  )
+}
+
+const compilerOptions: ts.CompilerOptions = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+  types: [],
+  lib: ['lib.es2022.d.ts'],
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler
+}
+
+const nested = {
+  $ref: '#/$defs/API.Page%3Citem%3E',
+  $defs: {
+    'API.Page<item>': {
+      type: 'object',
+      properties: {
+        data: { type: 'array', items: { $ref: '#/$defs/API.Page<item>/definitions/a~1b' } }
+      },
+      definitions: {
+        'a/b': { type: 'object', properties: { id: { type: 'string' }, next: { $ref: '#' } } }
+      }
+    }
+  }
+}
+
+t.test('what openapi-typescript makes of contracts with definitions compiles', async t => {
+  const folder = await configFolder()
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(
+    join(folder, 'api.d.ts'),
+    `declare namespace API {
+    type Notice = { id: string; below?: Notice[]; description?: string }
+    type NoticeIconList = { data?: Notice[]; total?: number; success?: boolean }
+  }`
+  )
+  const learned = await schemaFromType(join(folder, 'api.d.ts'), 'API.NoticeIconList')
+  const upstream = { path: '/api/x', upstream: 'b', shape: 'x' }
+  const config = loadConfig(
+    await configFolder({
+      routes: {
+        upstreams: { b: { url: 'http://b.internal' } },
+        routes: {
+          learned: { ...upstream, path: '/api/learned', contract: { schema: learned } },
+          nested: { ...upstream, path: '/api/nested', contract: { schema: nested } },
+          items: { ...upstream, path: '/api/items', contract }
+        },
+        shapes: { x: [{ wrap: 'envelope' }] }
+      }
+    }),
+    {}
+  )
+  const document = openApi(config)
+  t.notMatch(JSON.stringify(document), /\$defs|"definitions"/)
+  const declarations = astToString(await openapiTS(document as never))
+  writeFileSync(join(folder, 'paths.ts'), declarations)
+  writeFileSync(
+    join(folder, 'use.ts'),
+    `import type { components } from './paths.ts'
+    type Schemas = components['schemas']
+    declare const list: Schemas['LearnedData'], items: Schemas['ItemsData'], page: Schemas['NestedData']
+    export const ids: Array<string | undefined> = [
+      list.data?.[0]?.below?.[0]?.id, items[0]?.below?.[0]?.id, page.data?.[0]?.next?.data?.[0]?.id
+    ]`
+  )
+  t.same(compile(folder), [])
+})
+
+function compile(folder: string): string[] {
+  const program = ts.createProgram([join(folder, 'use.ts')], compilerOptions)
+  const diagnostics = ts.getPreEmitDiagnostics(program)
+  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+}
+
+/** What the compiler says of declarations, and of code that relies on them. */
+function problemsOf(folder: string, declarations: string, use = ''): string[] {
+  writeFileSync(join(folder, 'types.ts'), declarations)
+  writeFileSync(
+    join(folder, 'use.ts'),
+    `import type { Answer, Calls } from './types.ts'\n${use}\nexport type Keys = Answer<keyof Calls>\n`
+  )
+  return compile(folder)
+}
+
+t.test('a console’s code is held to what the config says', async t => {
+  const folder = await configFolder({ routes: routes('http://b.internal') })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const problems = (use: string) =>
+    problemsOf(
+      folder,
+      typeDeclarations(loadConfig(folder, {})),
+      `declare function call<C extends keyof Calls> (call: C): Answer<C>\n${use}`
+    )
+  t.same(
+    problems(`
+    const items = call('GET /api/items/*')
+    export const first: string | undefined = items.success ? items.data[0]?.below?.[0]?.id : items.errorCode
+    const plain = call('GET /api/plain')
+    export const note: string | undefined = plain.ok ? plain.data.note : plain.requestId
+    const user = call('GET /api/currentUser')
+    if (user.success) user.data.username.trim()
+  `),
+    []
+  )
+  t.same(
+    problems(`
+    type Unknown = Answer<'DELETE /api/items/*'>
+    export const failure: Extract<Unknown, { requestId: string }>['errorCode'] = 'session.none'
+  `),
+    [],
+    'a failure stands beside an answer that nobody knows'
+  )
+  t.match(
+    problems(
+      "call('GET /api/nowhere')\nconst items = call('GET /api/items/*')\nif (items.success) items.data[0]?.nothing"
+    ),
+    [/GET \/api\/nowhere/, /nothing/]
+  )
+})
+
+t.test('what the document says of answers is true of the running gateway', async t => {
+  const backend = await testUpstream(t.after, (request, response) => {
+    const bodies: Tree = {
+      '/user': { nick: 'al', email: 'a@example.com' },
+      '/plain': { code: 0, at: 1795239000 },
+      '/items': { code: 0, list: [{ id: 'a', below: [{ id: 'b' }] }], count: 3, page: 1 },
+      '/denied': { code: 403, msg: 'no' }
+    }
+    const body = bodies[request.url ?? '']
+    response
+      .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body ?? { message: 'none' }))
+  })
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const document = (await (await gateway.ops('/openapi.json')).json()) as Tree
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'd')
+  const cookie = await gateway.signIn()
+  const check = async (
+    method: string,
+    path: string,
+    status: number,
+    { at = path, ...options }: { at?: string; cookie?: string; json?: unknown } = {}
+  ) => {
+    const answer = await gateway.call(path, { method, ...options })
+    t.equal(answer.status, status, `${method} ${path}`)
+    const { responses } = document['paths'][at][method.toLowerCase()]
+    const key =
+      [String(status), `${String(status)[0]}XX`].find(each => responses[each] !== undefined) ?? ''
+    const { $ref: reference } = responses[key]
+    const place =
+      reference === undefined
+        ? `/paths/${at.replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${key}`
+        : String(reference).slice(1)
+    const valid = ajv.validate(
+      { $ref: `d#${encodeURI(place)}/content/application~1json/schema` },
+      answer.json
+    )
+    t.ok(valid, `${method} ${path}: ${ajv.errorsText()}`)
+    return answer
+  }
+  const paths = { items: '/api/items/{rest}' }
+  await check('POST', '/api/auth/admin/login', 200, { json: { username: 'alice', password } })
+  await check('POST', '/api/auth/admin/login', 401, {
+    json: { username: 'alice', password: 'wrong' }
+  })
+  await check('POST', '/api/auth/admin/login', 400, { json: { username: 7 } })
+  await check('GET', '/api/account/profile', 401)
+  await check('GET', '/api/currentUser', 200, { cookie })
+  await check('GET', '/api/session', 200, { cookie })
+  await check('GET', '/api/session/list', 200, { cookie })
+  await check('POST', '/api/session/extend', 200, { cookie, json: {} })
+  await check('POST', '/api/session/close', 200, { cookie, json: { others: true } })
+  await check('GET', '/api/items/items', 200, { at: paths.items, cookie })
+  await check('GET', '/api/items/denied', 403, { at: paths.items, cookie })
+  await check('GET', '/api/items/none', 404, { at: paths.items, cookie })
+  await check('GET', '/api/items/items', 401, { at: paths.items })
+  await check('GET', '/api/plain', 200)
+  await check('GET', '/api/same', 200)
+  await check('GET', '/api/paged', 200)
+  t.match((await check('GET', '/api/composed', 200)).json, {
+    data: { at: 1795239000 },
+    missing: ['n']
+  })
+  await check('GET', '/api/account/logout', 200, { cookie })
+  t.equal(document['servers'][0].url, '/')
+  t.equal(document['components'].securitySchemes.session.name, 'console_sid')
+})
+
+/** Every code that an operation of a document names. */
+function codesOf(operation: Tree, document: Tree): Set<string> {
+  const text = JSON.stringify(
+    Object.values<Tree>(operation['responses']).map(response => {
+      const name =
+        String(response['$ref'] ?? '')
+          .split('/')
+          .at(-1) ?? ''
+      return document['components'].responses[name] ?? response
+    })
+  )
+  return new Set(Object.keys(errorKinds).filter(code => text.includes(`"${code}"`)))
+}
+
+/** A route that can answer all that a proxied route can. */
+const fullRoute: Tree = {
+  upstreams: { b: { url: 'http://b.internal', credential: { from: 'other', as: 'bearer' } } },
+  routes: {
+    full: {
+      path: '/api/full',
+      methods: ['GET', 'POST'],
+      upstream: 'b',
+      shape: 'whole',
+      access: { roles: ['admin'] },
+      contract: { schema: { type: 'object' }, mode: 'strict' }
+    },
+    plain: { path: '/api/plain', upstream: 'b', access: 'public' }
+  },
+  shapes: { whole: [{ wrap: 'envelope' }] }
+}
+const otherSource = {
+  name: 'other',
+  kind: 'upstream-login',
+  upstream: 'b',
+  path: '/login',
+  body: {},
+  token: 'token',
+  user: { id: 'id' }
+}
+const fullConfig = {
+  gateway: {
+    identity: { prefix: true },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, otherSource] }
+  },
+  routes: fullRoute
+}
+
+t.test('each code that the sources of proxied routes name is told of such a route', async t => {
+  const folder = await configFolder(fullConfig)
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const document = openApi(loadConfig(folder, {})) as Tree
+  const told = codesOf(document['paths']['/api/full'].post, document)
+  const parts =
+    'hooks,proxy,json,contract,session,shaping,login/upkeep.ts,endpoints/{proxied,shaped,send-body}.ts'
+  const sources = globSync(`src/{${parts}}{,/**/*.ts}`).filter(file => file.endsWith('.ts'))
+  t.ok(sources.length > 40, String(sources.length))
+  const text = sources.map(file => readFileSync(file, 'utf8')).join('\n')
+  const isSignIn = (code: string) => code.startsWith('login.')
+  const named = Object.keys(errorKinds).filter(
+    code => text.includes(`'${code}'`) && !isSignIn(code)
+  )
+  t.ok(named.length > 20, named.join())
+  t.same(
+    named.filter(code => !told.has(code)),
+    []
+  )
+  t.same(
+    [...codesOf(document['paths']['/api/plain'].get, document)].filter(code => {
+      return /^(?:session|route|origin|shape|contract|login|ops)/.test(code)
+    }),
+    [],
+    'a public route has no session'
+  )
+})
+
+t.test(
+  'every code of the table is told of some operation, but for those of no operation',
+  async t => {
+    const { gateway, routes } = fullConfig
+    const session = { perUser: { max: 1, over: 'refuse' } }
+    const folder = await configFolder({ gateway: { ...gateway, session }, routes })
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    const document = openApi(loadConfig(folder, {})) as Tree
+    const operations = Object.values<Tree>(document['paths']).flatMap(item =>
+      Object.values<Tree>(item)
+    )
+    const told = new Set(operations.flatMap(operation => [...codesOf(operation, document)]))
+    t.same(
+      Object.keys(errorKinds).filter(code => !told.has(code)),
+      ['ops.host', 'ops.secret', 'route.unknown', 'route.method']
+    )
+  }
+)
+
+t.test(
+  'a route that is closed, or whose credential is another source’s, answers as it is told',
+  async t => {
+    const backend = await testUpstream(t.after, (_request, response) => {
+      response.end('{}')
+    })
+    const { upstreams, ...rest } = fullRoute
+    const gateway = await testGateway(t.after, {
+      ...fullConfig,
+      routes: {
+        ...rest,
+        upstreams: { b: { ...upstreams.b, url: backend.url } },
+        maintenance: { routes: ['plain'] }
+      }
+    })
+    const document = (await (await gateway.ops('/openapi.json')).json()) as Tree
+    const cookie = await gateway.signIn()
+    const { json: credential } = await gateway.call('/api/full', { cookie })
+    t.equal(credential.errorCode, 'route.credential')
+    t.ok(codesOf(document['paths']['/api/full'].get, document).has('route.credential'))
+    const { json: closed } = await gateway.call('/api/plain')
+    t.equal(closed.errorCode, 'maintenance')
+    t.ok(codesOf(document['paths']['/api/plain'].get, document).has('maintenance'))
+  }
+)

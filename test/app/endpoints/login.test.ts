@@ -1,0 +1,435 @@
+import t from 'tap'
+import { hashPassword } from '../../../src/login/argon2.ts'
+import { stopClock } from '../../support/clock.ts'
+import { cookieOf, password, testGateway } from '../../support/gateway.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+
+const path = '/api/auth/admin/login'
+const right = { username: 'alice', password }
+
+t.test('a right password opens a session and answers as both kinds of console expect', async t => {
+  const gateway = await testGateway(t.after)
+  const answer = await gateway.call(path, {
+    json: { ...right, type: 'mobile-or-so', autoLogin: false }
+  })
+  t.equal(answer.status, 200)
+  t.match(answer.json, {
+    ok: true,
+    code: 0,
+    message: 'OK',
+    success: true,
+    data: { authToken: '', status: 'ok' },
+    status: 'ok',
+    type: 'mobile-or-so',
+    currentAuthority: 'admin'
+  })
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  t.match((await gateway.call('/api/account/profile', { cookie: cookieOf(answer) })).json, {
+    data: { username: 'alice', userid: '1' }
+  })
+  t.match(
+    gateway.log.find(({ event }) => event === 'login'),
+    { user: 'alice', source: 'users-file' }
+  )
+})
+
+t.test(
+  'the cookie is opaque, HttpOnly, SameSite=Strict, without Domain, and ends with the browser',
+  async t => {
+    const gateway = await testGateway(t.after)
+    const cookie =
+      (await gateway.call(path, { json: right })).headers
+        .getSetCookie()
+        .find(each => each.startsWith('console_sid=')) ?? ''
+    t.match(cookie, /^console_sid=[A-Za-z0-9_-]{32}\.[^;]+; Path=\/; HttpOnly; SameSite=Strict$/)
+  }
+)
+
+t.test('over https it is __Host- and Secure', async t => {
+  const gateway = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+  const cookie =
+    (await gateway.call(path, { json: right })).headers
+      .getSetCookie()
+      .find(each => each.includes('console_sid=')) ?? ''
+  t.match(cookie, /^__Host-console_sid=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
+  t.match(
+    (await gateway.call('/api/account/profile', { cookie: cookie.split(';')[0] ?? '' })).json,
+    { data: { username: 'alice' } }
+  )
+  t.ok((await gateway.call('/api/account/profile')).headers.get('strict-transport-security'))
+})
+
+t.test('a sign-in that asks to be remembered gets a cookie that outlives the browser', async t => {
+  stopClock(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { session: { remembered: { absolute: '7d', idle: '1d' } } }
+  })
+  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
+  const cookie = answer.headers.getSetCookie().find(each => each.startsWith('console_sid=')) ?? ''
+  const expires = Date.parse(/Expires=([^;]+)/.exec(cookie)?.[1] ?? '')
+  t.equal(expires, Math.floor((Date.now() + 7 * 86_400_000) / 1000) * 1000, cookie)
+})
+
+t.test('sign-in expires the readable token cookies that consoles keep', async t => {
+  const gateway = await testGateway(t.after)
+  t.ok(
+    (await gateway.call(path, { json: right })).headers
+      .getSetCookie()
+      .some(each => each.startsWith('TOKEN__=; Max-Age=0; Path=/'))
+  )
+})
+
+t.test('a second sign-in ends the first session of this browser', async t => {
+  const gateway = await testGateway(t.after)
+  const first = await gateway.signIn()
+  const second = cookieOf(await gateway.call(path, { json: right, cookie: first }))
+  t.not(first, second)
+  const old = await gateway.call('/api/account/profile', { cookie: first })
+  t.match(old, { status: 401, json: { errorCode: 'session.replaced' } })
+  t.same(old.headers.getSetCookie(), [], 'the new cookie of another tab is not cleared')
+  t.equal((await gateway.call('/api/account/profile', { cookie: second })).status, 200)
+})
+
+t.test('a cookie of the client’s own choice is never adopted', async t => {
+  const gateway = await testGateway(t.after)
+  const chosen = `console_sid=${'A'.repeat(32)}.signature`
+  const given = cookieOf(await gateway.call(path, { json: right, cookie: chosen }))
+  t.notMatch(given, 'A'.repeat(16))
+  t.equal((await gateway.call('/api/account/profile', { cookie: chosen })).status, 401)
+})
+
+t.test('a wrong password and an unknown user get the same answer, and no session', async t => {
+  const gateway = await testGateway(t.after)
+  const wrong = await gateway.call(path, { json: { username: 'alice', password: 'wrong' } })
+  const unknown = await gateway.call(path, { json: { username: 'nobody', password: 'wrong' } })
+  for (const answer of [wrong, unknown]) {
+    t.equal(answer.status, 401)
+    t.match(answer.json, {
+      ok: false,
+      code: 401,
+      success: false,
+      errorCode: 'login.refused',
+      message: 'The user name or the password is wrong.'
+    })
+    t.same(answer.headers.getSetCookie(), [])
+  }
+  const shape = ({ headers, json }: typeof wrong) => [
+    { ...json, requestId: '' },
+    [...headers.keys()].sort()
+  ]
+  t.same(shape(wrong), shape(unknown))
+  t.equal(gateway.log.filter(({ event }) => event === 'login.refused').length, 2)
+})
+
+t.test('by config a refusal comes with 200 and status: error', async t => {
+  const gateway = await testGateway(t.after, { gateway: { login: { refusedStatus: 200 } } })
+  const { status, json: body } = await gateway.call(path, {
+    json: { username: 'alice', password: 'wrong', type: 'account' }
+  })
+  t.equal(status, 200)
+  t.match(body, {
+    status: 'error',
+    type: 'account',
+    currentAuthority: 'guest',
+    errorCode: 'login.refused'
+  })
+  t.notOk('success' in body)
+})
+
+t.test('the fields have the names that config gives them', async t => {
+  const gateway = await testGateway(t.after, {
+    gateway: { login: { fields: { username: 'account', password: 'pwd' } } }
+  })
+  t.equal((await gateway.call(path, { json: { account: 'alice', pwd: password } })).status, 200)
+  t.equal((await gateway.call(path, { json: right })).status, 400)
+})
+
+t.test('what is no sign-in is 400 and says what is needed', async t => {
+  const gateway = await testGateway(t.after)
+  for (const body of [
+    null,
+    [],
+    'text',
+    7,
+    {},
+    { username: 'alice' },
+    { type: 'mobile', mobile: '1', captcha: '2' },
+    { username: ['alice'], password },
+    { username: { $ne: 1 }, password },
+    { username: '', password },
+    { username: 'a'.repeat(256), password },
+    { username: 'alice', password: 'p'.repeat(1025) },
+    { ...right, autoLogin: 'yes' }
+  ]) {
+    const answer = await gateway.call(path, { method: 'POST', json: body })
+    t.equal(answer.status, 400, JSON.stringify(body)?.slice(0, 60))
+    t.match(answer.json, { errorCode: 'request.malformed', message: /\w/ })
+    t.same(answer.headers.getSetCookie(), [])
+  }
+})
+
+t.test(
+  'a body that is no JSON, of another type, or too large is refused with a status of its own',
+  async t => {
+    const gateway = await testGateway(t.after)
+    const send = (body: string, type: string) =>
+      gateway.call(path, { method: 'POST', body, headers: { 'content-type': type } })
+    t.match(await send('{"username":', 'application/json'), {
+      status: 400,
+      json: { errorCode: 'request.malformed' }
+    })
+    t.match(await send('', 'application/json'), {
+      status: 400,
+      json: { errorCode: 'request.malformed' }
+    })
+    t.match(await send(JSON.stringify(right), 'text/plain'), {
+      status: 415,
+      json: { errorCode: 'request.type' }
+    })
+    t.match(await send('username=alice', 'application/x-www-form-urlencoded'), { status: 415 })
+    t.match(
+      await send(JSON.stringify({ ...right, filler: 'x'.repeat(5000) }), 'application/json'),
+      { status: 413, json: { errorCode: 'request.too-large' } }
+    )
+  }
+)
+
+t.test('no trailing slash, and only POST', async t => {
+  const gateway = await testGateway(t.after)
+  t.match(await gateway.call(`${path}/`, { json: right }), {
+    status: 404,
+    json: { errorCode: 'route.unknown' }
+  })
+  const get = await gateway.call(path)
+  t.match(get, { status: 405, json: { errorCode: 'route.method' } })
+  t.equal(get.headers.get('allow'), 'POST')
+})
+
+t.test(
+  'sources are asked in their order: who is not in the file is asked of the back-end',
+  async t => {
+    const backend = await testUpstream(t.after, (_request, response, { body }) => {
+      const { login, secret } = JSON.parse(body.toString() || '{}')
+      json(
+        200,
+        login === 'carol' && secret === 'pw'
+          ? { code: 200, user: { id: 7, roles: 'ADMIN' }, token: 'backend-token' }
+          : { code: 401 }
+      )(_request, response, {} as never)
+    })
+    const gateway = await testGateway(t.after, {
+      gateway: {
+        login: {
+          sources: [
+            { kind: 'users-file', file: 'users.yaml' },
+            {
+              kind: 'upstream-login',
+              upstream: 'backend',
+              path: '/login',
+              body: { login: '{username}', secret: '{password}' },
+              success: { path: 'code', in: [200] },
+              refused: { path: 'code', in: [401] },
+              user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
+              token: 'token'
+            }
+          ]
+        },
+        identity: { prefix: true }
+      },
+      routes: {
+        upstreams: { backend: { url: backend.url, credential: 'bearer' } },
+        routes: { echo: { path: '/api/echo', upstream: 'backend' } }
+      }
+    })
+    t.equal((await gateway.call(path, { json: right })).status, 200)
+    t.equal(backend.seen.length, 0, 'the file knew her')
+    const answer = await gateway.call(path, {
+      json: { username: 'carol', password: 'pw', tenant: 'acme' }
+    })
+    t.match(answer.json, { success: true, currentAuthority: 'admin' })
+    t.notMatch(answer.text, 'backend-token')
+    t.match(JSON.parse(backend.seen[0]?.body.toString() ?? ''), { login: 'carol', tenant: 'acme' })
+    await gateway.call('/api/echo', {
+      cookie: cookieOf(answer),
+      headers: { authorization: 'Bearer forged' }
+    })
+    t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer backend-token')
+    t.match(backend.seen.at(-1)?.headers, {
+      'x-user-id': 'upstream-login:backend/7',
+      'x-user-name': 'carol'
+    })
+    t.match(await gateway.call(path, { json: { username: 'carol', password: 'no' } }), {
+      status: 401,
+      json: { errorCode: 'login.refused' }
+    })
+  }
+)
+
+t.test(
+  'a file decides on the names in it: no other source sees such a name, nor its password',
+  async t => {
+    for (const decides of [undefined, false]) {
+      const backend = await testUpstream(t.after, json(200, { id: '9' }))
+      const { alice, bob } = {
+        alice: { password: await hashPassword(password) },
+        bob: { password: await hashPassword(password), disabled: true }
+      }
+      const gateway = await testGateway(t.after, {
+        gateway: {
+          login: {
+            sources: [
+              { kind: 'users-file', file: 'users.yaml', ...(decides === false && { decides }) },
+              { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }
+            ]
+          },
+          identity: { prefix: true }
+        },
+        routes: { upstreams: { backend: { url: backend.url } } },
+        users: { users: { alice, bob } }
+      })
+      const signIn = async (username: string, typed: string) =>
+        (await gateway.call(path, { json: { username, password: typed } })).status
+      const expected = decides === false ? [200, 200] : [401, 401]
+      t.same([await signIn('alice', 'mistyped'), await signIn('bob', password)], expected)
+      t.equal(backend.seen.length, decides === false ? 2 : 0)
+      t.equal(
+        await signIn('carol', 'x'),
+        200,
+        'a name that the file does not hold is asked of the next'
+      )
+    }
+  }
+)
+
+t.test(
+  'a back-end gets the token of its own sessions, and a session of another source is refused',
+  async t => {
+    const [orders, stock] = [
+      await testUpstream(t.after, json(200, { id: '1', token: 'of-orders' })),
+      await testUpstream(t.after, json(200, { id: '1', token: 'of-stock' }))
+    ]
+    const source = (name: string) => ({
+      kind: 'upstream-login',
+      name,
+      upstream: name,
+      path: '/login',
+      user: { id: 'id' },
+      token: 'token',
+      body: { user: `${name}:{username}`, password: '{password}' }
+    })
+    const gateway = await testGateway(t.after, {
+      gateway: {
+        login: { sources: [source('orders'), source('stock')] },
+        identity: { prefix: true }
+      },
+      routes: {
+        upstreams: {
+          orders: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
+          stock: { url: stock.url, credential: { from: 'stock', as: 'header:x-token' } }
+        },
+        routes: {
+          orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
+          stock: { path: '/api/stock', upstream: 'stock' },
+          both: {
+            path: '/api/both',
+            parts: {
+              own: { upstream: 'orders', rewrite: '/a' },
+              others: { upstream: 'stock', rewrite: '/b', required: false }
+            }
+          }
+        }
+      }
+    })
+    const cookie = await gateway.signIn('carol')
+    t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+    t.equal(orders.seen.at(-1)?.headers.authorization, 'Bearer of-orders')
+    t.equal((await gateway.call('/api/orders', { cookie, json: {} })).status, 200)
+    t.match(await gateway.call('/api/stock', { cookie }), {
+      status: 403,
+      json: { errorCode: 'route.credential' }
+    })
+    await gateway.call('/api/both', { cookie })
+    t.equal(stock.seen.length, 0, 'the other back-end is not even asked')
+  }
+)
+
+t.test('a back-end that cannot be asked is 502, never "wrong password"', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      login: {
+        sources: [
+          { kind: 'users-file', file: 'users.yaml' },
+          { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }
+        ]
+      },
+      identity: { prefix: true }
+    },
+    routes: { upstreams: { backend: { url: backend.url } } }
+  })
+  await backend.close()
+  t.match(await gateway.call(path, { json: { username: 'carol', password: 'pw' } }), {
+    status: 502,
+    json: { errorCode: 'upstream.refused' }
+  })
+  t.equal(
+    (await gateway.call(path, { json: right })).status,
+    200,
+    'whom the file knows is not affected'
+  )
+})
+
+t.test(
+  'the dialects: Ant Design Pro finds its members at the top, a base-response console in data',
+  async t => {
+    const ant = await testGateway(t.after, { gateway: { envelope: { dialect: 'ant-design-pro' } } })
+    t.match((await ant.call(path, { json: right })).json, {
+      success: true,
+      status: 'ok',
+      type: 'account',
+      currentAuthority: 'admin'
+    })
+    t.match((await ant.call('/api/account/profile')).json, {
+      success: false,
+      errorCode: 'session.none',
+      errorMessage: /\w/,
+      showType: 9,
+      data: { isLogin: false }
+    })
+    const base = await testGateway(t.after, {
+      gateway: { envelope: { dialect: 'base-response', successCode: 200 } }
+    })
+    t.match((await base.call(path, { json: right })).json, {
+      ok: true,
+      code: 200,
+      message: 'OK',
+      data: { authToken: '' }
+    })
+    t.match((await base.call('/api/account/profile')).json, { ok: false, code: 401, message: /\w/ })
+  }
+)
+
+t.test('messages are in Chinese, or in words of one’s own, where config says so', async t => {
+  const gateway = await testGateway(t.after, {
+    gateway: { envelope: { language: 'zh', messages: { 'session.none': '请到登录页' } } }
+  })
+  t.match((await gateway.call(path, { json: { username: 'x', password: 'y' } })).json, {
+    message: '用户名或密码错误。'
+  })
+  t.match((await gateway.call('/api/account/profile')).json, { message: '请到登录页' })
+})
+
+t.test('of the cookies that a sign-in sets, the session’s stands first', async t => {
+  const gateway = await testGateway(t.after, {
+    gateway: { envelope: { tokenCookies: ['token'] } },
+    limits: { lockout: { account: { mode: 'enforce' } } }
+  })
+  const answer = await gateway.call('/api/auth/admin/login', {
+    json: { username: 'alice', password },
+    headers: { cookie: 'token=old' }
+  })
+  t.same(
+    answer.headers.getSetCookie().map(field => field.split('=')[0]),
+    ['console_sid', 'console_known', 'token']
+  )
+})

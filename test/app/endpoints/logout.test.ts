@@ -1,0 +1,228 @@
+import t from 'tap'
+import { cookieOf, testGateway } from '../../support/gateway.ts'
+import { raw, request } from '../../support/raw.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+
+const path = '/api/account/logout'
+const profile = '/api/account/profile'
+
+t.test('GET and POST sign out: the session is over and the cookie cleared', async t => {
+  const gateway = await testGateway(t.after)
+  for (const method of ['GET', 'POST']) {
+    const cookie = await gateway.signIn()
+    const answer = await gateway.call(path, { method, cookie })
+    t.equal(answer.status, 200, method)
+    t.match(answer.json, { ok: true, success: true, data: {} })
+    t.match(answer.headers.getSetCookie(), [
+      /^console_sid=; Max-Age=0; Path=\/.*HttpOnly; SameSite=Strict$/,
+      /^TOKEN__=; Max-Age=0/
+    ])
+    t.match(await gateway.call(profile, { cookie }), {
+      status: 401,
+      json: { errorCode: 'session.revoked' }
+    })
+  }
+  t.equal(gateway.log.filter(({ event, user }) => event === 'logout' && user === 'alice').length, 2)
+})
+
+t.test('over https the __Host- cookie is cleared as browsers demand: Secure, Path=/', async t => {
+  const gateway = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+  const cookie = await gateway.signIn()
+  const cleared = (await gateway.call(path, { cookie })).headers
+    .getSetCookie()
+    .find(each => each.startsWith('__Host-'))
+  t.match(cleared, /^__Host-console_sid=; Max-Age=0; Path=\/;.* HttpOnly; Secure; SameSite=Strict$/)
+})
+
+t.test(
+  'it is the same 200 without a session, with a dead one, with garbage, and twice in a row',
+  async t => {
+    const gateway = await testGateway(t.after)
+    const cookie = await gateway.signIn()
+    await gateway.call(path, { cookie })
+    for (const sent of [
+      {},
+      { cookie },
+      { cookie },
+      { cookie: 'console_sid=garbage' },
+      { cookie: 'console_sid=' }
+    ]) {
+      for (const method of ['GET', 'POST']) {
+        const answer = await gateway.call(path, { method, ...sent })
+        t.equal(answer.status, 200)
+        t.match(answer.json, { success: true, data: {} })
+      }
+    }
+  }
+)
+
+t.test('whatever body a console sends with it is not read', async t => {
+  const gateway = await testGateway(t.after)
+  for (const [body, type] of [
+    ['', 'application/json'],
+    ['{}', 'application/json'],
+    ['not json', 'application/json'],
+    ['a=1', 'application/x-www-form-urlencoded'],
+    ['x', 'text/plain']
+  ] as const) {
+    t.equal(
+      (await gateway.call(path, { method: 'POST', body, headers: { 'content-type': type } }))
+        .status,
+      200,
+      type
+    )
+  }
+})
+
+t.test('HEAD, OPTIONS and other methods never sign anyone out', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
+    const answer = await gateway.call(path, { method, cookie })
+    t.equal(answer.status, 405, method)
+    t.equal(answer.headers.get('allow'), 'GET, POST')
+  }
+  t.equal((await gateway.call(profile, { cookie })).status, 200)
+})
+
+t.test('another site cannot sign anyone out, by GET or POST, nor can a prefetch', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  const foreign = [
+    ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors', 'Sec-Fetch-Dest: image'],
+    ['Sec-Fetch-Site: same-site'],
+    ['Origin: https://evil.example'],
+    ['Origin: null'],
+    ['Referer: https://evil.example/page'],
+    ['Sec-Fetch-Site: same-origin', 'Sec-Purpose: prefetch'],
+    ['Purpose: prefetch']
+  ]
+  for (const method of ['GET', 'POST']) {
+    for (const headers of foreign) {
+      const answer = await raw(
+        gateway.url,
+        request(`${method} ${path}`, [
+          `Cookie: ${cookie}`,
+          ...(method === 'POST' ? ['Content-Length: 0'] : []),
+          ...headers
+        ])
+      )
+      t.equal(answer.status, 403, `${method} ${headers.join(', ')}`)
+      t.match(answer.body, 'origin.refused')
+    }
+  }
+  t.equal((await gateway.call(profile, { cookie })).status, 200, 'still signed in')
+  t.equal(
+    (
+      await raw(
+        gateway.url,
+        request(`GET ${path}`, [
+          `Cookie: ${cookie}`,
+          'Sec-Fetch-Site: none',
+          'Sec-Fetch-Mode: navigate'
+        ])
+      )
+    ).status,
+    200,
+    'typed into the address bar'
+  )
+})
+
+t.test(
+  'a request that is under way while its session is closed does not bring it back',
+  async t => {
+    let finish = () => {}
+    const backend = await testUpstream(t.after, (_request, response) => {
+      finish = () => json(200, {})(_request, response, {} as never)
+    })
+    const gateway = await testGateway(t.after, {
+      routes: {
+        upstreams: { slow: { url: backend.url } },
+        routes: { slow: { path: '/api/slow', upstream: 'slow' } }
+      }
+    })
+    const cookie = await gateway.signIn()
+    const slow = gateway.call('/api/slow', { cookie })
+    await until('the back-end was told', () => backend.seen.length > 0)
+    t.equal((await gateway.call(path, { cookie })).status, 200)
+    finish()
+    t.equal((await slow).status, 200)
+    t.match(await gateway.call(profile, { cookie }), { status: 401 })
+  }
+)
+
+t.test('a session that a new sign-in replaces is ended at the back-end too', async t => {
+  const backend = await testUpstream(t.after, (request, response) =>
+    json(200, { id: '7', token: `T${request.url}` })(request, response, {} as never)
+  )
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      login: {
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'backend',
+            path: '/login',
+            user: { id: 'id' },
+            token: 'token',
+            logout: { path: '/bye' }
+          }
+        ]
+      }
+    },
+    routes: { upstreams: { backend: { url: backend.url } } }
+  })
+  const first = cookieOf(
+    await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
+  )
+  await gateway.call('/api/auth/admin/login', {
+    json: { username: 'carol', password: 'pw' },
+    cookie: first
+  })
+  await until('the back-end was told three times', () => backend.seen.length >= 3)
+  t.same(
+    backend.seen.map(({ url }) => url),
+    ['/login', '/login', '/bye']
+  )
+})
+
+t.test(
+  'the back-end’s own sign-out is called with its token; when it fails, ours holds all the same',
+  async t => {
+    const backend = await testUpstream(t.after, (_request, response, { url }) =>
+      json(url === '/login' ? 200 : 500, { id: '7', token: 'T' })(_request, response, {} as never)
+    )
+    const gateway = await testGateway(t.after, {
+      gateway: {
+        login: {
+          sources: [
+            {
+              kind: 'upstream-login',
+              upstream: 'backend',
+              path: '/login',
+              user: { id: 'id' },
+              token: 'token',
+              logout: { path: '/bye' }
+            }
+          ]
+        }
+      },
+      routes: { upstreams: { backend: { url: backend.url } } }
+    })
+    const cookie = cookieOf(
+      await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
+    )
+    t.equal((await gateway.call(path, { cookie })).status, 200)
+    await until('the back-end was told twice', () => backend.seen.length >= 2)
+    t.match(backend.seen[1], {
+      method: 'POST',
+      url: '/bye',
+      headers: { authorization: 'Bearer T' }
+    })
+    t.equal((await gateway.call(profile, { cookie })).status, 401)
+    await backend.close()
+    const again = await gateway.call(path, { cookie })
+    t.equal(again.status, 200)
+  }
+)

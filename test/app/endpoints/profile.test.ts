@@ -1,0 +1,156 @@
+import t from 'tap'
+import { testGateway } from '../../support/gateway.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+
+const path = '/api/account/profile'
+
+t.test('from the session: both families of console find their names', async t => {
+  const gateway = await testGateway(t.after)
+  const answer = await gateway.call(path, { cookie: await gateway.signIn() })
+  t.equal(answer.status, 200)
+  t.match(answer.json, {
+    ok: true,
+    success: true,
+    data: {
+      id: '1',
+      userid: '1',
+      username: 'alice',
+      name: 'Alice Admin',
+      role: 'Admin',
+      access: 'admin',
+      avatar: '',
+      email: 'alice@example.com'
+    }
+  })
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+})
+
+t.test('without a session it is 401 and says isLogin: false', async t => {
+  const gateway = await testGateway(t.after)
+  const answer = await gateway.call(path)
+  t.match(answer, {
+    status: 401,
+    json: { success: false, errorCode: 'session.none', data: { isLogin: false } }
+  })
+  t.same(answer.headers.getSetCookie(), [], 'nothing is stored for who is not signed in')
+})
+
+t.test(
+  '/api/currentUser is the same endpoint: same answer, same name in the log, same limit',
+  async t => {
+    const gateway = await testGateway(t.after, {
+      routes: { aliases: { '/api/currentUser': path } },
+      limits: { limits: { profile: { by: 'user', max: 3, window: '1m', routes: ['profile'] } } }
+    })
+    const cookie = await gateway.signIn()
+    t.same(
+      (await gateway.call('/api/currentUser', { cookie })).json,
+      (await gateway.call(path, { cookie })).json
+    )
+    t.equal((await gateway.call('/api/currentUser', { cookie })).status, 200)
+    t.equal((await gateway.call(path, { cookie })).status, 429, 'the fourth, whichever the path')
+    const logged = () =>
+      gateway.log
+        .filter(
+          ({ msg, path: asked }) =>
+            msg === 'request' && String(asked).startsWith('/api/currentUser')
+        )
+        .map(({ route }) => route)
+    await until('two lines were logged', () => logged().length >= 2)
+    t.same(logged(), ['profile', 'profile'])
+    t.match(await gateway.call('/api/currentUser', { method: 'POST', cookie }), { status: 405 })
+  }
+)
+
+t.test('from an upstream: shaped, filled up, enveloped', async t => {
+  const backend = await testUpstream(
+    t.after,
+    json(200, { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } })
+  )
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { account: { url: backend.url } },
+      aliases: { '/api/currentUser': path },
+      endpoints: {
+        profile: { from: 'upstream', upstream: 'account', rewrite: '/me', shape: 'me' }
+      },
+      shapes: {
+        me: [
+          { unwrap: 'result' },
+          { rename: { uid: 'id', loginName: 'username', roleName: 'role' } }
+        ]
+      }
+    }
+  })
+  const cookie = await gateway.signIn()
+  for (const each of [path, '/api/currentUser']) {
+    const answer = await gateway.call(each, { cookie })
+    t.same(answer.json, {
+      ok: true,
+      code: 0,
+      message: 'OK',
+      success: true,
+      data: {
+        id: 42,
+        userid: '42',
+        username: 'al',
+        name: 'Alice Admin',
+        role: 'Admin',
+        access: 'admin',
+        avatar: ''
+      }
+    })
+  }
+  t.match(backend.seen[1], {
+    method: 'GET',
+    url: '/me',
+    headers: { 'x-user-id': '1', 'x-user-name': 'alice', 'x-user-roles': 'admin,user' }
+  })
+})
+
+t.test(
+  'an account upstream at fault is 502, 503 or 504, never 401, and keeps the cookie',
+  async t => {
+    const backend = await testUpstream(t.after, () => {})
+    const gateway = await testGateway(t.after, {
+      routes: {
+        upstreams: { account: { url: backend.url } },
+        endpoints: {
+          profile: { from: 'upstream', upstream: 'account', rewrite: '/me', timeout: '80ms' }
+        }
+      }
+    })
+    const cookie = await gateway.signIn()
+    const late = await gateway.call(path, { cookie })
+    t.match(late, { status: 504, json: { errorCode: 'upstream.timeout' } })
+    t.same(late.headers.getSetCookie(), [])
+    await backend.close()
+    t.match(await gateway.call(path, { cookie }), {
+      status: 502,
+      json: { errorCode: 'upstream.refused' }
+    })
+  }
+)
+t.test(
+  'the profile of an upstream is enveloped: what is enveloped already needs unwrap',
+  async t => {
+    const enveloped = { success: true, data: { nick: 'al' } }
+    const backend = await testUpstream(t.after, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(enveloped))
+    })
+    const profileWith = async (steps: object[]) => {
+      const gateway = await testGateway(t.after, {
+        routes: {
+          upstreams: { account: { url: backend.url } },
+          endpoints: { profile: { from: 'upstream', upstream: 'account', shape: 'me' } },
+          shapes: { me: steps }
+        }
+      })
+      const cookie = await gateway.signIn()
+      return (await gateway.call('/api/account/profile', { cookie })).json.data
+    }
+    t.match(await profileWith([{ unwrap: 'data' }]), { nick: 'al', data: undefined })
+    t.match(await profileWith([{ drop: ['success'] }]), { data: { nick: 'al' } })
+  }
+)

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { testGateway } from '../../support/gateway.ts'
+import { testUpstream } from '../../support/upstream.ts'
+
+const answers: Record<string, unknown> = {
+  '/good': { code: 0, data: { list: [{ id: 1, at: 1795239000 }], count: 9 } },
+  '/denied': { code: 403, msg: 'Not yours' },
+  '/gone': { code: 40400, msg: 'No such order' },
+  '/odd': { code: 'E7' }
+}
+const setUp = async (
+  cleanUp: (undo: () => unknown) => void,
+  more: { gateway?: Record<string, unknown>; route?: object; shapes?: object } = {}
+) => {
+  const backend = await testUpstream(cleanUp, (request, response) => {
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(answers[request.url ?? '']))
+  })
+  return testGateway(cleanUp, {
+    // Expressions have time here, however long this process stands still.
+    limits: { expressions: { timeout: '60s' } },
+    ...(more.gateway && { gateway: more.gateway }),
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        all: {
+          path: '/api/all/*',
+          rewrite: '/*',
+          access: 'public',
+          upstream: 'b',
+          shape: 'page',
+          ...more.route
+        }
+      },
+      shapes: {
+        page: [
+          { status: { path: 'code', ok: [0], statuses: { 40400: 404 } } },
+          { unwrap: 'data' },
+          {
+            paging: {
+              list: 'list',
+              total: 'count',
+              each: [{ convert: { at: 'date-seconds', id: 'string' } }]
+            }
+          }
+        ],
+        ...more.shapes
+      }
+    }
+  })
+}
+
+t.test('an unwrap that finds nothing is logged once, with what to do', async t => {
+  const gateway = await setUp(t.after, {
+    shapes: { page: [{ unwrap: 'items' }, { wrap: 'list' }] }
+  })
+  for (let n = 0; n < 3; n++)
+    t.match((await gateway.call('/api/all/good')).json, { data: [], total: 0 })
+  const lines = gateway.log.filter(({ event }) => event === 'shape.missing')
+  t.equal(lines.length, 1)
+  t.match(lines[0], {
+    level: 'warn',
+    shape: 'page',
+    path: 'items',
+    msg: /found nothing at "items".*shape ROUTE --live/
+  })
+})
+
+t.test(
+  'a back-end that answers 200 to everything gets true statuses and enveloped errors',
+  async t => {
+    const gateway = await setUp(t.after)
+    t.match(await gateway.call('/api/all/good'), {
+      status: 200,
+      json: { success: true, data: [{ id: '1', at: '2026-11-21T05:30:00.000Z' }], total: 9 }
+    })
+    t.match(await gateway.call('/api/all/denied'), {
+      status: 403,
+      json: {
+        success: false,
+        ok: false,
+        errorCode: 'upstream.error',
+        message: 'Not yours',
+        code: 403,
+        requestId: String
+      }
+    })
+    t.match(await gateway.call('/api/all/gone'), {
+      status: 404,
+      json: { message: 'No such order', code: 40400 }
+    })
+    t.match(await gateway.call('/api/all/odd'), {
+      status: 502,
+      json: { message: /reported an error/, code: 502 }
+    })
+  }
+)
+
+t.test('where the console wants 200, errors have it: everywhere, or on one route', async t => {
+  const everywhere = await setUp(t.after, { gateway: { envelope: { errorStatus: 'ok' } } })
+  t.match(await everywhere.call('/api/all/gone'), {
+    status: 200,
+    json: { success: false, errorCode: 'upstream.error' }
+  })
+  t.match(await everywhere.call('/api/nowhere'), {
+    status: 200,
+    json: { success: false, errorCode: 'route.unknown' }
+  })
+  t.match(await everywhere.call('/api/account/profile'), {
+    status: 200,
+    json: { success: false, errorCode: 'session.none' }
+  })
+  const route = await setUp(t.after, { route: { errorStatus: 'ok' } })
+  t.match(await route.call('/api/all/gone'), { status: 200, json: { success: false } })
+  t.equal((await route.call('/api/nowhere')).status, 404)
+  const own = await setUp(t.after, {
+    gateway: { envelope: { errorStatus: 'ok' } },
+    route: { errorStatus: 'own' }
+  })
+  t.equal((await own.call('/api/all/gone')).status, 404)
+})
+
+t.test('a route may speak another dialect than the rest', async t => {
+  const gateway = await setUp(t.after, { route: { dialect: 'base-response' } })
+  const { json } = await gateway.call('/api/all/good')
+  t.same([json.ok, json.success, json.total], [true, undefined, 9])
+  t.equal((await gateway.call('/api/all/gone')).json.success, undefined)
+  t.equal((await gateway.call('/api/nowhere')).json.success, false)
+})
+
+t.test(
+  'an expression shapes what operations cannot; where it fails, the answer is 502 and the log tells no values',
+  async t => {
+    const gateway = await setUp(t.after, {
+      route: { shape: 'sum' },
+      shapes: {
+        page: [{ use: 'sum' }],
+        sum: [
+          { unwrap: 'data' },
+          { jsonata: '{"ids": $join(list.($string(id)), ","), "n": count + 1}' },
+          { wrap: 'envelope' }
+        ]
+      }
+    })
+    t.match(await gateway.call('/api/all/good'), {
+      status: 200,
+      json: { success: true, data: { ids: '1', n: 10 } }
+    })
+    const failing = await setUp(t.after, {
+      route: { shape: 'sum' },
+      shapes: { page: [{ use: 'sum' }], sum: [{ jsonata: '$number(msg)' }] }
+    })
+    t.match(await failing.call('/api/all/denied'), {
+      status: 502,
+      json: { errorCode: 'shape.expression' }
+    })
+    t.match(
+      failing.log.find(line => line['code'] === 'shape.expression'),
+      { route: 'all', reason: /JSONata D3030/ }
+    )
+    t.notMatch(JSON.stringify(failing.log), 'Not yours')
+  }
+)

@@ -1,0 +1,113 @@
+/** Whose word on the client's address is believed. */
+import t from 'tap'
+import { clientAddress, createCountedAddress, createTrust } from '../../../src/app/hooks/address.ts'
+import { retainedBytes } from '../../support/retained.ts'
+
+t.test(
+  'a load balancer is believed by its address or its block, in any spelling of it',
+  async t => {
+    const trusts = createTrust(['192.0.2.7', '10.0.0.0/8', '2001:db8:1::/48', '::1'])
+    const believed = [
+      '192.0.2.7',
+      '10.255.0.1',
+      '::ffff:10.1.2.3',
+      '::ffff:0a01:0203',
+      '2001:db8:1:2::3',
+      '2001:0DB8:0001::1',
+      '::1',
+      '0:0:0:0:0:0:0:1',
+      '::1%lo'
+    ]
+    const others = [
+      '192.0.2.8',
+      '11.0.0.1',
+      '::ffff:11.1.2.3',
+      '2001:db8:2::1',
+      '::2',
+      '',
+      'unknown',
+      '10.0.0.1:80',
+      '10.0.0',
+      '_hidden',
+      'localhost',
+      `10.0.0.1${' '.repeat(100)}`
+    ]
+    for (const times of ['first', 'second']) {
+      for (const address of believed)
+        t.equal(trusts(address), true, `${address}, asked for the ${times} time`)
+      for (const address of others)
+        t.equal(trusts(address), false, `${address}, asked for the ${times} time`)
+    }
+  }
+)
+
+t.test('nobody is believed by an address that others were before', async t => {
+  const trusts = createTrust(['10.0.0.0/8'])
+  for (let index = 0; index < 30_000; index++) trusts(`172.16.${(index >> 8) & 255}.${index & 255}`)
+  t.equal(trusts('10.1.1.1'), true)
+  t.equal(trusts('172.16.0.1'), false)
+})
+
+t.test('an address is found once for each request, without the port that some append', async t => {
+  let asked = 0
+  const from = (ip: string | undefined) => ({
+    get ip() {
+      asked++
+      return ip as string
+    }
+  })
+  for (const [given, found] of [
+    ['203.0.113.9', '203.0.113.9'],
+    ['203.0.113.9:4711', '203.0.113.9'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['[2001:db8::1]:4711', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['unknown', ''],
+    ['999.0.0.1:80', ''],
+    [undefined, '']
+  ]) {
+    asked = 0
+    const request = from(given)
+    t.equal(clientAddress(request), found)
+    t.equal(clientAddress(request), found)
+    t.equal(asked, 1)
+  }
+})
+
+t.test('what is no address is replaced by the nearest proxy that has one', async t => {
+  const of = (...ips: string[]) => clientAddress({ ip: ips.at(-1) as string, ips })
+  for (const text of [
+    'unknown',
+    'unknown-14',
+    '_hidden',
+    '',
+    '1.2.3',
+    '::1::',
+    'a'.repeat(10_000)
+  ]) {
+    t.equal(of('10.0.0.1', text), '10.0.0.1', text.slice(0, 20))
+    t.equal(of('10.0.0.1', '10.0.0.2:80', text), '10.0.0.2', text.slice(0, 20))
+  }
+  t.equal(of('10.0.0.1', '203.0.113.9'), '203.0.113.9')
+})
+
+t.test('of X-Forwarded-For only the address is kept, not what stands before it', async t => {
+  const trusts = createTrust(['10.0.0.0/8'])
+  const countedAddress = createCountedAddress(64)
+  const count = 1000
+  const others = 'x'.repeat(8000)
+  const counted: string[] = []
+  const retained = await retainedBytes(() => {
+    for (let n = 0; n < count; n++) {
+      const address =
+        n % 2 === 0 ? `198.151.${100 + (n >> 6)}.${100 + (n & 63)}` : `2001:db8:1:${n}::1`
+      // As it is read from the header: a part of its text.
+      const ip = Buffer.from(`${others}, ${address}`).toString().slice(-address.length)
+      trusts(ip)
+      counted.push(countedAddress({ ip, ips: [] }))
+    }
+  })
+  t.ok(retained < count * 2000, `${retained} bytes for ${count} addresses`)
+  t.equal(counted[0], '198.151.100.100')
+  t.equal(counted[1], '2001:db8:1:1::')
+})

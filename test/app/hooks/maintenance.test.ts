@@ -1,0 +1,120 @@
+import t from 'tap'
+import { createMaintenance } from '../../../src/app/hooks/maintenance.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { testUpstream } from '../../support/upstream.ts'
+
+const routes = (url: string, maintenance: object) => ({
+  routes: {
+    upstreams: { b: { url } },
+    routes: {
+      orders: { path: '/api/orders', methods: ['GET', 'POST', 'DELETE'], upstream: 'b' },
+      news: { path: '/api/news', methods: ['GET', 'POST'], access: 'public', upstream: 'b' }
+    },
+    maintenance
+  }
+})
+
+t.test(
+  'one line makes everything read-only: changes are 503 in the envelope, reading and signing in and out go on',
+  async t => {
+    const backend = await testUpstream(t.after)
+    const gateway = await testGateway(
+      t.after,
+      routes(backend.url, { methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
+    )
+    const cookie = await gateway.signIn()
+    for (const method of ['POST', 'DELETE']) {
+      const refused = await gateway.call('/api/orders', { method, cookie })
+      t.match(
+        refused,
+        {
+          status: 503,
+          json: {
+            success: false,
+            ok: false,
+            errorCode: 'maintenance',
+            message: /closed for maintenance/
+          }
+        },
+        method
+      )
+      t.equal(refused.headers.get('retry-after'), '60')
+    }
+    t.equal((await gateway.call('/api/news', { method: 'POST' })).status, 503)
+    t.equal(backend.seen.length, 0)
+    t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+    t.equal((await gateway.call('/api/news')).status, 200)
+    t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200)
+    t.equal((await gateway.call('/api/session/extend', { method: 'POST', cookie })).status, 200)
+    t.equal((await gateway.call('/api/account/logout', { method: 'POST', cookie })).status, 200)
+  }
+)
+
+t.test('who may not pass anyway is told that, and not to come back later', async t => {
+  const gateway = await testGateway(t.after, routes('http://127.0.0.1:9', {}))
+  t.match((await gateway.call('/api/orders')).json, { errorCode: 'session.none' })
+  t.equal((await gateway.call('/api/nothing')).status, 404)
+  t.equal((await gateway.call('/api/orders', { method: 'PUT' })).status, 405)
+})
+
+t.test('by route, with roles that go on, an end and a message', async t => {
+  const backend = await testUpstream(t.after)
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const gateway = await testGateway(
+    t.after,
+    routes(backend.url, {
+      routes: ['orders'],
+      allowRoles: ['admin'],
+      until,
+      message: 'Stock-taking.'
+    })
+  )
+  const refused = await gateway.call('/api/orders', { cookie: await gateway.signIn('bob') })
+  t.match(refused, {
+    status: 503,
+    json: { errorCode: 'maintenance', message: 'Stock-taking.', until }
+  })
+  const seconds = Number(refused.headers.get('retry-after'))
+  t.ok(seconds > 3000 && seconds <= 3600, 'until then')
+  t.equal(
+    (await gateway.call('/api/orders', { cookie: await gateway.signIn('alice') })).status,
+    200
+  )
+  t.equal((await gateway.call('/api/news')).status, 200)
+})
+
+t.test('sign-in may be closed by name', async t => {
+  const gateway = await testGateway(t.after, routes('http://127.0.0.1:9', { routes: ['login'] }))
+  t.match(
+    await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } }),
+    { status: 503, json: { errorCode: 'maintenance' } }
+  )
+})
+
+t.test('it ends by itself', async t => {
+  let time = Date.parse('2026-12-01T05:59:59Z')
+  const hook = createMaintenance({
+    config: {
+      routes: [],
+      methods: ['GET'],
+      allowRoles: [],
+      retryAfter: 1000,
+      until: '2026-12-01T14:00+08:00'
+    },
+    routes: ['a'],
+    now: () => time
+  })
+  const said = (method = 'GET', route = 'a') => {
+    let error: Error | undefined
+    hook({ method, routeOptions: { config: { route } } } as never, {} as never, given => {
+      error = given
+    })
+    return error
+  }
+  t.match(said(), { code: 'maintenance', detail: { retryAfter: 1 } })
+  t.match(said('HEAD'), { code: 'maintenance' }, 'HEAD is GET')
+  t.equal(said('POST'), undefined)
+  t.equal(said('GET', 'b'), undefined)
+  time += 1000
+  t.equal(said(), undefined)
+})

@@ -1,0 +1,410 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load/load.ts'
+import type { Counts } from '../../src/admin/limits.ts'
+import type { Explained } from '../../src/dry-run/explain/decision.ts'
+import { explain } from '../../src/dry-run/explain/explanation.ts'
+import { run } from '../support/command.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const identities = {
+  alice: { id: '1', username: 'alice', name: 'Alice Admin', roles: ['admin', 'user'], profile: {} },
+  bob: { id: '2', username: 'bob', name: 'Bob', roles: ['user'], profile: {} }
+}
+
+interface Case {
+  readonly asks: string
+  readonly as?: keyof typeof identities
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+const page = { 'sec-fetch-site': 'same-origin' }
+const signIn = (word: string) => JSON.stringify({ username: 'alice', password: word })
+
+/** What a running gateway decides, and whom each of these asks. */
+const cases: readonly Case[] = [
+  { asks: 'GET /x/api/orders' },
+  { asks: 'GET /x/api/orders', as: 'bob' },
+  { asks: 'GET /x/api/orders?page=2&q=%20a', as: 'alice' },
+  { asks: 'HEAD /x/api/orders', as: 'alice' },
+  { asks: 'POST /x/api/orders', as: 'alice', body: '{"a":1}' },
+  {
+    asks: 'POST /x/api/orders',
+    as: 'alice',
+    headers: { 'sec-fetch-site': 'cross-site', 'origin': 'https://evil.example' },
+    body: '{}'
+  },
+  {
+    asks: 'POST /x/api/orders',
+    as: 'alice',
+    headers: { origin: 'https://friend.example' },
+    body: '{}'
+  },
+  { asks: 'POST /x/api/orders', as: 'alice', body: 'x'.repeat(2048) },
+  { asks: 'DELETE /x/api/orders', as: 'alice' },
+  { asks: 'GET /x/api/order', as: 'alice' },
+  { asks: 'GET /api/orders', as: 'alice' },
+  { asks: 'GET /x/api/api/orders', as: 'alice' },
+  { asks: 'GET /x/api/files/a/b%20c?d=e' },
+  { asks: 'GET /x/api/files/deep/er', as: 'bob' },
+  { asks: 'GET /x/api/dateien/a' },
+  { asks: 'GET /x/api/files/../orders', as: 'alice' },
+  { asks: 'GET /x/api//orders', as: 'alice' },
+  { asks: 'GET /x/api/files/%2e%2e/a' },
+  { asks: 'GET /x/api/files/%ff' },
+  { asks: 'GET /x/api/files/a;b' },
+  { asks: 'GET /x/API/orders', as: 'alice' },
+  { asks: `GET /x/api/files/${'a'.repeat(9000)}` },
+  { asks: 'GET /x/api/files/a', headers: { host: 'evil.example' } },
+  { asks: 'GET /x/api/files/a', headers: { upgrade: 'websocket', connection: 'upgrade' } },
+  { asks: 'GET /x/api/account/profile' },
+  { asks: 'GET /x/api/currentUser', as: 'bob' },
+  { asks: 'GET /x/api/session', as: 'bob' },
+  { asks: 'GET /x/api/session' },
+  { asks: 'POST /x/api/session/extend', as: 'bob' },
+  { asks: 'POST /x/api/auth/admin/login', body: signIn(password) },
+  { asks: 'POST /x/api/auth/admin/login', body: '{"username":1}' },
+  { asks: 'POST /x/api/auth/admin/login', body: signIn('x'.repeat(5000)) },
+  { asks: 'GET /x/api/auth/admin/login' },
+  { asks: 'GET /x/api/closed', as: 'bob' },
+  { asks: 'GET /x/api/closed', as: 'alice' },
+  { asks: 'GET /x/api/together', as: 'bob' },
+  { asks: 'GET /x/api/rare', as: 'alice' },
+  { asks: 'GET /x/api/rare', as: 'alice' },
+  { asks: 'GET /x/api/rare', as: 'alice' },
+  { asks: 'GET /x/api/rare', as: 'bob' },
+  { asks: 'OPTIONS /x/api/orders', as: 'alice' },
+  {
+    asks: 'OPTIONS /x/api/orders',
+    headers: { 'origin': 'https://friend.example', 'access-control-request-method': 'POST' }
+  },
+  { asks: 'POST /x/api/account/logout', as: 'bob' }
+]
+
+const files = (upstream: string) => ({
+  gateway: {
+    server: { hosts: ['console.example'], mount: '/x', origins: ['https://friend.example'] }
+  },
+  routes: {
+    upstreams: { backend: { url: `${upstream}/base` } },
+    aliases: { '/api/currentUser': '/api/account/profile', '/api/dateien/*': '/api/files/*' },
+    routes: {
+      orders: {
+        path: '/api/orders',
+        methods: ['GET', 'POST'],
+        access: { roles: ['admin'] },
+        upstream: 'backend',
+        rewrite: '/v2/orders',
+        maxBody: '1KiB',
+        timeout: '7s'
+      },
+      files: { path: '/api/files/*', access: 'public', upstream: 'backend', rewrite: '/store/*' },
+      deep: { path: '/api/files/deep/*', upstream: 'backend' },
+      closed: { path: '/api/closed', upstream: 'backend' },
+      rare: { path: '/api/rare', upstream: 'backend' },
+      together: {
+        path: '/api/together',
+        parts: { a: { upstream: 'backend', rewrite: '/a', into: 'a' } }
+      }
+    },
+    maintenance: { routes: ['closed'], allowRoles: ['admin'] }
+  },
+  limits: {
+    limits: {
+      rare: { by: 'user', max: 2, window: '1h', routes: ['rare'] },
+      guess: { by: 'address', max: 100, window: '1m', routes: ['login'], refusedOnly: true }
+    }
+  }
+})
+
+interface Answer {
+  readonly status: number
+  readonly code: string | undefined
+  readonly cookie: string
+}
+
+/** As it stands, where fetch would repair the path and choose the host. */
+function call(
+  url: string,
+  method: string,
+  target: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    const bodyFields =
+      body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }
+    httpRequest(
+      {
+        hostname,
+        port,
+        method,
+        path: target,
+        agent: false,
+        headers: { host: 'console.example', ...bodyFields, ...headers }
+      },
+      answer => {
+        text(answer).then(all => {
+          const { errorCode } = (all.startsWith('{') ? JSON.parse(all) : {}) as {
+            errorCode?: string
+          }
+          resolve({
+            status: answer.statusCode ?? 0,
+            code: errorCode,
+            cookie:
+              answer.headers['set-cookie']
+                ?.map(cookie => cookie.split(';', 1)[0] ?? '')
+                .find(cookie => cookie.startsWith('console_sid=')) ?? ''
+          })
+        }, reject)
+      }
+    )
+      .once('error', reject)
+      .end(body)
+  })
+}
+
+t.test('explain says of each request what a running gateway then does', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, files(backend.url))
+  const config = loadConfig(gateway.folder, {})
+  const countsOf = async (of: object) =>
+    (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts
+  const signedIn = async (username: string) =>
+    (
+      await call(
+        gateway.url,
+        'POST',
+        '/x/api/auth/admin/login',
+        {},
+        JSON.stringify({ username, password })
+      )
+    ).cookie
+  const cookies = { alice: await signedIn('alice'), bob: await signedIn('bob') }
+  for (const { asks, as, headers = page, body } of cases) {
+    const title = `${asks.slice(0, 60)}${as === undefined ? '' : `, as ${as}`}`
+    const [method = '', target = ''] = asks.split(' ')
+    const given: Explained = {
+      method,
+      target,
+      from: '127.0.0.1',
+      headers,
+      ...(body !== undefined && { body }),
+      ...(as !== undefined && { who: { source: 'users-file', identity: identities[as], told: as } })
+    }
+    const { verdict } = await explain(config, given, countsOf)
+    const cookie = as === undefined ? undefined : cookies[as]
+    const before = backend.seen.length
+    const answer = await call(
+      gateway.url,
+      method,
+      target,
+      { ...headers, ...(cookie !== undefined && { cookie }) },
+      body
+    )
+    const asked = backend.seen.slice(before).map(({ url }) => backend.url + url)
+    if (verdict.passes) t.ok(answer.status < 400, `${title}: passes (${answer.status})`)
+    else
+      t.same(
+        [verdict.status, verdict.code],
+        [answer.status, method === 'HEAD' ? verdict.code : answer.code],
+        title
+      )
+    if (verdict.url !== undefined) t.same(asked, [verdict.url], `${title}: goes to`)
+    else if (!verdict.passes) t.same(asked, [], `${title}: goes nowhere`)
+  }
+})
+
+t.test(
+  'each decision is told in order, with file and line, and what would follow for one who may pass',
+  async t => {
+    const folder = await configFolder({ gateway: files('').gateway })
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(
+      join(folder, 'routes.yaml'),
+      [
+        'upstreams:',
+        '  backend:',
+        '    url: http://127.0.0.1:1/base',
+        '    connectTimeout: 1s',
+        'aliases:',
+        '  /api/bestellungen: /api/orders',
+        'routes:',
+        '  orders:',
+        '    path: /api/orders',
+        '    access: { roles: [admin] }',
+        '    upstream: backend',
+        '    rewrite: /v2/orders',
+        '    timeout: 7s',
+        '    maxBody: 1KiB',
+        '    touch: never',
+        '    shape: rows',
+        'shapes:',
+        '  rows:',
+        '    - status: { path: code, ok: [0] }',
+        '    - unwrap: data'
+      ].join('\n')
+    )
+    const { out, code } = await run([
+      'explain',
+      'get',
+      '/x/api/bestellungen',
+      '--as',
+      'bob',
+      '--from',
+      '203.0.113.7',
+      '-c',
+      folder
+    ])
+    t.equal(code, 3)
+    const lines = out
+      .replaceAll(`${folder}/`, '')
+      .split('\n')
+      .map(line => line.trim())
+    const has = (line: string) => t.ok(lines.includes(line), `${line}\n${out}`)
+    t.same(
+      lines.filter(line => /^[✓✗·-] [a-z]+ {2}/.test(line)).map(line => line.split(/\s+/)[1]),
+      [
+        'request',
+        'route',
+        'alias',
+        'session',
+        'origin',
+        'limits',
+        'access',
+        'upstream',
+        'timeouts',
+        'fields',
+        'sizes',
+        'touch',
+        'shape',
+        'errors'
+      ]
+    )
+    has('✓ route       orders  routes.yaml:8')
+    has('· alias       /api/bestellungen stands for /api/orders  routes.yaml:6')
+    has('· session     bob of users.yaml (role user)')
+    has('✗ access      roles admin: Your role does not allow this.  routes.yaml:10')
+    has('- upstream    backend: GET http://127.0.0.1:1/base/v2/orders  routes.yaml:12')
+    has('- timeouts    7s to the first byte of the answer  routes.yaml:13')
+    has('1s to connect, 30s for a body that stalls  routes.yaml:2')
+    has('- sizes       a body of 1KiB at most  routes.yaml:14')
+    has('- touch       does not keep the session from going idle  routes.yaml:15')
+    has('+ x-user-id: 2')
+    has('+ x-forwarded-for: 203.0.113.7')
+    has('- cookie')
+    has('unwrap: data  routes.yaml:20')
+    has('→ refused by access: 403 route.forbidden (Your role does not allow this.)')
+    t.match(out, /What is counted now is not known: No gateway answers on 127\.0\.0\.1:0/)
+    t.notMatch(out, /\u001b\[/, 'no colours where nobody looks')
+  }
+)
+
+t.test(
+  'a path that nothing has is told with the nearest, one that another method has with its methods, and why a path is refused',
+  async t => {
+    const folder = await configFolder(files('http://127.0.0.1:1'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const route = async (...words: string[]) => {
+      const { out } = await run(['explain', ...words, '-c', folder, '--json'])
+      const { decisions } = JSON.parse(out) as {
+        decisions: Array<{ step: string; outcome: string; text: string }>
+      }
+      return decisions.find(({ outcome }) => outcome === 'refuses')?.text
+    }
+    t.equal(
+      await route('GET', '/x/api/order'),
+      'no route has this path. Did you mean "/x/api/orders"?'
+    )
+    t.equal(
+      await route('DELETE', '/x/api/orders'),
+      '/x/api/orders is there, but not with DELETE: it takes GET, HEAD, POST'
+    )
+    t.equal(
+      await route('GET', '/x/api/files/../orders'),
+      'The address of the request is not allowed: it has an empty or a dot segment'
+    )
+    t.equal(
+      await route('GET', '/x/api/files/%2e'),
+      'The address of the request is not allowed: it holds an escape that two readers may take for two paths'
+    )
+    t.match(await route('GET', '/api/orders'), /Every public path begins with \/x\./)
+  }
+)
+
+t.test(
+  'present counts come from the running gateway, are not raised by asking, and decide',
+  async t => {
+    const backend = await testUpstream(t.after)
+    const gateway = await testGateway(t.after, files(backend.url))
+    const config = loadConfig(gateway.folder, {})
+    const countsOf = async (of: object) =>
+      (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts
+    const explained = async () =>
+      await explain(
+        config,
+        {
+          method: 'GET',
+          target: '/x/api/rare',
+          from: '127.0.0.1',
+          headers: {},
+          who: { source: 'users-file', identity: identities.alice, told: 'alice' }
+        },
+        countsOf
+      )
+    const used = async () =>
+      (await explained()).decisions.find(({ step }) => step === 'limits')?.lines?.[0]?.facts
+    const { cookie } = await call(
+      gateway.url,
+      'POST',
+      '/x/api/auth/admin/login',
+      {},
+      signIn(password)
+    )
+    t.match(await used(), { limit: 'rare', used: 0, remaining: 2 })
+    t.match(await used(), { used: 0 })
+    await call(gateway.url, 'GET', '/x/api/rare', { cookie })
+    t.match(await used(), { used: 1, remaining: 1, exceeded: false })
+    await call(gateway.url, 'GET', '/x/api/rare', { cookie })
+    t.match(await used(), { used: 2, remaining: 0, exceeded: true })
+    t.match((await explained()).verdict, {
+      passes: false,
+      status: 429,
+      code: 'limit.exceeded',
+      refusedBy: 'limits'
+    })
+    const faulty = await gateway.ops('/limits/counts', { json: { route: 1 } })
+    t.equal(faulty.status, 400)
+  }
+)
+
+t.test('words that make no sense are told apart from requests that are refused', async t => {
+  const folder = await configFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  for (const words of [
+    [],
+    ['GET'],
+    ['GIT', '/api'],
+    ['GET', '/a b'],
+    ['GET', '/a', '--from', 'home'],
+    ['GET', '/a', '--header', 'no field'],
+    ['GET', '/a', '/b']
+  ])
+    t.match(await run(['explain', ...words, '-c', folder]), { code: 2 }, words.join(' '))
+  t.match(await run(['explain', 'GET', '/api/session', '--as', 'carol', '-c', folder]), {
+    code: 0,
+    out: /carol \(no roles\); in no users file, so say with --role what the back-end gives/
+  })
+  t.match(await run(['explain', 'GET', '/api/session', '--as', 'alice', '-c', folder]), {
+    code: 0,
+    out: /→ answered by the gateway: 200/
+  })
+})

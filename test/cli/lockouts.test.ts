@@ -1,0 +1,172 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { bans } from '../../src/cli/lockouts.ts'
+import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
+import { addOpsBans } from '../../src/admin/lockouts.ts'
+import { createMemoryLockouts } from '../../src/limits/lockout/lockout.ts'
+import { run } from '../support/command.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+
+const login = '/api/auth/admin/login'
+
+t.test('operators see who is locked out, and let them try again', async t => {
+  const folder = await configFolder({
+    gateway: {
+      ops: { listen: `127.0.0.1:${await freePort()}` },
+      server: { trustedProxies: ['127.0.0.1'] }
+    },
+    // Longer than any machine takes.
+    limits: {
+      lockout: {
+        account: { after: 2, delay: '10h', longest: '10h' },
+        address: { after: 4, delay: '10h', longest: '10h' },
+        knownBrowser: { after: 1 }
+      },
+      limits: {}
+    }
+  })
+  const gateway = await testGateway(t.after, folder)
+  const attempt = async (username: string, address: string, typed = 'wrong', cookie?: string) =>
+    gateway.call(login, {
+      json: { username, password: typed },
+      headers: { 'x-forwarded-for': address },
+      ...(cookie !== undefined && { cookie })
+    })
+  const command = (...words: string[]) => run(['bans', ...words, '--config', folder])
+  const listed = async (query = '') =>
+    (await (await gateway.ops(`/bans${query}`)).json()) as {
+      bans: Array<{ kind: string; of: string }>
+      total: number
+    }
+  t.same(await listed(), { bans: [], total: 0 })
+
+  const known = (await attempt('alice', '192.0.2.1', password)).headers
+    .getSetCookie()
+    .find(cookie => cookie.startsWith('console_known='))
+    ?.split(';', 1)[0]
+  await attempt('alice', '192.0.2.1', 'wrong', known)
+  for (let index = 0; index < 2; index++) await attempt('Alice ', '192.0.2.1')
+  for (let index = 0; index < 2; index++) await attempt('alice:', '192.0.2.7')
+  for (let index = 0; index < 4; index++) await attempt(`user-${index}`, '2001:db8::1')
+  const { out } = await command('list')
+  t.match(out, /^WHAT +OF +UNTIL\n/)
+  t.match(out, /^account +alice +\d{4}-\d\d-\d\dT/m)
+  t.match(out, /^known browser +alice +\d{4}/m)
+  t.match(out, /^address +2001:db8:: +\d{4}/m)
+  const found = JSON.parse((await command('list', '--account', 'ALICE', '--json')).out) as Awaited<
+    ReturnType<typeof listed>
+  >
+  t.same(found.bans.map(({ kind, of }) => [kind, of]).toSorted(), [
+    ['account', 'alice'],
+    ['known browser', 'alice']
+  ])
+  t.match(
+    await listed('?address=2001:db8::77'),
+    { bans: [{ kind: 'address' }], total: 1 },
+    'by any address of its network'
+  )
+  t.same(
+    [
+      (await attempt('alice', '192.0.2.9', password)).status,
+      (await attempt('alice', '192.0.2.9', password, known)).status,
+      (await attempt('bob', '2001:db8::2', password)).status
+    ],
+    [429, 429, 429]
+  )
+
+  t.match(await command('lift', '--account', 'ALICE'), { code: 0, out: 'lifted: 2\n' })
+  t.same(
+    [
+      (await attempt('alice', '192.0.2.9', password)).status,
+      (await attempt('alice', '192.0.2.9', password, known)).status,
+      (await attempt('bob', '2001:db8::2', password)).status
+    ],
+    [200, 200, 429]
+  )
+  t.match(await command('lift', '--address', '2001:db8::5', '--json'), {
+    code: 0,
+    out: '{\n  "lifted": 1\n}\n'
+  })
+  t.equal((await attempt('bob', '2001:db8::2', password)).status, 200)
+  t.match(
+    (await listed()).bans.map(({ of }) => of),
+    ['alice:'],
+    'who is named almost alike was not lifted'
+  )
+  t.match(
+    gateway.log.filter(({ event }) => event === 'bans.lifted'),
+    [
+      { user: 'alice', lifted: 2 },
+      { address: '2001:db8::', lifted: 1 }
+    ]
+  )
+})
+
+t.test(
+  'words that make no sense are told the right ones; what is no address is said as such',
+  async t => {
+    const folder = await configFolder({
+      gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
+    })
+    await testGateway(t.after, folder)
+    const given = (rest: string[], values: Given['values'] = {}) =>
+      bans.run({ config: folder, json: false, rest, values })
+    const said = {
+      constructor: CommandError,
+      message:
+        'The gateway answered 400: Say whose: an account by its user name, an address as an IP address.'
+    }
+    for (const rest of [[], ['list', 'x'], ['lift'], ['lift', 'alice']])
+      await t.rejects(given(rest), { constructor: UsageError, message: '' })
+    await t.rejects(given(['lift'], { address: 'example.com' }), said)
+    await t.rejects(given(['list'], { account: '' }), said)
+  }
+)
+
+t.test(
+  'of very many the first are shown, and how many there are; all of an account can be lifted; Redis away is said',
+  async t => {
+    const lockouts = createMemoryLockouts()
+    const rule = {
+      after: 1,
+      withinMs: 1000,
+      delayMs: 100_000,
+      longestMs: 100_000,
+      forgetMs: 0,
+      strict: true
+    }
+    for (let index = 0; index < 1500; index++)
+      await lockouts.attempt(`browser:alice:${index}`, rule)
+    const ops = Fastify()
+    const failing = async (): Promise<never> => {
+      throw new Error('away')
+    }
+    let away = false
+    addOpsBans(ops, {
+      lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
+      ipv6Prefix: () => 64,
+      log: { info: () => {} }
+    })
+    t.teardown(() => ops.close())
+    const headers = { host: '127.0.0.1' }
+    const { bans: shown, total } = (await ops.inject({ url: '/bans', headers })).json<{
+      bans: unknown[]
+      total: number
+    }>()
+    t.same([shown.length, total], [1000, 1500])
+    t.same(
+      (
+        await ops.inject({
+          method: 'POST',
+          url: '/bans/lift',
+          headers,
+          payload: { account: 'alice' }
+        })
+      ).json(),
+      { lifted: 1500 }
+    )
+    away = true
+    t.match(await ops.inject({ url: '/bans', headers }), { statusCode: 503, body: /Redis/ })
+  }
+)

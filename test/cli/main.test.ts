@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import type { Command } from '../../src/cli/command.ts'
+import { commands } from '../../src/cli/commands.ts'
+import { run } from '../support/command.ts'
+
+/** A shell's line, where `node` is the Node that runs the tests. */
+async function shell(line: string): Promise<{ stdout: string; stderr: string }> {
+  const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` }
+  return await promisify(execFile)('sh', ['-c', line], { env })
+}
+
+t.test('--help names every command and every exit code', async t => {
+  for (const words of [['--help'], ['help']]) {
+    const { code, out, err } = await run(words)
+    t.match({ code, err }, { code: 0, err: '' })
+    t.match(out, 'Usage: console-gateway COMMAND')
+    for (const name of Object.keys(commands)) t.match(out, new RegExp(`^ {2}${name} +\\S`, 'm'))
+    t.match(out, /Exit codes: 0 .*1 .*2 /)
+  }
+})
+
+t.test('--help behind a command says how to call it', async t => {
+  const { code, out } = await run(['sessions', '-h'])
+  t.equal(code, 0)
+  t.match(
+    out,
+    /Usage: console-gateway sessions list \[USER\].*\[--json\]\n {7}console-gateway sessions close/
+  )
+  t.match(out, /--everyone +all sessions/)
+})
+
+t.test('--version says which gateway and which Node', async t => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  t.same(await run(['--version']), {
+    code: 0,
+    out: `console-gateway ${version} (Node ${process.version})\n`,
+    err: ''
+  })
+})
+
+t.test('a word that a command does not take is said to be so; it is not passed over', async t => {
+  for (const name of ['check', 'start', 'types', 'openapi', 'status', 'reload', 'reference']) {
+    const { code, out, err } = await run([name, 'other-config'])
+    t.same({ code, out }, { code: 2, out: '' }, name)
+    t.match(
+      err,
+      'Not understood: "other-config". If that is the config folder, write --config other-config.'
+    )
+  }
+})
+
+t.test('--json is offered where it does something, and refused elsewhere', async t => {
+  t.match((await run(['check', '--help'])).out, '--json')
+  t.notMatch((await run(['types', '--help'])).out, '--json')
+  t.match(await run(['types', '--json']), { code: 2, err: /Unknown option '--json'/ })
+})
+
+t.test('a reader that has seen enough ends a command without a word', async t => {
+  const { stdout, stderr } = await shell('node src/launch.js openapi --config config | head -c 10')
+  t.same([stdout.length, stderr], [10, ''])
+})
+
+t.test('output that cannot be written is one line', async t => {
+  const full = await shell('node src/launch.js --help > /dev/full; echo $?')
+  t.same([full.stdout, full.stderr], ['1\n', 'The output could not be written (ENOSPC).\n'])
+  const nowhere = await run(['openapi', '--output', 'not/there.json'])
+  t.same(nowhere, {
+    code: 1,
+    out: '',
+    err: 'not/there.json cannot be written (ENOENT). Is its folder there?\n'
+  })
+})
+
+t.test(
+  'a command that there is not is said to be so, with the usage; the exit code is 2',
+  async t => {
+    for (const name of ['strat', 'constructor', '']) {
+      const { code, out, err } = await run([name])
+      t.same({ code, out }, { code: 2, out: '' }, name)
+      const nearest = name === 'strat' ? ' Did you mean "start"?' : ''
+      t.match(err, `There is no command "${name}".${nearest}\n\nUsage:`)
+    }
+  }
+)
+
+t.test(
+  'an option that there is not, or that lacks its value, is said to be so; the exit code is 2',
+  async t => {
+    for (const words of [
+      ['check', '--confg', 'x'],
+      ['check', '--config'],
+      ['check', '--check=yes']
+    ]) {
+      const { code, out, err } = await run(words)
+      t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
+      t.match(err, 'Usage: console-gateway')
+      t.notMatch(err, /^ +at /m)
+    }
+  }
+)
+
+t.test('the reference is what the schemas say', async t => {
+  t.same(await run(['reference', '--check']), { code: 0, out: '', err: '' })
+})
+
+t.test('every command’s help has an example and says what it is for', t => {
+  for (const [name, { summary, details }] of Object.entries(
+    commands as Readonly<Record<string, Command>>
+  )) {
+    t.ok(summary.length > 10, name)
+    t.match(details, /Examples?:\n {2}\S/, name)
+  }
+  t.end()
+})

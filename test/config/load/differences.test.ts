@@ -1,0 +1,144 @@
+import t from 'tap'
+import { stringify } from 'yaml'
+import { risksOf } from '../../../src/config/load/risks.ts'
+import { differences } from '../../../src/config/load/differences.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { textFolder } from '../../support/config-files.ts'
+
+interface Files {
+  readonly gateway?: object
+  readonly routes?: object
+  readonly limits?: object
+  readonly users?: object
+}
+
+const upstreams = { b: { url: 'https://b.internal' } }
+const route = (more: object = {}) => ({
+  upstreams,
+  routes: { r: { path: '/api/r', upstream: 'b', ...more } }
+})
+const secrets = { OLD: 'o'.repeat(40), NEW: 'n'.repeat(40) }
+
+function load(cleanUp: (undo: () => unknown) => void, { gateway, routes, limits, users }: Files) {
+  return loadConfig(
+    textFolder(cleanUp, {
+      'gateway.yaml': stringify({
+        server: { hosts: ['h'] },
+        ...gateway,
+        ...(users && { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] } })
+      }),
+      'routes.yaml': stringify(routes ?? route()),
+      'limits.yaml': stringify(limits ?? {}),
+      ...(users && { 'users.yaml': stringify({ users }) })
+    }),
+    secrets
+  )
+}
+
+t.test('what differs is said in words, with units, and never a secret', async t => {
+  const said = (before: Files, after: Files) =>
+    differences(load(t.after, before), load(t.after, after)).map(
+      ({ file, text }) => `${file} ${text}`
+    )
+  const limit = (max: number, window = '1m') => ({
+    limits: { login: { by: 'address', max, window, routes: ['login'] } }
+  })
+  t.same(said({}, {}), [])
+  t.same(said({ limits: limit(5) }, { limits: limit(10, '2m') }), [
+    'limits limits.login.max 5 → 10',
+    'limits limits.login.window 1m → 2m'
+  ])
+  t.same(
+    said({ limits: { sizes: { body: '1MiB' } } }, { limits: { sizes: { body: '1536KiB' } } }),
+    ['limits sizes.body 1MiB → 1536KiB']
+  )
+  t.same(
+    said({ gateway: { session: { idle: '30m' } } }, { gateway: { session: { idle: '90s' } } }),
+    ['gateway session.idle 30m → 90s']
+  )
+  t.same(
+    said(
+      { gateway: { session: { secrets: ['${OLD}'] } } },
+      { gateway: { session: { secrets: ['${NEW}', '${OLD}'] } } }
+    ),
+    ['gateway session.secrets changed']
+  )
+  t.same(
+    said(
+      {},
+      { routes: { upstreams, routes: { ...route().routes, s: { path: '/api/s', upstream: 'b' } } } }
+    ),
+    ['routes routes.s added']
+  )
+  t.same(said({ routes: route({ timeout: '3s' }) }, {}), [
+    'routes routes.r.timeout no longer set (was 3s)'
+  ])
+  t.same(said({}, { routes: route({ access: { roles: ['admin'] } }) }), [
+    'routes routes.r.access session → {"roles":["admin"]}'
+  ])
+  t.same(said({}, { routes: { ...route({ shape: 's' }), shapes: { s: [{ pick: ['a'] }] } } }), [
+    'routes routes.r.shape s (was not set)',
+    'routes shapes.s added'
+  ])
+})
+
+t.test('what becomes open, loose, weak or slow is a risk', async t => {
+  const risks = (before: Files, after: Files) =>
+    risksOf(load(t.after, before), load(t.after, after), 60_000)
+  const limits = (max: number, routes = ['login']) => ({
+    limits: { l: { by: 'address', max, window: '1m', routes } }
+  })
+  const admin = route({ access: { roles: ['admin'] } })
+  const cases: Array<[Files, Files, RegExp]> = [
+    [{}, { routes: route({ access: 'public' }) }, /^routes\.r \(\/api\/r\) becomes public/],
+    [{ routes: admin }, {}, /open to every signed-in user; it was for admin/],
+    [
+      { routes: admin },
+      { routes: route({ access: { roles: ['admin', 'viewer'] } }) },
+      /more roles: viewer/
+    ],
+    [{}, { routes: route({ methods: ['GET', 'DELETE'] }) }, /more methods: DELETE/],
+    [{}, { routes: route({ path: '/api/r/*' }) }, /everything below \/api\/r\//],
+    [{}, { routes: route({ passAuthorization: true }) }, /hands the client's own Authorization/],
+    [{}, { routes: route({ setCookies: ['a'] }) }, /set cookies: a/],
+    [
+      {},
+      { routes: route({ timeout: '2m' }) },
+      /routes\.r\.timeout is 2m: the load balancer gives up after 1m/
+    ],
+    [
+      {},
+      { routes: { ...route(), upstreams: { b: { url: 'https://other.internal' } } } },
+      /another machine/
+    ],
+    [
+      {},
+      { routes: { ...route(), upstreams: { b: { url: 'http://b.internal' } } } },
+      /without https/
+    ],
+    [{ limits: limits(5) }, { limits: limits(50) }, /^limits\.l is 10 times looser/],
+    [{ limits: limits(50) }, { limits: limits(5) }, /10 times tighter/],
+    [{ limits: limits(5) }, { limits: limits(5, ['login', 'logout']) }, /^$/],
+    [{ limits: limits(5) }, { limits: { limits: {} } }, /^limits\.l is gone/],
+    [
+      { gateway: { session: { secrets: ['${OLD}'] } } },
+      { gateway: { session: { secrets: ['${NEW}'] } } },
+      /everyone is signed out/
+    ],
+    [{}, { gateway: { session: { cookie: { secure: false } } } }, /without https/],
+    [
+      {},
+      { gateway: { server: { hosts: ['h'], origins: ['https://a.example'] } } },
+      /pages of https:\/\/a\.example may use/
+    ],
+    [{}, { gateway: { ops: { listen: '0.0.0.0:9090' } } }, /operators' port listens beyond/]
+  ]
+  for (const [before, after, expected] of cases)
+    t.match(risks(before, after).join('\n'), expected, String(expected))
+  t.same(risks({}, {}), [])
+  t.same(
+    risks({ routes: route({ access: 'public' }) }, { routes: admin }),
+    [],
+    'what becomes stricter is none'
+  )
+})

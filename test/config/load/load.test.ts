@@ -1,0 +1,679 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { ConfigError } from '../../../src/config/schema/faults.ts'
+import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
+import { limitsSchema } from '../../../src/config/schema/limits.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { routesSchema } from '../../../src/config/schema/routes.ts'
+import { asNode, type Node } from '../../../src/config/schema/visit.ts'
+import { faultsOf, knownHash, type Texts, textFolder } from '../../support/config-files.ts'
+
+const load = (t: Test, texts: Texts = {}, environment: Record<string, string> = {}) =>
+  loadConfig(textFolder(t.after, texts), environment)
+const faults = (t: Test, texts: Texts) =>
+  faultsOf(textFolder(t.after, texts)).filter(line => !line.includes(': warning: '))
+
+t.test(
+  'files that say nothing give the documented defaults, in milliseconds and bytes',
+  async t => {
+    const { gateway, routes, limits } = load(t)
+    t.match(gateway, {
+      server: {
+        listen: '127.0.0.1:8080',
+        hosts: [],
+        origins: [],
+        trustedProxies: [],
+        headersTimeout: 10_000,
+        requestTimeout: 30_000,
+        keepAlive: 72_000
+      },
+      session: {
+        secrets: [],
+        idle: 30 * 60_000,
+        absolute: 8 * 3_600_000,
+        remembered: {},
+        cookie: { name: 'console_sid', secure: true, sameSite: 'strict' }
+      },
+      drain: { notice: 5000, grace: 10_000 },
+      login: { refusedStatus: 401, sources: [{ kind: 'users-file', file: 'users.yaml' }] },
+      envelope: { dialect: 'dual', successCode: 0, language: 'en', tokenCookies: ['TOKEN__'] }
+    })
+    t.equal(gateway.redis, undefined)
+    t.match(routes.endpoints, {
+      login: { path: '/api/auth/admin/login' },
+      logout: { path: '/api/account/logout' },
+      profile: { path: '/api/account/profile', from: 'session' }
+    })
+    t.same(limits.sizes, {
+      body: 1024 ** 2,
+      login: 4096,
+      url: 8192,
+      headerCount: 100,
+      shape: 2 * 1024 ** 2
+    })
+    const lock = {
+      mode: 'enforce',
+      within: 600_000,
+      delay: 60_000,
+      longest: 900_000,
+      forget: 86_400_000
+    }
+    t.same(limits.lockout, {
+      account: { ...lock, after: 5 },
+      address: { ...lock, after: 20 },
+      knownBrowser: { mode: 'on', cookie: 'console_known', lifetime: 90 * 86_400_000, after: 5 }
+    })
+  }
+)
+
+t.test(
+  'defaults are filled in where only a part of a section, a route or a source is written',
+  async t => {
+    const { gateway, routes } = load(t, {
+      'gateway.yaml':
+        'session: { cookie: { secure: false } }\nlogin: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id } }] }',
+      'routes.yaml':
+        'upstreams: { b: { url: http://127.0.0.1:1 } }\nroutes: { r: { path: /api/r, upstream: b } }'
+    })
+    t.same(gateway.session.cookie, { name: 'console_sid', secure: false, sameSite: 'strict' })
+    t.match(gateway.login.sources[0], {
+      format: 'json',
+      body: { username: '{username}', password: '{password}' },
+      timeout: 10_000,
+      refused: { status: [400, 401, 403, 404, 422] }
+    })
+    t.match(routes.upstreams['b'], {
+      connectTimeout: 2000,
+      responseTimeout: 15_000,
+      connections: 200,
+      credential: 'none',
+      identity: true
+    })
+    t.match(routes.routes['r'], {
+      methods: ['GET'],
+      access: 'session',
+      passAuthorization: false,
+      redirects: 'refuse'
+    })
+  }
+)
+
+t.test('every unit of a duration and a size is understood', async t => {
+  const { gateway, limits } = load(t, {
+    'gateway.yaml':
+      'drain: { notice: 0, grace: 250ms }\nsession: { idle: 2m, absolute: 1d, remembered: { absolute: 7d, idle: 3h } }\nserver: { keepAlive: 5s }'.replace(
+        'notice: 0,',
+        'notice: 0ms,'
+      ),
+    'limits.yaml': 'sizes: { body: 1GiB, login: 512B, url: 2KiB, shape: 3MiB }'
+  })
+  t.same(gateway.drain, { notice: 0, grace: 250 })
+  t.match(gateway.session, {
+    idle: 120_000,
+    absolute: 86_400_000,
+    remembered: { absolute: 7 * 86_400_000, idle: 3 * 3_600_000 }
+  })
+  t.equal(gateway.server.keepAlive, 5000)
+  t.match(limits.sizes, { body: 1024 ** 3, login: 512, url: 2048, shape: 3 * 1024 ** 2 })
+})
+
+t.test('a duration or a size beyond its bound is a fault that says the bound', async t => {
+  const limit = (window: string) => ({
+    'limits.yaml': `limits: { a: { by: user, max: 1, window: ${window} } }`
+  })
+  t.match(faults(t, limit('99999999999d')), [
+    'limits.yaml:1 limits.a.window: expected at most 400d, found "99999999999d"'
+  ])
+  t.match(faults(t, limit('401d')), [/at most 400d/])
+  t.same(faults(t, limit('400d')), [])
+  t.match(faults(t, { 'gateway.yaml': 'server: { keepAlive: 25d }' }), [
+    'gateway.yaml:1 server.keepAlive: expected at most 24d, found "25d"'
+  ])
+  t.match(faults(t, { 'gateway.yaml': 'session: { absolute: 9999999h }' }), [
+    /^gateway\.yaml:1 session\.absolute: expected at most 400d/
+  ])
+  t.match(
+    faults(t, {
+      'limits.yaml': 'sizes: { body: 99999999999999999999GiB, login: 2MiB, url: 17KiB }'
+    }),
+    [/body: expected at most 1GiB/, /login: expected at most 1MiB/, /url: expected at most 16KiB/]
+  )
+})
+
+t.test(
+  'every duration and size of every file has a bound: 24 days where a timer waits for it, 400 where a store keeps something',
+  async t => {
+    const long: string[] = []
+    let measures = 0
+    const look = (node: Node, path: string, above: readonly Node[] = []): void => {
+      if (above.includes(node)) return
+      const here = [...above, node]
+      if (node.format === 'x-size') t.ok((node.maximum ?? Infinity) <= 1024 ** 3, path)
+      if (node.format === 'x-duration') {
+        t.ok((node.maximum ?? Infinity) <= 400 * 86_400_000, path)
+        if ((node.maximum ?? 0) > 24 * 86_400_000) long.push(path)
+      }
+      if (node.format === 'x-size' || node.format === 'x-duration') measures++
+      for (const [key, member] of Object.entries({ ...node.properties, ...node.patternProperties }))
+        look(member, `${path}.${key}`, here)
+      for (const inner of [
+        ...(node.anyOf ?? []),
+        ...(node.items === undefined ? [] : [node.items])
+      ])
+        look(inner, path, here)
+    }
+    for (const [name, schema] of Object.entries({
+      gateway: gatewaySchema,
+      routes: routesSchema,
+      limits: limitsSchema
+    }))
+      look(asNode(schema), name)
+    t.ok(measures > 40, `${measures}`)
+    t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), [
+      'absolute',
+      'delay',
+      'forget',
+      'idle',
+      'lifetime',
+      'longest',
+      'useRecord',
+      'window',
+      'within'
+    ])
+  }
+)
+
+t.test('a duration or a size in other words is a fault that shows how one is written', async t => {
+  for (const written of [
+    '30',
+    '30 s',
+    '1h30m',
+    '-1s',
+    '1.5h',
+    '030s',
+    '5M',
+    'soon',
+    '""',
+    '[5s]',
+    'true'
+  ]) {
+    t.match(
+      faults(t, { 'gateway.yaml': `session: { idle: ${written} }` })[0],
+      /^gateway\.yaml:1 session\.idle: expected a duration such as 500ms, 30s, 5m or 8h, found /,
+      written
+    )
+  }
+  for (const written of ['4096', '4KB', '4k', '1,5MiB'])
+    t.match(
+      faults(t, { 'limits.yaml': `sizes: { login: "${written}" }` })[0],
+      /^limits\.yaml:1 sizes\.login: expected a size such as 4KiB/,
+      written
+    )
+})
+
+t.test('what was loaded cannot be changed, at any depth', async t => {
+  const config = load(t, {
+    'users.yaml': `users: { alice: { password: "${knownHash}", roles: [admin] } }`
+  })
+  const deep = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    t.ok(Object.isFrozen(value))
+    for (const member of Object.values(value)) deep(member)
+  }
+  deep(config)
+  t.throws(() => {
+    config.gateway.server.hosts.push('evil.example')
+  }, TypeError)
+  t.throws(() => {
+    config.users['users.yaml']?.users['alice']?.roles.push('root')
+  }, TypeError)
+})
+
+t.test('two loads share nothing: the defaults of one are not the other’s', async t => {
+  t.not(load(t).gateway.server.corsHeaders, load(t).gateway.server.corsHeaders)
+})
+
+t.test('an empty section and a key without a value mean that nothing is set', async t => {
+  const { gateway, routes } = load(t, {
+    'gateway.yaml': 'server:\nsession:\n  idle:\n  cookie:\nredis:\n',
+    'routes.yaml': 'upstreams:\nroutes:\naliases:\n'
+  })
+  t.match(gateway, {
+    server: { listen: '127.0.0.1:8080' },
+    session: { idle: 1_800_000, cookie: { name: 'console_sid' } },
+    redis: undefined
+  })
+  t.match(routes, { upstreams: {}, routes: {}, aliases: {} })
+})
+
+t.test('an unknown key is a fault with the nearest known one, on every level', async t => {
+  t.same(faults(t, { 'gateway.yaml': 'server:\n  lisen: 127.0.0.1:1\nsesion: {}\n' }), [
+    'gateway.yaml:3 sesion: unknown key "sesion". Did you mean "session"?',
+    'gateway.yaml:2 server.lisen: unknown key "lisen". Did you mean "listen"?'
+  ])
+  t.match(
+    faults(t, {
+      'routes.yaml':
+        'upstreams: { b: { url: http://b } }\nroutes:\n  r:\n    path: /r\n    upstream: b\n    acess: public\n'
+    }),
+    ['routes.yaml:6 routes.r.acess: unknown key "acess". Did you mean "access"?']
+  )
+  t.match(
+    faults(t, { 'users.yaml': `users:\n  bob:\n    password: ${knownHash}\n    role: [user]` }),
+    ['users.yaml:4 users.bob.role: unknown key "role". Did you mean "roles"?']
+  )
+})
+
+t.test('keys that JavaScript objects are born with are unknown keys like others', async t => {
+  for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    t.match(
+      faults(t, { 'gateway.yaml': `${key}: { polluted: true }` })[0],
+      `gateway.yaml:1 ${key}: unknown key "${key}".`,
+      key
+    )
+    t.equal(({} as { polluted?: boolean }).polluted, undefined)
+  }
+  t.match(
+    faults(t, { 'routes.yaml': 'routes: { r: { path: /r, upstream: constructor } }' })[0],
+    'routes.yaml:1 routes.r.upstream: there is no upstream "constructor".'
+  )
+})
+
+t.test('a value of the wrong type says where, what was expected and what was found', async t => {
+  t.same(
+    faults(t, {
+      'gateway.yaml':
+        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  refusedStatus: 403\nenvelope:\n  dialect: soap\n  successCode: "0"\n',
+      'limits.yaml': 'inFlightPerUser: 0\nlimits:\n  l: { by: users, max: 5, window: 1m }\n'
+    }),
+    [
+      'gateway.yaml:1 server: expected a mapping, found 5',
+      'gateway.yaml:3 drain.notice: expected a duration such as 500ms, 30s, 5m or 8h, found ["1s"]',
+      'gateway.yaml:5 login.refusedStatus: expected 401 or 200, found 403',
+      'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, found "soap"',
+      'gateway.yaml:8 envelope.successCode: expected a whole number of at least 0, found "0"',
+      'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
+      'limits.yaml:3 limits.l.by: expected one of address, user, session, account, or a list of them, found "users". Did you mean "user"?'
+    ]
+  )
+})
+
+t.test(
+  'a list where a mapping should be, and the other way round, is one fault and no crash',
+  async t => {
+    for (const written of [
+      '5',
+      '"text"',
+      '{ kind: users-file }',
+      'true',
+      '[]',
+      '[5]',
+      '[null]',
+      '[{}]',
+      '[{ kind: ldap }]'
+    ]) {
+      const found = faults(t, { 'gateway.yaml': `login:\n  sources: ${written}` })
+      t.equal(found.length, 1, `${written}: ${found.join(' | ')}`)
+      t.match(found[0], /^gateway\.yaml:2 login\.sources(\.0)?: expected /, written)
+    }
+    t.match(
+      faults(t, { 'routes.yaml': 'routes: []' })[0],
+      'routes.yaml:1 routes: expected a mapping, found []'
+    )
+    t.match(
+      faults(t, { 'routes.yaml': 'routes:\n  notices:\n' })[0],
+      'routes.yaml:2 routes.notices: expected a mapping, found null'
+    )
+  }
+)
+
+t.test('a missing key says what it is for', async t => {
+  t.same(
+    faults(t, {
+      'routes.yaml': 'upstreams: { b: { url: http://b } }\nroutes:\n  r:\n    upstream: b\n'
+    }),
+    [
+      'routes.yaml:3 routes.r: the key "path" is missing (The public path; `/*` at its end takes everything below.)'
+    ]
+  )
+})
+
+t.test('a name that no route can have says which ones can', async t => {
+  t.match(
+    faults(t, { 'routes.yaml': 'upstreams: { My_Back-End: { url: http://b } }' })[0],
+    'routes.yaml:1 upstreams.My_Back-End: the name "My_Back-End" is not allowed: lower-case letters, digits and dashes'
+  )
+})
+
+t.test('a route to an upstream that is not there names the nearest', async t => {
+  t.match(
+    faults(t, {
+      'routes.yaml':
+        'upstreams:\n  orders: { url: http://o }\nroutes:\n  r:\n    path: /r\n    upstream: order\n'
+    }),
+    ['routes.yaml:6 routes.r.upstream: there is no upstream "order". Did you mean "orders"?']
+  )
+})
+
+t.test(
+  'every mistake of every file is said at once, each with its own file, line and path',
+  async t => {
+    t.same(
+      faults(t, {
+        'gateway.yaml':
+          '# comment\nserver:\n  listen: nowhere\nsession:\n  secrets:\n    - literal\nlogin:\n  sources:\n    - kind: users-file\n      file: people.yaml\n    - kind: users-file\n      file: gone.yaml\n      name: gone\n',
+        'routes.yaml':
+          '\nroutes:\n  a:\n    path: api\n    upstream: b\n  "b":\n    path: /b\n    methods: [GET, FETCH]\n    upstream: b\n',
+        'limits.yaml': 'sizes:\n  body: 1 MB\n',
+        'people.yaml': 'users:\n  alice:\n    password: secret123\n'
+      }),
+      [
+        'gateway.yaml:6 session.secrets.0: a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH',
+        'gateway.yaml:3 server.listen: expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, found "nowhere"',
+        'routes.yaml:4 routes.a.path: expected a path that begins with /, with /* at its end at most, found "api"',
+        'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
+        'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
+        'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',
+        'gateway.yaml:12 login.sources.1.file: the file "gone.yaml" cannot be read (ENOENT)',
+        'routes.yaml:5 routes.a.upstream: there is no upstream "b".',
+        'routes.yaml:9 routes.b.upstream: there is no upstream "b".'
+      ]
+    )
+  }
+)
+
+t.test(
+  'the line is that of the key also for keys that are numbers, list items and flow mappings',
+  async t => {
+    t.match(
+      faults(t, {
+        'users.yaml': `users:\n  1:\n    password: x\n  2: { password: "${knownHash}",\n       id: "" }\n`
+      }),
+      [
+        /^users\.yaml:3 users\.1\.password: /,
+        /^users\.yaml:5 users\.2\.id: expected a text that is not empty, found ""/
+      ]
+    )
+    t.match(
+      faults(t, {
+        'gateway.yaml':
+          'server:\n  origins:\n    - https://a.example\n    - https://b.example/path\n'
+      })[0],
+      /^gateway\.yaml:4 server\.origins\.1: expected an origin/
+    )
+  }
+)
+
+t.test('a file that is empty, null, or no mapping is said to be that', async t => {
+  for (const text of [
+    '',
+    '\n\n',
+    '# only a comment\n',
+    'null',
+    '~',
+    '---\n',
+    '5',
+    'just text',
+    '- a\n- b\n',
+    '\uFEFF'
+  ]) {
+    t.same(
+      faults(t, { 'routes.yaml': text }),
+      ['routes.yaml:0 : expected a mapping; the file is empty or holds something else'],
+      JSON.stringify(text)
+    )
+  }
+})
+
+t.test('a file that is missing, a folder, or larger than it can be meant is one fault', async t => {
+  t.same(faults(t, { 'limits.yaml': null }), ['limits.yaml:0 : the file cannot be read (ENOENT)'])
+  t.same(faults(t, { 'routes.yaml': `{} #${'x'.repeat(2 * 1024 * 1024)}` }), [
+    'routes.yaml:0 : the file is larger than 1 MiB'
+  ])
+  const folder = textFolder(t.after, { 'users.yaml': null })
+  mkdirSync(join(folder, 'users.yaml'))
+  t.same(
+    faultsOf(folder).filter(line => !line.includes('warning')),
+    ['gateway.yaml:1 login.sources.0.file: the file "users.yaml" cannot be read (EISDIR)']
+  )
+  t.same(faultsOf(join(folder, 'nowhere')), [
+    'gateway.yaml:0 : the file cannot be read (ENOENT)',
+    'routes.yaml:0 : the file cannot be read (ENOENT)',
+    'limits.yaml:0 : the file cannot be read (ENOENT)'
+  ])
+})
+
+const yamlMistakes: ReadonlyArray<readonly [title: string, text: string, ...expected: RegExp[]]> = [
+  [
+    'each key that stands twice is told, with both lines',
+    'limits: {}\nsizes:\n  body: 1MiB\n  url: 8KiB\n  body: 2MiB\nlimits: {}\n',
+    /^limits\.yaml:5 : the key "body" stands twice in its mapping, first in line 3\./,
+    /^limits\.yaml:6 : the key "limits" stands twice in its mapping, first in line 1\./
+  ],
+  [
+    'a space too little is one fault',
+    'sizes:\n  body: 1MiB\n url: 8KiB\n',
+    /^limits\.yaml:3 : .*same number of spaces/
+  ],
+  [
+    'a space too much is one fault',
+    'sizes:\n  body: 1MiB\n    url: 8KiB\n',
+    /^limits\.yaml:[23] : /
+  ],
+  ['a tab is said to be one', 'sizes:\n\tbody: 1MiB\n', /^limits\.yaml:2 : a tab /],
+  [
+    'a second document is one fault',
+    'sizes: {}\n---\nlimits: {}\n',
+    /^limits\.yaml:2 : a second YAML document begins here/
+  ],
+  [
+    'a reference in a list needs quotes',
+    'a: [${X}]\n',
+    /^limits\.yaml:1 : .*needs quotes: "\$\{NAME\}"/
+  ],
+  [
+    'a reference in a mapping needs quotes',
+    'a: { b: ${X} }\n',
+    /^limits\.yaml:1 : .*needs quotes: "\$\{NAME\}"/
+  ],
+  [
+    'an alias names what is there',
+    'sizes: *lost\n',
+    /nothing is named &lost, which the alias \*lost stands for/
+  ],
+  [
+    'a merge key takes a mapping',
+    'sizes: &x 5\nlimits: { <<: *x }\n',
+    /the merge key "<<" takes a mapping/
+  ]
+]
+
+for (const [title, text, ...expected] of yamlMistakes) {
+  t.test(`YAML: ${title}`, async t => {
+    const found = faults(t, { 'limits.yaml': text })
+    t.equal(found.length, expected.length, found.join('\n'))
+    for (const [index, pattern] of expected.entries()) t.match(found[index], pattern)
+  })
+}
+
+t.test('a merge key brings the members of another mapping', async t => {
+  const { limits } = load(t, {
+    'limits.yaml':
+      'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: { <<: *usual, max: 7 }\n'
+  })
+  t.match(limits.limits, { a: { by: 'user', max: 5 }, b: { by: 'user', max: 7, window: 60_000 } })
+})
+
+t.test('a value that nobody knows names the nearest, or another way to write it', async t => {
+  t.same(
+    faults(t, {
+      'limits.yaml': 'limits: { a: { by: user, max: 5, window: 1m, mode: shaddow } }\n',
+      'routes.yaml':
+        'upstreams: { b: { url: http://b } }\nroutes:\n' +
+        '  a: { path: /a, upstream: b, methods: [get] }\n' +
+        '  c: { path: /c, upstream: b, access: admin }\n' +
+        '  d: { path: /d, upstream: b, access: sesion }\n'
+    }),
+    [
+      'routes.yaml:3 routes.a.methods.0: expected one of GET, POST, PUT, PATCH, DELETE, found "get". Did you mean "GET"?',
+      'routes.yaml:4 routes.c.access: expected public, session, or roles: [NAME, …], found "admin". Write { roles: [admin] } for that.',
+      'routes.yaml:5 routes.d.access: expected public, session, or roles: [NAME, …], found "sesion". Did you mean "session"?',
+      'limits.yaml:1 limits.a.mode: expected one of enforce, shadow, off, found "shaddow". Did you mean "shadow"?'
+    ]
+  )
+})
+
+t.test('text that is no YAML says the line; garbage does not flood the terminal', async t => {
+  t.match(
+    faults(t, { 'routes.yaml': 'routes:\n  a: { path: /a\nupstreams: {}\n' })[0],
+    /^routes\.yaml:[23] : /
+  )
+  t.match(
+    faults(t, { 'gateway.yaml': 'server:\n  listen: "127.0.0.1:1\n' })[0],
+    /^gateway\.yaml:[23] : Missing closing "quote/
+  )
+  const garbage = Buffer.from(
+    Array.from({ length: 200_000 }, (_, index) => (index * 7919 + (index >> 3) * 104_729) % 256)
+  )
+  for (const text of [
+    garbage,
+    Buffer.alloc(1000),
+    Buffer.from([0xff, 0xfe, 0x00, 0x61, 0xc3, 0x28]),
+    '\u0000'.repeat(5000),
+    '\t{'.repeat(5000)
+  ]) {
+    const found = faults(t, { 'gateway.yaml': text })
+    t.ok(found.length >= 1 && found.length <= 10, `${found.length} faults`)
+  }
+})
+
+t.test(
+  'a key that stands there twice is a fault with its line: which of the two would hold?',
+  async t => {
+    t.same(
+      faults(t, { 'gateway.yaml': 'server:\n  listen: 127.0.0.1:1\n  listen: 127.0.0.1:2\n' }),
+      [
+        'gateway.yaml:3 : the key "listen" stands twice in its mapping, first in line 2. Keep one of the two.'
+      ]
+    )
+  }
+)
+
+t.test(
+  'aliases that expand to too much, or that hold themselves, are refused in no time',
+  async t => {
+    const bomb = [
+      'a0: &a0 [x, x, x, x, x, x, x, x, x]',
+      ...Array.from(
+        { length: 12 },
+        (_, index) =>
+          `a${index + 1}: &a${index + 1} [${Array.from({ length: 9 }, () => `*a${index}`).join(', ')}]`
+      )
+    ].join('\n')
+    const began = performance.now()
+    t.same(faults(t, { 'limits.yaml': bomb }), [
+      'limits.yaml:0 : the YAML aliases of this file expand to too much, or one contains itself'
+    ])
+    t.ok(performance.now() - began < 20_000)
+    for (const text of [
+      'server: &a\n  listen: *a\n',
+      'server: &a { hosts: [*a] }',
+      '&a { server: *a }',
+      'login: { sources: [{ kind: upstream-login, body: &b { again: *b } }] }'
+    ]) {
+      t.same(
+        faults(t, { 'gateway.yaml': text }),
+        [
+          'gateway.yaml:0 : the YAML aliases of this file expand to too much, or one contains itself'
+        ],
+        text
+      )
+    }
+  }
+)
+
+t.test('an alias means the same as writing it again', async t => {
+  const { limits } = load(t, {
+    'limits.yaml':
+      'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: *usual\n  c: *usual\n'
+  })
+  const usual = {
+    by: 'user',
+    max: 5,
+    window: 60_000,
+    kind: 'fixed',
+    mode: 'enforce',
+    routes: [],
+    methods: [],
+    roles: [],
+    refusedOnly: false
+  }
+  t.same(limits.limits, { a: usual, b: usual, c: usual })
+})
+
+t.test('deep nesting is a fault, not a crash', async t => {
+  for (const text of [
+    '['.repeat(20_000),
+    '{a: '.repeat(20_000),
+    '- '.repeat(20_000),
+    `a: ${'['.repeat(3000)}${']'.repeat(3000)}`
+  ]) {
+    t.ok(faults(t, { 'routes.yaml': text }).length > 0, text.slice(0, 10))
+  }
+})
+
+t.test('the folder is absolute, so that the process may change its own', async t => {
+  const folder = textFolder(t.after)
+  t.equal(loadConfig(folder, {}).folder, resolve(folder))
+})
+
+t.test(
+  'users are read from the files that the sources name, seen from the config folder',
+  async t => {
+    const folder = textFolder(t.after, {
+      'gateway.yaml': 'login: { sources: [{ kind: users-file, file: people/staff.yaml }] }',
+      'users.yaml': null
+    })
+    mkdirSync(join(folder, 'people'))
+    writeFileSync(
+      join(folder, 'people', 'staff.yaml'),
+      `users:\n  "Ünï 😀": { password: "${knownHash}" }\n`
+    )
+    t.match(loadConfig(folder, {}).users['people/staff.yaml']?.users['Ünï 😀'], {
+      roles: [],
+      disabled: false,
+      profile: {}
+    })
+  }
+)
+
+t.test('two users of a file with one id are a fault, also where one has it by name', async t => {
+  const users = `users:\n  '7': { password: "${knownHash}" }\n  bob:\n    password: "${knownHash}"\n    id: '7'\n  eve: { password: "${knownHash}", id: bob }\n`
+  t.same(
+    faultsOf(textFolder(t.after, { 'users.yaml': users })).filter(fault =>
+      fault.startsWith('users')
+    ),
+    ['users.yaml:5 users.bob.id: users.7 has the id "7" too; give each user an id of its own']
+  )
+})
+
+t.test('warnings do not keep the gateway from starting and stand in the config', async t => {
+  const { warnings } = load(t, { 'gateway.yaml': 'session: { cookie: { secure: false } }' })
+  t.match(warnings, [{ path: 'session.cookie.secure', severity: 'warning', line: 1 }])
+})
+
+t.test('the error of a broken config holds every fault, one a line', async t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': 'a: 1\nb: 2\n' })
+  try {
+    loadConfig(folder, {})
+    t.fail('it loaded')
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    t.equal(error.message.split('\n').length, error.faults.length)
+    t.match(
+      error.message,
+      /gateway\.yaml:1 a: unknown key "a"\.\n.*gateway\.yaml:2 b: unknown key "b"\./
+    )
+  }
+})

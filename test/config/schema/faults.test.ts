@@ -1,0 +1,136 @@
+import t from 'tap'
+import { Type } from 'typebox'
+import {
+  ConfigError,
+  describeFault,
+  nearest,
+  schemaFaults
+} from '../../../src/config/schema/faults.ts'
+import { asNode } from '../../../src/config/schema/visit.ts'
+
+t.test('the nearest known name is suggested for a slip, and none for another word', async t => {
+  const known = ['notices', 'orders', 'profile', 'x']
+  for (const [given, meant] of [
+    ['notice', 'notices'],
+    ['Notices', 'notices'],
+    ['noitces', 'notices'],
+    ['order', 'orders'],
+    ['proflie', 'profile'],
+    ['y', 'x']
+  ] as const) {
+    t.equal(nearest(given, known), ` Did you mean "${meant}"?`, given)
+  }
+  for (const given of ['customers', 'abcdefgh', 'ordinary-people'])
+    t.equal(nearest(given, known), '', given)
+  t.equal(nearest('anything', []), '')
+})
+
+t.test('the nearest of several is suggested, not the first that is near', t => {
+  t.equal(
+    nearest('cookies', ['cookie-name', 'cookie', 'cooks', 'cookiez']),
+    ' Did you mean "cookie"?'
+  )
+  t.end()
+})
+
+t.test('a very long name costs no time to speak of', async t => {
+  const began = performance.now()
+  nearest('x'.repeat(10_000), ['login', 'logout', 'profile'])
+  t.ok(performance.now() - began < 20_000)
+})
+
+t.test(
+  'a fault is told in one line; a warning says that it is one; a whole file has no line',
+  async t => {
+    t.equal(
+      describeFault({
+        file: 'config/routes.yaml',
+        line: 12,
+        path: 'routes.a',
+        message: 'no.',
+        severity: 'fault'
+      }),
+      'config/routes.yaml:12 routes.a: no.'
+    )
+    t.equal(
+      describeFault({
+        file: 'config/routes.yaml',
+        line: 12,
+        path: 'routes.a',
+        message: 'hm.',
+        severity: 'warning'
+      }),
+      'config/routes.yaml:12 routes.a: warning: hm.'
+    )
+    t.equal(
+      describeFault({
+        file: 'config/routes.yaml',
+        line: 0,
+        path: '',
+        message: 'gone',
+        severity: 'fault'
+      }),
+      'config/routes.yaml gone'
+    )
+  }
+)
+
+t.test('a config error is an Error that names all its faults', async t => {
+  const fault = { file: 'f', line: 1, path: 'p', message: 'm', severity: 'fault' as const }
+  t.match(new ConfigError([fault, { ...fault, line: 2 }]), {
+    name: 'ConfigError',
+    message: 'f:1 p: m\nf:2 p: m'
+  })
+  t.ok(new ConfigError([]) instanceof Error)
+})
+
+const faultsOf = (schema: Parameters<typeof asNode>[0], value: unknown) => {
+  const found: string[] = []
+  schemaFaults(asNode(schema), value, (path, message) => {
+    found.push(`${path.join('.')}: ${message}`)
+  })
+  return found
+}
+
+t.test('what is found is shown, cut where it is long', async t => {
+  const [message = ''] = faultsOf(
+    Type.String({ minLength: 1 }),
+    Array.from({ length: 100 }, () => 'item')
+  )
+  t.match(message, /^: expected a text that is not empty, found \["item",.*…$/)
+  t.ok(message.length < 120)
+})
+
+t.test('a step says which operations there are when it is none or two of them', async t => {
+  const step = Type.Object(
+    { pick: Type.Optional(Type.String()), wrap: Type.Optional(Type.String()) },
+    { additionalProperties: false, minProperties: 1, maxProperties: 1 }
+  )
+  t.same(faultsOf(step, {}), [': expected one of pick, wrap'])
+  t.same(faultsOf(step, { pick: 'a', wrap: 'b' }), [
+    ': expected exactly one of pick, wrap; found pick, wrap'
+  ])
+  t.same(faultsOf(step, { wrap: 'b' }), [])
+})
+
+t.test('a list says when it is empty or holds an item twice', async t => {
+  const list = Type.Array(Type.String(), { minItems: 1, uniqueItems: true })
+  t.same(faultsOf(list, []), [': expected at least one item, found none'])
+  t.same(faultsOf(list, ['a', 'b', 'a']), [': must not list an item twice'])
+})
+
+t.test('a union says what it is made of', async t => {
+  t.same(faultsOf(Type.Union([Type.String(), Type.Integer()]), null), [
+    ': expected a text that is not empty or a whole number, found null'
+  ])
+  t.same(
+    faultsOf(
+      Type.Union([
+        Type.Object({ kind: Type.Literal('a') }),
+        Type.Object({ kind: Type.Literal('b') })
+      ]),
+      { kind: 'c' }
+    ),
+    [': expected "kind" to be one of a, b, found {"kind":"c"}']
+  )
+})

@@ -1,0 +1,488 @@
+import t from 'tap'
+import { Redis } from 'ioredis'
+import { createReplicas } from '../../src/limits/counting/replicas.ts'
+import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { until } from '../support/until.ts'
+import { testRedis } from '../support/redis.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+const profile = '/api/account/profile'
+const secrets = ['${SESSION_SECRET}']
+/** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
+const withRedis = (url: string, more: object = {}) => ({
+  redis: { url, connectTimeout: '30s', commandTimeout: '30s', ...more },
+  session: { secrets }
+})
+
+/** Resolves once the gateway says ready. */
+async function ready(gateway: TestGateway): Promise<void> {
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+}
+
+t.test('two replicas share sessions: sign in at one, use and sign out at the other', async t => {
+  const redis = await testRedis(t.after)
+  const folder = await configFolder({ gateway: withRedis(redis.url) })
+  const [a, b] = [
+    await testGateway(t.after, folder, environment),
+    await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url) }), environment)
+  ]
+  await Promise.all([ready(a), ready(b)])
+  const cookie = await a.signIn()
+  t.match(await b.call(profile, { cookie }), { status: 200, json: { data: { username: 'alice' } } })
+  t.equal((await b.call('/api/account/logout', { cookie })).status, 200)
+  t.match(await a.call(profile, { cookie }), {
+    status: 401,
+    json: { errorCode: 'session.revoked' }
+  })
+})
+
+t.test('limits are counted over both', async t => {
+  const redis = await testRedis(t.after)
+  const files = async () =>
+    configFolder({
+      gateway: withRedis(redis.url),
+      limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } }
+    })
+  const [a, b] = [
+    await testGateway(t.after, await files(), environment),
+    await testGateway(t.after, await files(), environment)
+  ]
+  await Promise.all([ready(a), ready(b)])
+  // Counters have a connection of their own; until it is there, each counts for itself.
+  const bobs = await a.signIn('bob')
+  const counted = async () =>
+    Number(
+      await redisCli(
+        redis.port,
+        'EVAL',
+        "return string.match(redis.call('GET', KEYS[1]) or '0', '^%d+')",
+        '1',
+        'cg:limit:{u:users-file/2}user.fixed'
+      )
+    )
+  for (const gateway of [a, b]) {
+    await until('Redis counts', async () => {
+      const before = await counted()
+      await gateway.call(profile, { cookie: bobs })
+      return (await counted()) > before
+    })
+  }
+  const cookie = await a.signIn()
+  const statuses: number[] = []
+  for (let i = 0; i < 12; i++)
+    statuses.push((await [a, b][i % 2]!.call(profile, { cookie })).status)
+  t.same(statuses, [...Array(10).fill(200), 429, 429])
+})
+
+const open = (url: string) => ({
+  upstreams: { b: { url } },
+  routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
+})
+
+/** Three of them, each of which has shown that it counts in Redis. */
+async function three(
+  cleanUp: (undo: () => unknown) => void,
+  port: number,
+  files: Parameters<typeof configFolder>[0] & object
+): Promise<TestGateway[]> {
+  const all = await Promise.all(
+    [1, 2, 3].map(async () => testGateway(cleanUp, await configFolder(files), environment))
+  )
+  for (const gateway of all) {
+    await ready(gateway)
+    // Counters have a connection of their own; it is there when this process has said so in Redis.
+    await until(
+      'its counters are connected',
+      async () => Number(await redisCli(port, 'ZCARD', 'cg:replicas')) >= all.indexOf(gateway) + 1
+    )
+  }
+  return all
+}
+
+t.test('three replicas keep a limit to a hundredth, whichever of them is asked', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await testUpstream(t.after)
+  const all = await three(t.after, redis.port, {
+    gateway: withRedis(redis.url),
+    routes: open(backend.url),
+    limits: { replicas: 3, limits: { anonymous: { by: 'address', max: 400, window: '1h' } } }
+  })
+  let passed = 0
+  for (let round = 0; round < 50; round++) {
+    // At the same time, and not evenly.
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        (all[(index * index + round) % 3] as TestGateway).call('/api/open')
+      )
+    )
+    passed += answers.filter(({ status }) => status === 200).length
+  }
+  t.ok(passed >= 396 && passed <= 404, `${passed} of 400`)
+})
+
+t.test(
+  'Redis killed in between: what it had let pass, once more what all replicas may together, and what an empty one lets pass; never more',
+  async t => {
+    const redis = await testRedis(t.after)
+    const backend = await testUpstream(t.after)
+    const max = 30
+    const all = await three(t.after, redis.port, {
+      gateway: withRedis(redis.url),
+      routes: open(backend.url),
+      limits: { replicas: 3, limits: { anonymous: { by: 'address', max, window: '1h' } } }
+    })
+    const passes = async (requests: number) => {
+      let passed = 0
+      for (let index = 0; index < requests; index++) {
+        const { status } = await (all[index % 3] as TestGateway).call('/api/open')
+        if (status === 200) passed++
+        else t.equal(status, 429)
+      }
+      return passed
+    }
+    t.equal(await passes(20), 20)
+    await redis.kill()
+    t.equal(await passes(60), max, 'a third each')
+    await redis.start()
+    for (const gateway of all)
+      await until(
+        'it counts in Redis again',
+        async () =>
+          !(await (await gateway.ops('/metrics')).text()).includes(
+            'console_gateway_session_store_up{kind="redis"} 0'
+          )
+      )
+    t.ok((await passes(150)) <= max)
+  }
+)
+
+t.test(
+  'three replicas lock an account together, know a browser together, and lift a lock together',
+  async t => {
+    const redis = await testRedis(t.after)
+    const all = await three(t.after, redis.port, {
+      gateway: { ...withRedis(redis.url), server: { trustedProxies: ['127.0.0.1'] } },
+      limits: { lockout: { account: { after: 6, delay: '10h', longest: '10h' } }, limits: {} }
+    })
+    const [a, b, c] = all as [TestGateway, TestGateway, TestGateway]
+    const login = (gateway: TestGateway, typed: string, address: number, cookie?: string) =>
+      gateway.call('/api/auth/admin/login', {
+        json: { username: 'alice', password: typed },
+        headers: { 'x-forwarded-for': `198.51.100.${address}` },
+        ...(cookie !== undefined && { cookie })
+      })
+    const known =
+      (await login(a, password, 1)).headers
+        .getSetCookie()
+        .find(cookie => cookie.startsWith('console_known='))
+        ?.split(';', 1)[0] ?? ''
+    const statuses: number[] = []
+    for (let index = 0; index < 12; index++)
+      statuses.push((await login(all[index % 3] as TestGateway, 'wrong', 10 + index)).status)
+    t.same(statuses, [...Array(6).fill(401), ...Array(6).fill(429)])
+    t.same(
+      [(await login(b, password, 2)).status, (await login(c, password, 2, known)).status],
+      [429, 200]
+    )
+    const lifted = await a.ops('/bans/lift', { json: { account: 'alice' } })
+    t.same(await lifted.json(), { lifted: 1 })
+    t.equal((await login(c, password, 2)).status, 200)
+    await redis.kill()
+    const away = new Set<number>()
+    for (let index = 0; index < 30; index++) away.add((await login(b, 'wrong', 50 + index)).status)
+    t.ok(away.has(429), 'no end of guesses while Redis is away')
+  }
+)
+
+t.test('replicas count each other', async t => {
+  const redis = await testRedis(t.after)
+  const connect = () => new Redis(redis.url, { maxRetriesPerRequest: 0 }).on('error', () => {})
+  const clients = [connect(), connect(), connect()]
+  t.teardown(() => {
+    for (const client of clients) client.disconnect()
+  })
+  const replicas = clients.map(client => createReplicas(client, 'cg:', 50))
+  t.equal(replicas[0]?.count(), 1, 'before it was asked')
+  await until('all know of all', () => replicas.every(each => each.count() === 3))
+  await replicas[2]?.close()
+  await until('one has left', () => replicas[0]?.count() === 2)
+  await redis.kill()
+  t.equal(replicas[0]?.count(), 2, 'the last that was known')
+  for (const each of replicas) await each.close()
+})
+
+t.test(
+  'Redis holds a hash of the id, with a time to live, and never the cookie’s value',
+  async t => {
+    const redis = await testRedis(t.after)
+    const gateway = await testGateway(
+      t.after,
+      await configFolder({ gateway: withRedis(redis.url) }),
+      environment
+    )
+    await ready(gateway)
+    const cookie = await gateway.signIn()
+    const secretId = decodeURIComponent(cookie).split('=')[1]?.split('.')[0] ?? ''
+    const { Redis } = await import('ioredis')
+    const client = new Redis(redis.url)
+    t.teardown(() => client.disconnect())
+    const keys = await client.keys('*session*')
+    t.equal(keys.length, 1)
+    const stored = `${keys[0]} ${await client.get(keys[0] ?? '')}`
+    t.ok(secretId.length === 32 && !stored.includes(secretId))
+    t.ok((await client.pttl(keys[0] ?? '')) > 0)
+  }
+)
+
+t.test('Redis away at start: up, alive, not ready, and it heals by itself', async t => {
+  const redis = await testRedis(t.after)
+  await redis.kill()
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(
+    t.after,
+    await configFolder({
+      gateway: withRedis(redis.url),
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
+      }
+    }),
+    environment
+  )
+  t.equal((await gateway.ops('/healthz')).status, 200)
+  const notReady = await gateway.ops('/readyz')
+  t.equal(notReady.status, 503)
+  t.match(await notReady.json(), { redis: 'not reached yet' })
+  t.match(
+    await gateway.call('/api/auth/admin/login', {
+      json: { username: 'alice', password: 'correct horse battery' }
+    }),
+    { status: 503, json: { errorCode: 'session.unavailable' } }
+  )
+  t.equal((await gateway.call('/api/open')).status, 200)
+  await until('the log says that Redis is away', () =>
+    gateway.log.some(({ msg }) => String(msg).startsWith('Redis unavailable'))
+  )
+  await redis.start()
+  await ready(gateway)
+  t.ok(await gateway.signIn())
+})
+
+t.test(
+  'Redis killed and restarted under traffic: 200, 503 or, once it forgot, 401; never 500, never a hang',
+  async t => {
+    const redis = await testRedis(t.after)
+    const backend = await testUpstream(t.after)
+    const gateway = await testGateway(
+      t.after,
+      await configFolder({
+        gateway: withRedis(redis.url),
+        routes: {
+          upstreams: { b: { url: backend.url } },
+          routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
+        }
+      }),
+      environment
+    )
+    await ready(gateway)
+    const cookie = await gateway.signIn()
+    const seen: Record<string, Set<number>> = {
+      before: new Set(),
+      away: new Set(),
+      back: new Set()
+    }
+    const ask = async (phase: string) => {
+      const answer = await gateway.call(profile, { cookie })
+      seen[phase]?.add(answer.status)
+      return answer
+    }
+    await Promise.all(Array.from({ length: 20 }, () => ask('before')))
+    await redis.kill()
+    for (let i = 0; i < 20; i++) {
+      const answer = await ask('away')
+      t.equal(answer.json.errorCode, 'session.unavailable')
+      t.ok(Number(answer.headers.get('retry-after')) >= 1)
+      t.same(answer.headers.getSetCookie(), [], 'the cookie is kept')
+    }
+    t.equal((await gateway.call('/api/open')).status, 200, 'a public route goes on')
+    t.equal(
+      (await gateway.call('/api/account/logout', { cookie })).status,
+      503,
+      'no sign-out is promised that was not done'
+    )
+    t.equal(
+      (await gateway.call('/api/account/logout')).status,
+      200,
+      'without a session there is nothing to ask'
+    )
+    t.equal(
+      (await gateway.ops('/readyz')).status,
+      200,
+      'still ready: the replicas next door have the same Redis'
+    )
+    await redis.start()
+    await until('Redis answers again', async () => (await ask('back')).status !== 503)
+    t.same(
+      [
+        [...(seen['before'] ?? [])],
+        [...(seen['away'] ?? [])],
+        [...(seen['back'] ?? [])].filter(status => status !== 503)
+      ],
+      [[200], [503], [401]],
+      'a Redis that kept nothing knows no session'
+    )
+    t.ok(await gateway.signIn())
+  }
+)
+
+t.test(
+  'a Redis that hangs: 503 within the command time-out, and the session is still there afterwards',
+  async t => {
+    const redis = await testRedis(t.after)
+    const gateway = await testGateway(
+      t.after,
+      await configFolder({ gateway: withRedis(redis.url, { commandTimeout: '200ms' }) }),
+      environment
+    )
+    await ready(gateway)
+    // So short a time-out may strike by itself where this machine stands still.
+    let cookie = ''
+    await until('signed in', async () => {
+      cookie = await gateway.signIn()
+      return true
+    })
+    redis.signal('SIGSTOP')
+    t.match(await gateway.call(profile, { cookie }), {
+      status: 503,
+      json: { errorCode: 'session.unavailable' }
+    })
+    redis.signal('SIGCONT')
+    let status = 503
+    await until('Redis answers again', async () => {
+      status = (await gateway.call(profile, { cookie })).status
+      return status !== 503
+    })
+    t.equal(status, 200)
+  }
+)
+
+t.test(
+  'a wrong Redis password: not ready, said once in plain words, and never in the log',
+  async t => {
+    const redis = await testRedis(t.after, ['--requirepass', 'right-password'])
+    const gateway = await testGateway(
+      t.after,
+      await configFolder({ gateway: withRedis(redis.url, { password: '${REDIS_PASSWORD}' }) }),
+      { ...environment, REDIS_PASSWORD: 'wrong-password' }
+    )
+    await until('the log names the password', () =>
+      gateway.log.some(({ reason }) => String(reason).includes('password is wrong'))
+    )
+    t.equal((await gateway.ops('/readyz')).status, 503)
+    t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
+  }
+)
+
+t.test('a rediss:// Redis with user and password is reached', async t => {
+  const { execFileSync } = await import('node:child_process')
+  const { mkdtempSync } = await import('node:fs')
+  const { tmpdir } = await import('node:os')
+  const folder = mkdtempSync(`${tmpdir()}/tls-`)
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+      '-keyout',
+      `${folder}/key.pem`,
+      '-out',
+      `${folder}/cert.pem`
+    ],
+    { stdio: 'ignore' }
+  )
+  const { freePort } = await import('../support/ports.ts')
+  const port = await freePort()
+  await testRedis(t.after, [
+    '--tls-port',
+    String(port),
+    '--tls-cert-file',
+    `${folder}/cert.pem`,
+    '--tls-key-file',
+    `${folder}/key.pem`,
+    '--tls-ca-cert-file',
+    `${folder}/cert.pem`,
+    '--tls-auth-clients',
+    'no',
+    '--user',
+    'gateway',
+    'on',
+    '>pw',
+    '~cg:*',
+    '+@all'
+  ])
+  const gateway = await testGateway(
+    t.after,
+    await configFolder({
+      gateway: withRedis(`rediss://localhost:${port}`, {
+        username: 'gateway',
+        password: '${REDIS_PASSWORD}',
+        ca: `${folder}/cert.pem`
+      })
+    }),
+    { ...environment, REDIS_PASSWORD: 'pw' }
+  )
+  await ready(gateway)
+  t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+})
+
+t.test(
+  'of guesses at two replicas at once exactly as many are evaluated as one would let',
+  async t => {
+    const redis = await testRedis(t.after)
+    let asked = 0
+    const backend = await testUpstream(t.after, (_request, response) => {
+      asked++
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
+    })
+    const files = {
+      gateway: {
+        ...withRedis(redis.url),
+        login: {
+          sources: [
+            {
+              kind: 'upstream-login',
+              upstream: 'b',
+              path: '/login',
+              success: { path: 'code', in: [0] },
+              user: { id: 'id' }
+            }
+          ]
+        }
+      },
+      routes: { upstreams: { b: { url: backend.url } } },
+      limits: { lockout: {} }
+    }
+    const all = await three(t.after, redis.port, files)
+    const answers = await Promise.all(
+      Array.from({ length: 90 }, (_, index) =>
+        (all[index % 3] as TestGateway).call('/api/auth/admin/login', {
+          json: { username: `user-${index}`, password: 'wrong' }
+        })
+      )
+    )
+    t.same([answers.filter(({ status }) => status === 401).length, asked], [20, 20])
+  }
+)

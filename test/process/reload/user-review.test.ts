@@ -1,0 +1,306 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { hashPassword } from '../../../src/login/argon2.ts'
+import { run } from '../../support/command.ts'
+import { configFolder, password, type TestGateway, testGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
+import { testRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+const hash = await hashPassword(password)
+const otherHash = await hashPassword('another password')
+
+type Users = Record<string, Record<string, unknown>>
+
+const alice = { password: hash, id: '1', roles: ['admin', 'user'] }
+const bob = { password: hash, id: '2', roles: ['admin', 'user'] }
+const both: Users = { alice, bob }
+
+const write = (gateway: { readonly folder: string }, users: Users) =>
+  writeFileSync(join(gateway.folder, 'users.yaml'), stringify({ users }))
+const reload = async (gateway: TestGateway, body: object = {}) =>
+  (await (await gateway.ops('/reload', { json: body })).json()) as any
+/** The status of a profile call, and the roles that the session has. */
+const seen = async (gateway: TestGateway, cookie: string) => {
+  const { status, json } = await gateway.call('/api/session', { cookie })
+  return status === 200 ? json.data.roles.join(',') : `${status} ${json.errorCode}`
+}
+
+/** Replicas on one Redis, each with a folder of its own. */
+async function replicas(t: Test, first: Users, ...rest: Users[]): Promise<TestGateway[]> {
+  const redis = await testRedis(t.after)
+  const gateway = {
+    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    session: { secrets: ['${SESSION_SECRET}'] }
+  }
+  const all: TestGateway[] = []
+  for (const users of [first, ...rest])
+    all.push(await testGateway(t.after, { gateway, users: { users } }, environment))
+  for (const each of all)
+    await until('ready', async () => (await each.ops('/readyz')).status === 200)
+  return all
+}
+
+for (const [change, bobs, told] of [
+  ['removed', undefined, 'removed'],
+  ['disabled', { ...bob, disabled: true }, 'disabled'],
+  ['given another password', { ...bob, password: otherHash }, 'password changed'],
+  ['given another id', { ...bob, id: '3' }, 'removed']
+] as const) {
+  t.test(`a file user who is ${change} is signed out by the reload, which says so`, async t => {
+    const gateway = await testGateway(t.after, { users: { users: both } })
+    const [hers, ...his] = [
+      await gateway.signIn('alice'),
+      await gateway.signIn('bob'),
+      await gateway.signIn('bob')
+    ]
+    for (const cookie of [hers, ...his]) t.equal(await seen(gateway, cookie), 'admin,user')
+    write(gateway, bobs === undefined ? { alice } : { alice, bob: bobs })
+    const line = `users.bob ${told}; 2 sessions closed`
+    t.match(await reload(gateway), { outcome: 'reloaded', sessions: [line] })
+    t.match(
+      gateway.log.find(({ msg }) => msg === line),
+      { event: 'users.changed', user: 'bob', source: 'users-file', closed: 2 }
+    )
+    for (const cookie of his) t.equal(await seen(gateway, cookie), '401 session.revoked')
+    t.equal(await seen(gateway, hers), 'admin,user', 'nobody else is')
+  })
+}
+
+t.test('roles and profile are taken anew by live sessions', async t => {
+  const gateway = await testGateway(t.after, { users: { users: both } })
+  const cookie = await gateway.signIn('bob')
+  t.equal(await seen(gateway, cookie), 'admin,user')
+  write(gateway, { alice, bob: { ...bob, roles: ['user'], profile: { title: 'Guest' } } })
+  t.match(await reload(gateway), {
+    sessions: ['users.bob roles or profile changed; 1 session updated']
+  })
+  t.equal(await seen(gateway, cookie), 'user')
+  t.match((await gateway.call('/api/account/profile', { cookie })).json.data, { title: 'Guest' })
+  write(gateway, both)
+  await reload(gateway)
+  t.equal(await seen(gateway, cookie), 'admin,user', 'back again')
+})
+
+t.test('a reload that concerns no user leaves sessions alone and says nothing of them', async t => {
+  const gateway = await testGateway(t.after, { users: { users: both } })
+  const cookie = await gateway.signIn('bob')
+  write(gateway, { ...both, carol: { password: hash } })
+  t.match(await reload(gateway), { outcome: 'reloaded', sessions: [] })
+  t.equal(await seen(gateway, cookie), 'admin,user')
+})
+
+t.test(
+  'replicas that read their files at different times: none brings back what a later file ended',
+  async t => {
+    const [a, b] = (await replicas(t, both, both)) as [TestGateway, TestGateway]
+    const [his, hers] = [await b.signIn('bob'), await b.signIn('alice')]
+    for (const gateway of [a, b])
+      t.same([await seen(gateway, his), await seen(gateway, hers)], ['admin,user', 'admin,user'])
+    write(a, { alice: { ...alice, roles: ['user'] } })
+    t.match(await reload(a), {
+      sessions: [
+        'users.alice roles or profile changed; 1 session updated',
+        'users.bob removed; 1 session closed'
+      ]
+    })
+    t.equal(await seen(a, his), '401 session.revoked')
+    t.equal(await seen(a, hers), 'user')
+    await until('the other hears of it', async () => (await seen(b, his)) === '401 session.revoked')
+    await until('the other gives no role back', async () => (await seen(b, hers)) === 'user')
+    const stale = await b.signIn('bob')
+    t.equal(await seen(b, stale), 'admin,user', 'its file still knows him')
+    t.equal(await seen(a, stale), '401 session.revoked')
+    await until(
+      'what the later file ended stays ended',
+      async () => (await seen(b, stale)) === '401 session.revoked'
+    )
+    write(b, { alice: { ...alice, roles: ['user'] } })
+    await reload(b)
+    t.same([await seen(a, hers), await seen(b, hers)], ['user', 'user'])
+  }
+)
+
+t.test('a replica with an older file ends no session that a later file allows', async t => {
+  const [a, b] = (await replicas(t, both, both)) as [TestGateway, TestGateway]
+  write(a, {
+    alice,
+    bob: { ...bob, password: otherHash },
+    carol: { password: hash, roles: ['user'] }
+  })
+  await reload(a)
+  const carols = await a.signIn('carol')
+  const login = await a.call('/api/auth/admin/login', {
+    json: { username: 'bob', password: 'another password' }
+  })
+  const bobs = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  for (const cookie of [carols, bobs])
+    t.equal(await seen(b, cookie), '401 session.revoked', 'its file does not know them')
+  t.same([await seen(a, carols), await seen(a, bobs)], ['user', 'admin,user'])
+  write(b, {
+    alice,
+    bob: { ...bob, password: otherHash },
+    carol: { password: hash, roles: ['user'] }
+  })
+  await reload(b)
+  t.same(
+    [await seen(b, carols), await seen(b, bobs)],
+    ['user', 'admin,user'],
+    'once it has read the file'
+  )
+})
+
+t.test(
+  'what changed while Redis was away ends sessions once it is back, though nobody uses them',
+  async t => {
+    const redis = await testRedis(t.after)
+    const config = (commandTimeout: string, users: Users) => ({
+      gateway: {
+        redis: { url: redis.url, connectTimeout: '30s', commandTimeout },
+        session: { secrets: ['${SESSION_SECRET}'] }
+      },
+      users: { users }
+    })
+    const b = await testGateway(t.after, config('30s', both), environment)
+    await until('ready', async () => (await b.ops('/readyz')).status === 200)
+    const [his] = [await b.signIn('bob'), await b.signIn('alice')]
+    const lesser = { ...alice, roles: ['user'] }
+    const a = await testGateway(t.after, config('2s', { alice: lesser, bob }), environment)
+    await a.logged(({ event, user }) => event === 'users.changed' && user === 'alice')
+    t.equal(await seen(b, his), 'admin,user', 'what the start had to review is done')
+    write(a, { alice: lesser })
+    redis.signal('SIGSTOP')
+    t.match(await reload(a), { outcome: 'reloaded', sessions: [/could not be held against/] })
+    redis.signal('SIGCONT')
+    await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+    await until(
+      'the replica with the older file hears of it',
+      async () => (await seen(b, his)) === '401 session.revoked'
+    )
+    const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
+    t.equal(lines.length, 1, 'once')
+  }
+)
+
+t.test('what changed while no gateway ran is judged at start', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = {
+    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    session: { secrets: ['${SESSION_SECRET}'] }
+  }
+  const before = await testGateway(t.after, { gateway, users: { users: both } }, environment)
+  await until('ready', async () => (await before.ops('/readyz')).status === 200)
+  const [his, hers] = [await before.signIn('bob'), await before.signIn('alice')]
+  const after = await testGateway(
+    t.after,
+    { gateway, users: { users: { alice: { ...alice, roles: ['user'] } } } },
+    environment
+  )
+  await after.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+  await after.logged(({ msg }) => msg === 'users.alice roles or profile changed; 1 session updated')
+  t.equal(await seen(after, his), '401 session.revoked')
+  t.equal(await seen(after, hers), 'user')
+  await until(
+    'an older replica does not bring him back',
+    async () => (await seen(before, his)) === '401 session.revoked'
+  )
+  t.equal(await seen(before, hers), 'user')
+})
+
+t.test(
+  'a reload that would end most sessions is refused, unless --yes says that it is meant',
+  async t => {
+    const ops = { listen: `127.0.0.1:${await freePort()}` }
+    const folder = await configFolder({ gateway: { ops }, users: { users: both } })
+    const gateway = await testGateway(t.after, folder)
+    const his = await Promise.all(
+      Array.from({ length: 10 }, async () => await gateway.signIn('bob'))
+    )
+    for (let n = 0; n < 9; n++) await gateway.signIn('alice')
+    write(gateway, { alice })
+    const refused = await run(['reload', '--config', folder])
+    t.equal(refused.code, 1)
+    t.match(
+      refused.err,
+      'this would end 10 of 19 sessions of file users; if that is meant, run `console-gateway reload --yes`'
+    )
+    t.equal(await seen(gateway, his[0] ?? ''), 'admin,user')
+    const meant = await run(['reload', '--yes', '--config', folder])
+    t.match(meant, { code: 0, out: /users\.bob removed; 10 sessions closed\n/ })
+    t.equal(await seen(gateway, his[0] ?? ''), '401 session.revoked')
+  }
+)
+
+t.test(
+  'a rollback that would end most sessions is refused likewise, and has its own --yes',
+  async t => {
+    const ops = { listen: `127.0.0.1:${await freePort()}` }
+    const folder = await configFolder({ gateway: { ops }, users: { users: { alice } } })
+    const gateway = await testGateway(t.after, folder)
+    write(gateway, both)
+    await reload(gateway)
+    const his = await Promise.all(
+      Array.from({ length: 10 }, async () => await gateway.signIn('bob'))
+    )
+    const [first = ''] = his
+    for (let n = 0; n < 9; n++) await gateway.signIn('alice')
+    const would =
+      'this would end 10 of 19 sessions of file users; if that is meant, run `console-gateway'
+    const stepBack = await run(['rollback', '--config', folder])
+    t.match(stepBack, { code: 1, err: `${would} rollback --yes\`` })
+    t.match(stepBack.err, 'refused; generation 2 goes on as it is')
+    const named = await gateway.ops('/rollback', { json: { to: 1 } })
+    t.match(await named.json(), { outcome: 'refused', faults: [`${would} rollback 1 --yes\``] })
+    t.equal(await seen(gateway, first), 'admin,user')
+    const status = await (await gateway.ops('/status')).json()
+    t.match(status, { generation: 2, files: { state: 'running' } }, 'the files are not at fault')
+    t.match(await reload(gateway, { yes: true }), { outcome: 'unchanged' })
+    t.equal(
+      (await run(['rollback', '--config', folder])).code,
+      1,
+      'the --yes of a reload is not its own'
+    )
+    const meant = await run(['rollback', '1', '--yes', '--config', folder])
+    t.match(meant, {
+      code: 0,
+      out: /users\.bob removed; 10 sessions closed\nrolled back; generation 3/
+    })
+    t.equal(await seen(gateway, first), '401 session.revoked')
+  }
+)
+
+t.test('half of the sessions, and fewer than ten, end without a question', async t => {
+  const gateway = await testGateway(t.after, { users: { users: both } })
+  for (let n = 0; n < 10; n++) await gateway.signIn('alice')
+  for (let n = 0; n < 10; n++) await gateway.signIn('bob')
+  write(gateway, { alice })
+  t.match(await reload(gateway), {
+    outcome: 'reloaded',
+    sessions: ['users.bob removed; 10 sessions closed']
+  })
+  write(gateway, { bob })
+  t.match(await reload(gateway), { outcome: 'refused' }, '10 of 10')
+  const small = await testGateway(t.after, { users: { users: both } })
+  for (let n = 0; n < 9; n++) await small.signIn('bob')
+  write(small, { alice })
+  t.match(await reload(small), { outcome: 'reloaded' }, '9 of 9')
+})
+
+t.test('a session of a source that config no longer names is over', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = (name: object) => ({
+    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    session: { secrets: ['${SESSION_SECRET}'] },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml', ...name }] }
+  })
+  const before = await testGateway(t.after, { gateway: gateway({}) }, environment)
+  await until('ready', async () => (await before.ops('/readyz')).status === 200)
+  const cookie = await before.signIn('bob')
+  const after = await testGateway(t.after, { gateway: gateway({ name: 'staff' }) }, environment)
+  await until('ready', async () => (await after.ops('/readyz')).status === 200)
+  t.equal(await seen(after, cookie), '401 session.revoked')
+  t.match(await seen(after, await after.signIn('bob')), 'user')
+})

@@ -1,0 +1,30 @@
+import t from 'tap'
+import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { createRemembered } from '../../src/session/session-cache.ts'
+
+t.test('of more sessions than are kept, those in use stay', async t => {
+  const inner = createMemoryStore()
+  t.teardown(() => inner.close())
+  const keys = Array.from({ length: 30 }, (_, n) => `key-${n}`)
+  for (const key of keys) await inner.create(key, key, 60_000)
+  const reads: string[] = []
+  const remembered = createRemembered({
+    store: {
+      ...inner,
+      read: async key => {
+        reads.push(key)
+        return await inner.read(key)
+      }
+    },
+    parse: (_key, { record }) => ({ record }),
+    boundMs: 60_000,
+    maxEntries: 10
+  })
+  const [busy = ''] = keys
+  for (const key of keys) {
+    await remembered.read(key)
+    t.match(await remembered.read(busy), { record: busy })
+  }
+  t.equal(reads.filter(key => key === busy).length, 1, 'the busy one was read once')
+  t.equal(reads.length, keys.length)
+})

@@ -1,0 +1,2 @@
+/** Canary: a file in no part, which the gate must refuse. */
+export const stray = 'stray'

@@ -1,0 +1,185 @@
+/**
+ * Files of src without a unit test at the same path in test, and where they are tested instead: through the command,
+ * the running gateway or the adapter's suite that shows their effect. The gate (`floors.ts`) holds it against the tree.
+ */
+
+/** By the test, its path below `test` without `.test.ts`. */
+const byTest: Readonly<Record<string, readonly string[]>> = {
+  'admin/hosts': ['admin/browser-guard'],
+  'api-docs/openapi': [
+    'api-docs/contract-components',
+    'api-docs/error-codes',
+    'api-docs/operations',
+    'api-docs/own-responses',
+    'api-docs/types',
+    'contract/from-type'
+  ],
+  'app/endpoints/login': ['session/lists', 'login/credential-source'],
+  'app/endpoints/proxied': ['app/compile-routes', 'app/endpoints/proxied-routes', 'proxy/response'],
+  'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
+  'app/endpoints/shaped': ['app/endpoints/send-body'],
+  'app/endpoints/unknown': ['app/endpoints/known-paths'],
+  'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
+  'app/hooks/metrics': ['observability/metrics'],
+  'cli/check': ['config/load/yaml-faults'],
+  'cli/completion': ['cli/complete'],
+  'cli/contract': ['cli/upstream-responses'],
+  'cli/explain': [
+    'admin/limits',
+    'cli/admin-client',
+    'dry-run/explain/decision',
+    'dry-run/explain/explanation',
+    'dry-run/explain/forwarding',
+    'dry-run/explain/gates',
+    'dry-run/explain/limits',
+    'dry-run/explain/request',
+    'dry-run/traced-app'
+  ],
+  'cli/limits/caller': [
+    'admin/caller-limits',
+    'limits/counting/callers',
+    'limits/counting/redis-callers'
+  ],
+  'cli/limits/simulate': [
+    'cli/limits/access-lines',
+    'cli/limits/limits',
+    'cli/limits/log-lines',
+    'cli/limits/picture',
+    'cli/limits/progress',
+    'cli/limits/public-paths'
+  ],
+  'cli/limits/suggest': ['limits/usage/usage'],
+  'cli/lockouts': ['admin/lockouts'],
+  'cli/main': ['cli/colours', 'cli/command', 'cli/commands', 'cli/output', 'node-version'],
+  'cli/plan': ['config/load/plan', 'config/load/admin-access'],
+  'cli/reload': ['admin/config', 'cli/status', 'process/status'],
+  'cli/schemas': ['cli/reference'],
+  'cli/sessions': ['admin/find-users', 'admin/sessions'],
+  'cli/shape': ['cli/changes'],
+  'cli/start': ['launch'],
+  'config/check/check': [
+    'config/check/admin',
+    'config/check/expectations',
+    'config/check/limits',
+    'config/check/maintenance',
+    'config/check/operation',
+    'config/check/parts',
+    'config/check/reach',
+    'config/check/report',
+    'config/check/shapes',
+    'config/check/sources',
+    'config/check/users'
+  ],
+  'config/load/differences': ['config/load/risks'],
+  'config/load/load': [
+    'config/schema/config',
+    'config/schema/gateway',
+    'config/schema/limits',
+    'config/schema/parts',
+    'config/schema/primitives',
+    'config/schema/routes',
+    'config/schema/shapes',
+    'config/schema/users'
+  ],
+  'config/schema/contracts': ['config/check/contracts'],
+  'app/hooks/maintenance': ['config/schema/maintenance'],
+  'contract/drift': ['contract/contract'],
+  'dry-run/expectations': [
+    'config/schema/expectations',
+    'dry-run/offline-app',
+    'dry-run/try-config'
+  ],
+  'e2e/parts': ['app/compile-parts', 'app/endpoints/aggregated', 'app/endpoints/pending-parts'],
+  'e2e/refused-headers': ['config/check/fields', 'config/schema/header-names'],
+  'e2e/reload-under-load': ['app/yield'],
+  'json-schema/compile': ['json-schema/closed-schema'],
+  'json/body': ['json/coding', 'json/digits', 'json/json-fault', 'json/values'],
+  'json/exact-jsonata': ['json/decimal'],
+  'limits/counting/tally': [
+    'limits/counting/fallback-tally',
+    'limits/counting/leases',
+    'limits/counting/memory-tally',
+    'limits/counting/redis-tally',
+    'limits/counting/rules'
+  ],
+  'limits/lockout/lockout': ['limits/lockout/fallback-lockouts', 'limits/lockout/redis-lockouts'],
+  'limits/replay/replay': [
+    'limits/counting/plan',
+    'limits/replay/reorder-buffer',
+    'limits/replay/report'
+  ],
+  'limits/usage/redis-usage': ['limits/usage/hours', 'limits/usage/record'],
+  'login/token-refresh': ['app/hooks/token-refresh'],
+  'observability/log': ['observability/unprintable'],
+  'process/cluster/primary': ['process/cluster/rpc', 'process/cluster/worker'],
+  'process/gateway': [
+    'admin/server',
+    'app/app',
+    'app/endpoints/console',
+    'process/server/public-server',
+    'services/services'
+  ],
+  'process/reload/reload': [
+    'app/generation-services',
+    'process/reload/revisions',
+    'process/server/generation'
+  ],
+  'process/reload/user-review': [
+    'login/changed-users',
+    'login/file-users',
+    'session/review',
+    'session/review-writer'
+  ],
+  'process/reload/validator': ['process/reload/validator-thread'],
+  'process/reload/watcher': ['config/load/inputs'],
+  'redis/replicated': [
+    'services/redis-replicated',
+    'session/redis-scripts',
+    'session/revocation-journal'
+  ],
+  'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
+  'redis/shapes': ['services/redis', 'services/redis-cluster'],
+  'session/record-format': ['session/record'],
+  'session/redis-store': ['session/former-notes', 'session/redis-invalidation'],
+  'session/session': ['session/evaluate', 'session/identity-key', 'session/store'],
+  'shaping/expressions': [
+    'shaping/expression-lanes',
+    'shaping/expression-runner',
+    'shaping/expression-thread'
+  ],
+  'shaping/shape': ['shaping/members', 'shaping/status'],
+  'wire/bodies': ['app/hooks/json-body'],
+  'wire/cookies': ['app/hooks/session'],
+  'wire/headers': ['app/hooks/standard-headers'],
+  'wire/logs': ['app/hooks/access-log', 'app/hooks/context', 'app/hooks/request-log'],
+  'wire/paths': ['app/hooks/request-policy'],
+  'wire/sign-in-abuse': ['app/hooks/sign-in-limits', 'limits/lockout/account'],
+  'wire/stalled-readers': ['app/hooks/stalled-readers'],
+  'wire/trusted-proxies': ['app/hooks/forwarded-for'],
+  'wire/uploads': ['proxy/request-body'],
+  'wire/upstream-faults': ['proxy/upstream']
+}
+
+/** @param sources of src, @param tests of test, each below its folder and without what stands behind the name */
+export function problemsOfTests(sources: readonly string[], tests: readonly string[]): string[] {
+  const elsewhere = Object.values(byTest).flat()
+  return [
+    ...sources
+      .filter(file => !tests.includes(file) && !elsewhere.includes(file))
+      .map(
+        file =>
+          `src/${file} has no test/${file}.test.ts: write one, or say in test/support/tested-elsewhere.ts where it is tested`
+      ),
+    ...elsewhere
+      .filter(
+        (file, index) =>
+          tests.includes(file) || !sources.includes(file) || elsewhere.indexOf(file) !== index
+      )
+      .map(file => `test/support/tested-elsewhere.ts names ${file} without need, or twice`),
+    ...Object.keys(byTest)
+      .filter(test => !tests.includes(test))
+      .map(
+        test => `test/support/tested-elsewhere.ts names test/${test}.test.ts, which is not there`
+      )
+  ]
+}
