@@ -395,7 +395,7 @@ t.test('each code that the sources of proxied routes name is told of such a rout
   const document = openApi(loadConfig(folder, {})) as Tree
   const told = codesOf(document['paths']['/api/full'].post, document)
   const parts =
-    'hooks,proxy,json,contract,session,shaping,login/upkeep.ts,endpoints/{proxied,shaped,send-body}.ts'
+    'app/hooks,proxy,json,contract,session,shaping,login/token-refresh.ts,app/endpoints/{proxied,shaped,send-body}.ts'
   const sources = globSync(`src/{${parts}}{,/**/*.ts}`).filter(file => file.endsWith('.ts'))
   t.ok(sources.length > 40, String(sources.length))
   const text = sources.map(file => readFileSync(file, 'utf8')).join('\n')

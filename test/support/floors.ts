@@ -3,7 +3,7 @@
  * its room. Each run first judges a fixture that breaks the rules (`floors-canary/`): a gate that does not see
  * those faults fails, whatever it says of `src`.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cruise, type IForbiddenRuleType, type ICruiseResult } from 'dependency-cruiser'
 import {
@@ -14,6 +14,7 @@ import {
   problemsOfParts,
   problemsOfUnused
 } from './parts.ts'
+import { drawParts } from './parts-picture.ts'
 import { problemsOfTests } from './tested-elsewhere.ts'
 
 /** Packages that only one place may load. Types may cross: they are gone at run time. */
@@ -170,14 +171,22 @@ function namesBelow(folder: string, ending: RegExp): string[] {
     .map(name => name.replace(ending, ''))
 }
 
+const pictureFile = 'docs/parts.svg'
+
 const canary = await draw(join(import.meta.dirname, 'floors-canary'))
 const blind = canaryFaults.filter(fault => !canary.violations.includes(fault))
 const { files, imports, violations } = await draw()
 const floors = floorsOf(imports)
+const arrows = arrowsOf(imports)
+const picture = drawParts(floors, arrows)
+if (process.argv.includes('--draw')) writeFileSync(pictureFile, picture)
 const problems = [
   ...blind.map(fault => `the gate is blind: it does not see the canary's "${fault}"`),
   ...(files.length < 30 ? [`the gate is blind: it saw only ${files.length} modules`] : []),
   ...(floors.length > maxFloors ? [`${floors.length} floors, more than ${maxFloors}`] : []),
+  ...(readFileSync(pictureFile, 'utf8') === picture
+    ? []
+    : [`${pictureFile} is not what the imports are: npm run draw`]),
   ...violations,
   ...problemsOfUnused(imports),
   ...problemsOfTests(namesBelow('src', /(?<!\.d)\.(?:ts|js)$/), namesBelow('test', /\.test\.ts$/)),
@@ -191,5 +200,6 @@ if (problems.length > 0) {
   process.exit(1)
 }
 process.stdout.write(
-  `floors: ${files.length} files in ${floors.flat().length} parts on ${floors.length} floors, ${arrowsOf(imports)} arrows, none upward, no cycle\n`
+  `floors: ${files.length} files in ${floors.flat().length} parts on ${floors.length} floors, ` +
+    `${arrows.length} arrows, none upward, no cycle\n`
 )

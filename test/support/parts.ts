@@ -260,8 +260,12 @@ export function floorsOf(imports: readonly Import[]): string[][] {
   return floors
 }
 
-/** How many pairs of parts are joined by imports. */
-export function arrowsOf(imports: readonly Import[]): number {
-  const pairs = imports.map(({ from, to }) => [partOf(from), partOf(to)] as const)
-  return new Set(pairs.filter(([from, to]) => from !== to).map(pair => pair.join(' → '))).size
+/** Pairs of parts of which the first imports the second. */
+export function arrowsOf(imports: readonly Import[]): Array<readonly [from: string, to: string]> {
+  const pairs = imports.flatMap(({ from, to }) => {
+    const [part, target] = [partOf(from), partOf(to)]
+    if (part === undefined || target === undefined || part === target) return []
+    return [[`${part} → ${target}`, [part, target]] as const]
+  })
+  return [...new Map(pairs).values()]
 }
