@@ -46,7 +46,7 @@ async function replica(): Promise<Sessions> {
       prefix: config.prefix,
       follow: (follower, names) => {
         end = followRedis({
-          dial: () => dialler.newsLines(client),
+          dial: () => dialler.trackingConnections(client),
           onTopology: () => {},
           follower: {
             ...follower,
@@ -56,7 +56,7 @@ async function replica(): Promise<Sessions> {
             }
           },
           names,
-          boundMs: 2000
+          maxStalenessMs: 2000
         })
       }
     })
@@ -66,7 +66,7 @@ async function replica(): Promise<Sessions> {
         seal: createSeal(['a secret for the bench, long enough for anyone']),
         lifeTimes: { idle: 1_800_000, absolute: 28_800_000, remembered: {} },
         perUser: { max: 5, over: 'evict-oldest' },
-        boundMs: 2000
+        maxStalenessMs: 2000
       })
     )
   })
@@ -134,20 +134,20 @@ for (const size of sizes) {
   // A replica that remembers nothing yet, and ids that are not asked for twice.
   const fresh = await replica()
   const stride = Math.max(1, Math.floor(size / samples))
-  const lookUp = await timed(n => fresh.resolve(`id-${n * stride}`), Math.min(samples, size))
+  const lookUp = await timed(n => fresh.get(`id-${n * stride}`), Math.min(samples, size))
   const known = `id-${some()}`
-  await b.resolve(known)
+  await b.get(known)
   const before = await commands()
-  for (let n = 0; n < 10_000; n++) await b.resolve(known)
+  for (let n = 0; n < 10_000; n++) await b.get(known)
   const spent = (await commands()) - before
   // Closed at one replica: how long until the other, which remembers it, refuses it.
   const lag: number[] = []
   for (let n = 0; n < samples; n++) {
     const id = `sample-${size}-${n}`
-    await b.resolve(id)
+    await b.get(id)
     await a.close(id, 'revoked')
     const closed = performance.now()
-    while ('live' in (await b.resolve(id))) await new Promise(resolve => setImmediate(resolve))
+    while ('live' in (await b.get(id))) await new Promise(resolve => setImmediate(resolve))
     lag.push(performance.now() - closed)
   }
   lag.sort((x, y) => x - y)

@@ -41,8 +41,8 @@ import { sameOrigin } from './hooks/same-origin.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { createGuard } from './hooks/guard.ts'
 import { addSessionReader, addSessions, sessionCookie } from './hooks/session.ts'
-import { addUpkeep } from './hooks/token-refresh.ts'
-import { createUpkeep } from '../login/token-refresh.ts'
+import { addTokenRefresh } from './hooks/token-refresh.ts'
+import { createTokenRefresh } from '../login/token-refresh.ts'
 import { collectRoutes, createSources } from './compile-routes.ts'
 import type { GenerationServices } from './generation-services.ts'
 import { takeTurns } from './yield.ts'
@@ -260,9 +260,9 @@ export async function buildApp(
       addProfile(scope, { ...profile, envelope })
       scope.register(async inner => {
         inner.removeAllContentTypeParsers()
-        addUpkeep(
+        addTokenRefresh(
           inner,
-          createUpkeep({
+          createTokenRefresh({
             sessions: services.sessions,
             sources,
             onFailed: err =>

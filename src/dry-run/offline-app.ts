@@ -105,7 +105,7 @@ export async function createOfflineApp(
     seal: createSeal(secrets),
     lifeTimes: gateway.session,
     perUser: gateway.session.perUser,
-    boundMs: gateway.session.staleness
+    maxStalenessMs: gateway.session.staleness
   })
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = createMetrics()

@@ -2,18 +2,18 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
-import type { Live, Resolved } from '../session/evaluate.ts'
+import type { Live, Evaluation } from '../session/evaluate.ts'
 import { isSameCredential } from '../session/renewals.ts'
 import type { Sessions } from '../session/session.ts'
 import type { Fence } from '../session/store.ts'
 import type { CredentialSource } from './credential-source.ts'
 
-export interface Upkeep {
+export interface TokenRefresh {
   /**
    * The session with a token that holds. Only waits for a renewal where the old one has ended.
    * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it cannot be asked and the old token has ended
    */
-  readonly ensure: (live: Live) => Promise<Live>
+  readonly ensureFresh: (live: Live) => Promise<Live>
 }
 
 interface Options {
@@ -47,15 +47,15 @@ class Contested extends GatewayError {
   }
 }
 
-export function createUpkeep({
+export function createTokenRefresh({
   sessions,
   sources,
   now = Date.now,
   onFailed = () => {}
-}: Options): Upkeep {
+}: Options): TokenRefresh {
   const running = new Map<string, Promise<Live>>()
 
-  async function ensure(found: Live): Promise<Live> {
+  async function ensureFresh(found: Live): Promise<Live> {
     const live = sessions.withHeld(found)
     const { credential, source: name } = live.session
     const source =
@@ -136,10 +136,10 @@ export function createUpkeep({
     throw errorOf(resolved)
   }
 
-  return { ensure }
+  return { ensureFresh }
 }
 
-function errorOf(resolved: Exclude<Resolved, { live: Live }>): GatewayError {
+function errorOf(resolved: Exclude<Evaluation, { live: Live }>): GatewayError {
   if ('ended' in resolved) return new GatewayError(`session.${resolved.ended}`)
   return new GatewayError('session.unavailable', { retryAfter: 2 })
 }

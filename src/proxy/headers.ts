@@ -29,7 +29,7 @@ export interface RequestFieldOptions {
   readonly shaped: boolean
 }
 
-export interface Caller {
+export interface ForwardedFor {
   readonly address: string
   readonly protocol: string
   /** The `Host` of the request, where config lists it; an unvetted one is not passed on. */
@@ -54,7 +54,7 @@ const nameIsFree = memoized(
  */
 export function requestFields(
   options: RequestFieldOptions
-): (headers: IncomingHttpHeaders, caller: Caller, hasBody: boolean, isRead: boolean) => Fields {
+): (headers: IncomingHttpHeaders, from: ForwardedFor, hasBody: boolean, isRead: boolean) => Fields {
   const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
   const reopened = new Set(options.passRefusedHeaders)
   const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { answeredError } from './failures.ts'
-import type { Caller, requestFields } from './headers.ts'
+import type { ForwardedFor, requestFields } from './headers.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -39,7 +39,7 @@ interface Asking {
   /** The public one. */
   readonly target: string
   readonly headers: IncomingHttpHeaders
-  readonly caller: Caller
+  readonly caller: ForwardedFor
   /** Ends all of them. */
   readonly signal: AbortSignal
   /** For the log: a part that is not required has failed. */

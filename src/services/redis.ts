@@ -21,7 +21,7 @@ export interface RedisDialler {
   /** A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
   readonly client: (events: RedisEvents) => Redis | Cluster
   /** Connections that bring news, one for each primary that `client` knows. */
-  readonly newsLines: (client: Redis | Cluster) => Redis[]
+  readonly trackingConnections: (client: Redis | Cluster) => Redis[]
   /** Tells when the primaries have changed. */
   readonly onTopology: (client: Redis | Cluster, changed: () => void) => void
   /** Writes that the replicas confirm, over connections of their own. `prepare` gets each of these first. */
@@ -148,7 +148,7 @@ export function createRedisDialler(config: RedisConfig, folder: string): RedisDi
       watch(client, events)
       return client
     },
-    newsLines: client => {
+    trackingConnections: client => {
       if (!(client instanceof Cluster)) return [single(news)]
       return client.nodes('master').map(({ options }) =>
         adopt(

@@ -64,10 +64,10 @@ export interface Services {
   readonly expressions: Expressions
   readonly metrics: Metrics
   readonly drift: Drift
-  /** `embedded`, or how Redis is. `everUp` turns true at the first contact. */
+  /** `embedded`, or how Redis is. `hasConnected` turns true at the first contact. */
   readonly redis: () =>
     | { readonly kind: 'embedded' }
-    | { readonly kind: 'redis'; readonly up: boolean; readonly everUp: boolean }
+    | { readonly kind: 'redis'; readonly up: boolean; readonly hasConnected: boolean }
   readonly close: () => Promise<void>
 }
 
@@ -237,7 +237,7 @@ export function createServices(config: Config, log: Logger): Services {
     'console_gateway_session_epoch_forgotten_total',
     epochsForgottenHelp
   )
-  const secrets = session.secrets.length > 0 ? session.secrets : [madeUpSecret(log)]
+  const secrets = session.secrets.length > 0 ? session.secrets : [ephemeralSecret(log)]
 
   return {
     log,
@@ -254,7 +254,7 @@ export function createServices(config: Config, log: Logger): Services {
       seal: createSeal(secrets),
       lifeTimes: session,
       perUser: session.perUser,
-      boundMs: session.staleness,
+      maxStalenessMs: session.staleness,
       records: session.records,
       ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
       onRoundedEnded: count => logRoundedEnded(log, count),
@@ -294,7 +294,7 @@ function logRoundedEnded(log: Logger, count: number): void {
   )
 }
 
-function madeUpSecret(log: Logger): string {
+function ephemeralSecret(log: Logger): string {
   log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
   return randomBytes(32).toString('base64url')
 }
@@ -308,7 +308,7 @@ interface Shared {
   readonly replicas: Replicas
   readonly followCallers: (onReset: (subject: Subject) => void) => RedisCallers
   readonly shareUses: (record: UseRecord) => SharedUses
-  readonly state: { up: boolean; everUp: boolean }
+  readonly state: { up: boolean; hasConnected: boolean }
   readonly close: () => void
 }
 const noWait =
@@ -324,11 +324,11 @@ function connectRedis(
 ): Shared {
   const { staleness, revocation, records, absolute, remembered } = gateway.session
   const longestMs = Math.max(absolute, remembered.absolute ?? 0)
-  const state = { up: false, everUp: false }
+  const state = { up: false, hasConnected: false }
   const dialler = createRedisDialler(config, folder)
   const sessions = dialler.client({
     onUp: () => {
-      state.up = state.everUp = true
+      state.up = state.hasConnected = true
       log.info({ redis: dialler.place }, 'Redis connected')
       void clock.measure()
     },
@@ -366,11 +366,11 @@ function connectRedis(
     onPrimary: changed => dialler.onTopology(sessions, changed),
     follow: (follower, names) => {
       endNews = followRedis({
-        dial: () => dialler.newsLines(sessions),
+        dial: () => dialler.trackingConnections(sessions),
         onTopology: changed => dialler.onTopology(sessions, changed),
         follower,
         names,
-        boundMs: staleness
+        maxStalenessMs: staleness
       })
     }
   })

@@ -4,7 +4,7 @@ import { type EndReason, endReasonOf, type Session } from './record.ts'
 import type { RecordFormat, Unreadable } from './record-format.ts'
 import type { Review, Reviewer } from './review.ts'
 import { hasRoundedId } from './rounded-id.ts'
-import { epitaphMark, type Found } from './store.ts'
+import { tombstoneMark, type StoredRecord } from './store.ts'
 
 export interface Live {
   readonly session: Session
@@ -14,13 +14,13 @@ export interface Live {
   readonly idleEnd: number
 }
 
-export type Resolved =
+export type Evaluation =
   | { readonly live: Live }
   | { readonly ended: EndReason }
   /** A newer version wrote the record: the session may be alive, so a 401 would be wrong. */
   | { readonly unreadable: 'version' }
 
-export interface KnownSession {
+export interface CachedSession {
   readonly sealed: string
   /** As it may be served. */
   readonly live: Live
@@ -31,21 +31,21 @@ export interface KnownSession {
 }
 
 /** What is remembered of a record: the session, why it ended, or why it could not be read. */
-export type Known =
-  | KnownSession
+export type CachedRecord =
+  | CachedSession
   | { readonly ended: EndReason; readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
 /** How long the reason of an end is remembered, so that a late request can be told. */
-export const epitaphMs: Duration = 10 * 60_000
+export const tombstoneMs: Duration = 10 * 60_000
 
-export function createJudge(
+export function createEvaluator(
   format: RecordFormat,
   now: () => number,
   { review }: Pick<Reviewer, 'review'>
 ) {
-  function parse(key: string, { record, ttlMs }: Found): Known {
-    if (record.startsWith(epitaphMark)) return { ended: endReasonOf(record.slice(1)) }
+  function parse(key: string, { record, ttlMs }: StoredRecord): CachedRecord {
+    if (record.startsWith(tombstoneMark)) return { ended: endReasonOf(record.slice(1)) }
     const opened = format.open(key, record)
     if (opened === undefined) return { ended: 'unknown' }
     if ('unreadable' in opened) return opened
@@ -56,7 +56,7 @@ export function createJudge(
     // The store's own clock tells how long ago the session was used: each use sets the time left anew.
     return {
       sealed: record,
-      live: { session, key, idleEnd: now() + ttlMs - epitaphMs },
+      live: { session, key, idleEnd: now() + ttlMs - tombstoneMs },
       stored,
       epoch,
       review: reviewed
@@ -64,7 +64,7 @@ export function createJudge(
   }
 
   /** @param epoch how often everyone's sessions have been ended */
-  function judge(known: Known | undefined, epoch: number): Resolved {
+  function evaluate(known: CachedRecord | undefined, epoch: number): Evaluation {
     if (known === undefined) return { ended: 'unknown' }
     if ('ended' in known) return known
     // A cookie that our secret signed names a record that another sealed: it opens for nobody here.
@@ -82,5 +82,5 @@ export function createJudge(
     return known
   }
 
-  return { parse, judge }
+  return { parse, evaluate }
 }

@@ -3,7 +3,7 @@ import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
   contestedMs,
-  epitaphMark,
+  tombstoneMark,
   StoreUnavailable,
   type Follower,
   type SessionStore
@@ -38,7 +38,7 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
     }
   }, sweepEveryMs)
   // In one process news is as good as its word: nothing can get lost on the way.
-  const alive = setInterval(() => follower?.onAlive(0), 250)
+  const alive = setInterval(() => follower?.onHeartbeat(0), 250)
   sweep.unref()
   alive.unref()
   const entryOf = (key: string) => {
@@ -78,29 +78,29 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
       follower?.onChanged(key)
       return true
     },
-    async end(key, epitaph, ttlMs) {
+    async end(key, tombstone, ttlMs) {
       const entry = entryOf(key)
-      if (entry === undefined || entry.record.startsWith(epitaphMark)) return false
-      entries.set(key, { record: epitaph, endsAt: now() + ttlMs })
+      if (entry === undefined || entry.record.startsWith(tombstoneMark)) return false
+      entries.set(key, { record: tombstone, endsAt: now() + ttlMs })
       follower?.onChanged(key)
       return true
     },
-    async note(user, key, until) {
+    async indexSession(user, key, until) {
       lastNotedAt = Math.max(lastNotedAt + 1, now() * 1000)
       const keys = notes.get(user) ?? new Map<string, { at: number; until: number }>()
       notes.set(user, keys.set(key, { at: lastNotedAt, until }))
       return notesOf(user)
     },
-    async notesOf(user) {
+    async indexEntriesOf(user) {
       return notesOf(user)
     },
-    async keysOf(user) {
+    async sessionKeysOf(user) {
       return notesOf(user).map(({ key }) => key)
     },
-    async forget(user, keys) {
+    async unindex(user, keys) {
       for (const key of keys) notes.get(user)?.delete(key)
     },
-    async enter(user, until) {
+    async addSignedIn(user, until) {
       const key = JSON.stringify(user)
       signedIn.set(key, { user, until: Math.max(until, signedIn.get(key)?.until ?? 0) })
     },
@@ -115,7 +115,7 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
     async epoch() {
       return epoch
     },
-    async raiseEpoch() {
+    async bumpEpoch() {
       epoch++
       follower?.onEpoch()
       return epoch

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis'
 import type { Follower } from './store.ts'
 
-export interface FeedOptions {
+export interface InvalidationOptions {
   /** The connections that news come over; called again when the primaries have changed. RESP2: ioredis drops RESP3's invalidations. */
   readonly dial: () => Redis[]
   /** Tells when the primaries have changed. */
@@ -10,10 +10,10 @@ export interface FeedOptions {
   readonly follower: Follower
   readonly names: { readonly tracked: string; readonly session: string; readonly epoch: string }
   /** The longest that a silent channel may go unnoticed. */
-  readonly boundMs: number
+  readonly maxStalenessMs: number
 }
 
-interface Line {
+interface TrackingConnection {
   readonly redis: Redis
   up: boolean
 }
@@ -24,9 +24,9 @@ export function followRedis({
   onTopology,
   follower,
   names,
-  boundMs
-}: FeedOptions): () => void {
-  let lines: Line[] = []
+  maxStalenessMs
+}: InvalidationOptions): () => void {
+  let lines: TrackingConnection[] = []
   let told = false
   let closed = false
 
@@ -38,8 +38,8 @@ export function followRedis({
     told = up
   }
 
-  const listen = (redis: Redis): Line => {
-    const line: Line = { redis, up: false }
+  const listen = (redis: Redis): TrackingConnection => {
+    const line: TrackingConnection = { redis, up: false }
     const down = () => {
       line.up = false
       tell()
@@ -98,12 +98,12 @@ export function followRedis({
         })
       ).then(
         () => {
-          if (told && asked === lines) follower.onAlive(performance.now() - askedAt)
+          if (told && asked === lines) follower.onHeartbeat(performance.now() - askedAt)
         },
         () => {}
       )
     },
-    Math.max(50, boundMs / 4)
+    Math.max(50, maxStalenessMs / 4)
   )
   heartbeat.unref()
 

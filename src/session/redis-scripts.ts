@@ -5,7 +5,7 @@ declare module 'ioredis' {
   interface RedisCommander<Context> {
     sessionRead(key: string): Result<[string, number] | null, Context>
     sessionTouch(key: string, ttlMs: number, aboveMs: number): Result<number, Context>
-    sessionEnd(key: string, epitaph: string, ttlMs: number, mark: string): Result<number, Context>
+    sessionEnd(key: string, tombstone: string, ttlMs: number, mark: string): Result<number, Context>
     sessionReplace(key: string, from: string, to: string): Result<number, Context>
     sessionNote(key: string, until: number, member: string): Result<string[], Context>
     sessionNotes(key: string): Result<string[], Context>
@@ -53,7 +53,7 @@ return { value, redis.call('PTTL', KEYS[1]) }`,
   sessionTouch: `
 if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
-  // A Redis that is full takes no epitaph, but lets go: the end counts more than its reason.
+  // A Redis that is full takes no tombstone, but lets go: the end counts more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
 if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end

@@ -7,9 +7,9 @@ import { defineCommands, scripts } from './redis-scripts.ts'
 import { createRevocationJournal, revocationsKeptMs } from './revocation-journal.ts'
 import {
   contestedMs,
-  epitaphMark,
+  tombstoneMark,
   type Follower,
-  type Note,
+  type IndexEntry,
   type SessionStore,
   StoreUnavailable
 } from './store.ts'
@@ -88,7 +88,7 @@ export function createRedisStore(options: Options): SessionStore {
   onPrimary(() => {
     for (const { key, tombstone, ttlMs } of journal.recent()) {
       redis
-        .eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, epitaphMark)
+        .eval(scripts.sessionEnd, 1, session + key, tombstone, ttlMs, tombstoneMark)
         .catch(() => {})
     }
     if (performance.now() - lastRaise.at > revocationsKeptMs) return
@@ -114,7 +114,7 @@ export function createRedisStore(options: Options): SessionStore {
     })
   }
 
-  async function notesOf(user: IdentityKey): Promise<readonly Note[]> {
+  async function notesOf(user: IdentityKey): Promise<readonly IndexEntry[]> {
     const [noted, former] = await Promise.all([
       answer(redis.sessionNotes(placeOf(user))),
       readFormerNotes(user)
@@ -155,18 +155,18 @@ export function createRedisStore(options: Options): SessionStore {
     async replace(key, from, to) {
       return (await answer(redis.sessionReplace(session + key, from, to))) === 1
     },
-    async end(key, epitaph, ttlMs) {
+    async end(key, tombstone, ttlMs) {
       const name = session + key
-      journal.add({ key, tombstone: epitaph, ttlMs })
+      journal.add({ key, tombstone, ttlMs })
       return (
         (await write(
           name,
           'every',
-          async on => await on.sessionEnd(name, epitaph, ttlMs, epitaphMark)
+          async on => await on.sessionEnd(name, tombstone, ttlMs, tombstoneMark)
         )) === 1
       )
     },
-    async note(user, key, until) {
+    async indexSession(user, key, until) {
       const place = placeOf(user)
       const [noted, former] = await Promise.all([
         write(place, 'connected', async on => await on.sessionNote(place, until, key)),
@@ -174,9 +174,9 @@ export function createRedisStore(options: Options): SessionStore {
       ])
       return mergeNotes(noted, former)
     },
-    notesOf,
-    keysOf: async user => (await notesOf(user)).map(({ key }) => key),
-    async forget(user, keys) {
+    indexEntriesOf: notesOf,
+    sessionKeysOf: async user => (await notesOf(user)).map(({ key }) => key),
+    async unindex(user, keys) {
       if (keys.length === 0) return
       await answer(
         Promise.all([
@@ -185,7 +185,7 @@ export function createRedisStore(options: Options): SessionStore {
         ])
       )
     },
-    async enter(user, until) {
+    async addSignedIn(user, until) {
       const member = JSON.stringify([user.source, user.id, user.username])
       await answer(redis.usersEnter(signedInKey, until, member))
     },
@@ -210,7 +210,7 @@ export function createRedisStore(options: Options): SessionStore {
       if (behind.length > 0) writeEpoch(behind, greatest).catch(() => {})
       return greatest
     },
-    async raiseEpoch() {
+    async bumpEpoch() {
       const [home = epochKey, ...others] = epochKeys()
       const greatest = await this.epoch()
       const raised = await write(
@@ -261,9 +261,9 @@ function alreadyThere() {
 }
 
 /** Notes of both kinds, oldest first; those of former versions, whose order is unknown, lead. */
-function mergeNotes(flat: unknown, former: unknown): readonly Note[] {
+function mergeNotes(flat: unknown, former: unknown): readonly IndexEntry[] {
   if (!isListOfTexts(flat) || !isListOfTexts(former)) throw nonsense()
-  const notes: Array<Required<Note>> = []
+  const notes: Array<Required<IndexEntry>> = []
   for (let index = 0; index < flat.length; index += 2) {
     notes.push({ key: flat[index] ?? '', at: Number(flat[index + 1]) })
   }

@@ -1,13 +1,13 @@
 /** Renewed credentials of back-ends: written by compare-and-set, held while the store is away. */
 import type { Duration } from '../config/schema/primitives.ts'
-import type { Known, Live, Resolved } from './evaluate.ts'
+import type { CachedRecord, Live, Evaluation } from './evaluate.ts'
 import { recentlyUsed } from './recently-used.ts'
 import type { Credential, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
 import { type SessionStore, StoreUnavailable } from './store.ts'
 
 /** `isHeld`: the store could not be asked; the session is written as soon as it can. */
-export type Renewed = Resolved & { readonly isHeld?: true }
+export type Renewed = Evaluation & { readonly isHeld?: true }
 
 export interface Renewals {
   /**
@@ -23,7 +23,7 @@ interface Options {
   readonly store: SessionStore
   readonly format: RecordFormat
   /** What the store has now, and what that says. */
-  readonly read: (key: string) => Promise<{ known: Known | undefined; resolved: Resolved }>
+  readonly read: (key: string) => Promise<{ known: CachedRecord | undefined; resolved: Evaluation }>
   readonly onWritten: (key: string) => void
   readonly now: () => number
 }
@@ -45,7 +45,7 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
   const held = recentlyUsed<Held>(maxHeld)
   let timer: NodeJS.Timeout | undefined
 
-  async function write(from: Live, credential: Credential, fence: number): Promise<Resolved> {
+  async function write(from: Live, credential: Credential, fence: number): Promise<Evaluation> {
     const { key } = from
     for (let tries = 0; tries < maxTries; tries++) {
       const { known, resolved } = await read(key)

@@ -1,6 +1,6 @@
 /** Writes into the store what has become of users: their sessions end, or get other roles. */
 import { isDeepStrictEqual } from 'node:util'
-import type { createJudge, Known, KnownSession, Resolved } from './evaluate.ts'
+import type { createEvaluator, CachedRecord, CachedSession, Evaluation } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { EndReason, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
@@ -18,7 +18,7 @@ type Written = 'closed' | 'renewed' | 'noted' | undefined
 
 const isSameIdentity = (a: Session, b: Session) => isDeepStrictEqual(a.identity, b.identity)
 
-interface Options extends ReturnType<typeof createJudge> {
+interface Options extends ReturnType<typeof createEvaluator> {
   readonly store: SessionStore
   readonly format: RecordFormat
   readonly reviewer: Reviewer
@@ -30,10 +30,10 @@ interface Options extends ReturnType<typeof createJudge> {
 }
 
 export function createReviewWriter(options: Options) {
-  const { store, format, reviewer, parse, judge, endKeys, drop, onFailed } = options
+  const { store, format, reviewer, parse, evaluate, endKeys, drop, onFailed } = options
 
   /** @throws StoreUnavailable */
-  async function write(known: KnownSession): Promise<Written> {
+  async function write(known: CachedSession): Promise<Written> {
     const {
       live: { key },
       sealed,
@@ -51,7 +51,10 @@ export function createReviewWriter(options: Options) {
   }
 
   /** What is known of a session that somebody uses, once the store has been told of it. */
-  async function settle(known: Known | undefined, resolved: Resolved): Promise<Resolved> {
+  async function settle(
+    known: CachedRecord | undefined,
+    resolved: Evaluation
+  ): Promise<Evaluation> {
     if (known === undefined || !('live' in known) || known.review === 'unchanged') return resolved
     // The session is refused, or its roles are narrowed, whether the store can be told or not.
     const done = await write(known).catch(onFailed)
@@ -65,14 +68,14 @@ export function createReviewWriter(options: Options) {
    * @throws StoreUnavailable
    */
   async function reviewOf(user: IdentityKey): Promise<Reviewed> {
-    const [keys, epoch] = await Promise.all([store.keysOf(user), store.epoch()])
+    const [keys, epoch] = await Promise.all([store.sessionKeysOf(user), store.epoch()])
     const done = await Promise.all(
       keys.map(async key => {
         const found = await store.read(key)
         const known = found && parse(key, found)
         if (known === undefined || !('live' in known)) return undefined
         const isTheirs = identityKey(known.stored) === user
-        const isAlive = 'live' in judge({ ...known, review: 'unchanged' }, epoch)
+        const isAlive = 'live' in evaluate({ ...known, review: 'unchanged' }, epoch)
         return isTheirs && isAlive ? await write(known) : undefined
       })
     )

@@ -1,12 +1,12 @@
 /** What this process remembers of the store, so that a session's requests cost it nothing; honest because every change is told. */
 import { recentlyUsed } from './recently-used.ts'
-import type { Found, SessionStore } from './store.ts'
+import type { StoredRecord, SessionStore } from './store.ts'
 
-export interface Remembered<T extends object> {
+export interface SessionCache<T extends object> {
   /** @throws StoreUnavailable */
   readonly read: (key: string) => Promise<T | undefined>
   /** What is known without asking; undefined where the store has to be asked. */
-  readonly peek: (key: string) => { readonly value: T; readonly epoch: number } | undefined
+  readonly getCached: (key: string) => { readonly value: T; readonly epoch: number } | undefined
   /** @throws StoreUnavailable */
   readonly epoch: () => Promise<number>
   readonly drop: (key: string) => void
@@ -20,9 +20,9 @@ export interface Remembered<T extends object> {
 interface Options<T extends object> {
   readonly store: SessionStore
   /** Turns what was read into what is remembered; undefined is not remembered. */
-  readonly parse: (key: string, found: Found) => T | undefined
+  readonly parse: (key: string, found: StoredRecord) => T | undefined
   /** The longest time that a change can go unnoticed, whatever fails. */
-  readonly boundMs: number
+  readonly maxStalenessMs: number
   readonly maxEntries?: number
   /** Monotonic: a wall clock that jumps must not make silence look like health. */
   readonly ticks?: () => number
@@ -33,13 +33,13 @@ interface Slot<T> {
   dirty: boolean
 }
 
-export function createRemembered<T extends object>({
+export function createSessionCache<T extends object>({
   store,
   parse,
-  boundMs,
+  maxStalenessMs,
   maxEntries = 50_000,
   ticks = () => performance.now()
-}: Options<T>): Remembered<T> {
+}: Options<T>): SessionCache<T> {
   // The least recently used go first: those that many requests ask for stay, however many there are.
   const entries = recentlyUsed<T>(maxEntries)
   const reading = new Map<string, Slot<T>>()
@@ -77,7 +77,7 @@ export function createRemembered<T extends object>({
       followed = false
       forgetAll()
     },
-    onAlive: agoMs => {
+    onHeartbeat: agoMs => {
       aliveAt = ticks() - agoMs
     },
     onChanged: drop,
@@ -85,7 +85,7 @@ export function createRemembered<T extends object>({
   })
 
   /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
-  const trusted = () => followed && ticks() - aliveAt < boundMs
+  const isFresh = () => followed && ticks() - aliveAt < maxStalenessMs
 
   async function load(key: string): Promise<T | undefined> {
     stats.misses++
@@ -93,15 +93,15 @@ export function createRemembered<T extends object>({
     return found === undefined ? undefined : parse(key, found)
   }
 
-  function peek(key: string): { value: T; epoch: number } | undefined {
+  function getCached(key: string): { value: T; epoch: number } | undefined {
     const value = entries.get(key)
-    if (value === undefined || epoch === undefined || !trusted()) return undefined
+    if (value === undefined || epoch === undefined || !isFresh()) return undefined
     stats.hits++
     return { value, epoch }
   }
 
   async function read(key: string): Promise<T | undefined> {
-    if (trusted()) {
+    if (isFresh()) {
       const known = entries.get(key)
       if (known !== undefined) {
         stats.hits++
@@ -114,7 +114,7 @@ export function createRemembered<T extends object>({
     reading.set(key, slot)
     try {
       const value = await slot.promise
-      if (value !== undefined && !slot.dirty && trusted()) entries.set(key, value)
+      if (value !== undefined && !slot.dirty && isFresh()) entries.set(key, value)
       return value
     } finally {
       if (reading.get(key) === slot) reading.delete(key)
@@ -122,12 +122,12 @@ export function createRemembered<T extends object>({
   }
 
   async function currentEpoch(): Promise<number> {
-    if (epoch !== undefined && trusted()) return epoch
+    if (epoch !== undefined && isFresh()) return epoch
     const told = epochTold
     const found = await store.epoch()
-    if (trusted() && told === epochTold) epoch = found
+    if (isFresh() && told === epochTold) epoch = found
     return found
   }
 
-  return { read, peek, epoch: currentEpoch, drop, dropEpoch, forgetAll, stats }
+  return { read, getCached, epoch: currentEpoch, drop, dropEpoch, forgetAll, stats }
 }

@@ -3,19 +3,25 @@ import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors.ts'
 import type { Listed } from './describe.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
-import { createJudge, epitaphMs, type Known, type Live, type Resolved } from './evaluate.ts'
+import {
+  createEvaluator,
+  tombstoneMs,
+  type CachedRecord,
+  type Live,
+  type Evaluation
+} from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
 import { createRecordFormat, newestRecordVersion, type RecordVersion } from './record-format.ts'
 import { createLists } from './lists.ts'
 import { recentlyUsed } from './recently-used.ts'
-import { createRemembered } from './session-cache.ts'
+import { createSessionCache } from './session-cache.ts'
 import { createRenewals } from './renewals.ts'
 import { noReview, type Reviewer } from './review.ts'
 import { createReviewWriter } from './review-writer.ts'
 import { countEnded } from './rounded-id.ts'
 import type { Seal } from './seal.ts'
-import { epitaphMark, type Note, type SessionStore } from './store.ts'
+import { tombstoneMark, type IndexEntry, type SessionStore } from './store.ts'
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -41,7 +47,7 @@ interface Options {
   /** How many sessions a user may have, and what a further sign-in does. */
   readonly perUser: { readonly max: number; readonly over: 'evict-oldest' | 'refuse' }
   /** The longest that the end of a session can go unnoticed by another replica. */
-  readonly boundMs: Duration
+  readonly maxStalenessMs: Duration
   /** The format in which records are written; the older one without it. */
   readonly records?: RecordVersion
   /** Holds sessions against what their source says of their users now. */
@@ -70,7 +76,7 @@ export function createSessions({
   seal,
   lifeTimes,
   perUser,
-  boundMs,
+  maxStalenessMs,
   records = 1,
   reviewer = noReview,
   now = Date.now,
@@ -81,8 +87,8 @@ export function createSessions({
 }: Options) {
   const store = guardEpoch(unguarded, onEpochForgotten)
   const format = createRecordFormat(seal, records)
-  const { parse, judge } = createJudge(format, now, reviewer)
-  const remembered = createRemembered<Known>({ store, boundMs, ticks, parse })
+  const { parse, evaluate } = createEvaluator(format, now, reviewer)
+  const cache = createSessionCache<CachedRecord>({ store, maxStalenessMs, ticks, parse })
   const endRounded = countEnded(endKeys, onRoundedEnded)
   /** The hashes of ids that were alive: only arithmetic that need not be done again, and no word on whether they still are. */
   const hashes = recentlyUsed<string>(maxHashes)
@@ -93,25 +99,25 @@ export function createSessions({
     store,
     format,
     read: readStored,
-    onWritten: remembered.drop,
+    onWritten: cache.drop,
     now
   })
 
   async function readStored(key: string) {
     const [found, epoch] = await Promise.all([store.read(key), store.epoch()])
     const known = found && parse(key, found)
-    return { known, resolved: await judgeAsking(known, epoch) }
+    return { known, resolved: await evaluateCurrent(known, epoch) }
   }
 
-  const { look, inspect } = createLists({ store, parse, judge: judgeAsking })
+  const { look, inspect } = createLists({ store, parse, evaluate: evaluateCurrent })
   const { settle, reviewOf } = createReviewWriter({
     store,
     format,
     reviewer,
     parse,
-    judge,
+    evaluate,
     endKeys,
-    drop: remembered.drop,
+    drop: cache.drop,
     onFailed: onTouchFailed
   })
 
@@ -135,18 +141,18 @@ export function createSessions({
     }
     // As the store has it now: with what is remembered, a session could be over before it begins.
     const epoch = await store.epoch()
-    await store.create(key, format.close(key, { session, epoch }), idleMs + epitaphMs)
+    await store.create(key, format.close(key, { session, epoch }), idleMs + tombstoneMs)
     // Noted afterwards: a note without a session would be thrown away by whoever looks.
     const user = identityKey(session)
     const [notes] = await Promise.all([
-      store.note(user, key, session.absoluteEnd),
-      store.enter(signedInOf(session), session.absoluteEnd)
+      store.indexSession(user, key, session.absoluteEnd),
+      store.addSignedIn(signedInOf(session), session.absoluteEnd)
     ]).catch(async (error: unknown) => {
       // Nobody could find it again to end it.
       await endKeys([key], 'revoked').catch(() => {})
       throw error
     })
-    remembered.drop(key)
+    cache.drop(key)
     await holdToCap(key, user, notes)
     return { session, key, idleEnd: createdAt + idleMs }
   }
@@ -155,7 +161,11 @@ export function createSessions({
    * After the fact, by the order in which the store noted the sessions: each sign-in sees all that
    * came before it, so that of several at once, at whatever replicas, not one too many stays.
    */
-  async function holdToCap(key: string, user: IdentityKey, notes: readonly Note[]): Promise<void> {
+  async function holdToCap(
+    key: string,
+    user: IdentityKey,
+    notes: readonly IndexEntry[]
+  ): Promise<void> {
     // Each live session has a note.
     if (notes.length <= perUser.max) return
     const { entries } = await look(user, notes)
@@ -180,34 +190,37 @@ export function createSessions({
    * The session behind an id, or why there is none. Looking does not keep it from going idle.
    * @throws StoreUnavailable
    */
-  async function resolve(secretId: string): Promise<Resolved> {
+  async function get(secretId: string): Promise<Evaluation> {
     const key = keyOf(secretId)
-    const [known, epoch] = await Promise.all([remembered.read(key), remembered.epoch()])
+    const [known, epoch] = await Promise.all([cache.read(key), cache.epoch()])
     if (known !== undefined && 'isRounded' in known) await endRounded([key], 'revoked')
-    const resolved = await judgeAsking(known, epoch)
+    const resolved = await evaluateCurrent(known, epoch)
     if (known === undefined || !('live' in known)) return resolved
     if ('live' in resolved) return await settle(known, resolved)
     // What was remembered says that it is over: nobody is turned away before the store has said so itself.
-    remembered.drop(key)
-    const fresh = await remembered.read(key)
-    return await settle(fresh, await judgeAsking(fresh, await store.epoch()))
+    cache.drop(key)
+    const fresh = await cache.read(key)
+    return await settle(fresh, await evaluateCurrent(fresh, await store.epoch()))
   }
 
   /** Asks the store where a session is ahead of the epoch. @throws StoreUnavailable */
-  async function judgeAsking(known: Known | undefined, epoch: number): Promise<Resolved> {
+  async function evaluateCurrent(
+    known: CachedRecord | undefined,
+    epoch: number
+  ): Promise<Evaluation> {
     const isAhead = known !== undefined && 'live' in known && known.epoch > epoch
-    if (!isAhead) return judge(known, epoch)
-    remembered.dropEpoch()
-    return judge(known, await store.epochAtLeast(known.epoch))
+    if (!isAhead) return evaluate(known, epoch)
+    cache.dropEpoch()
+    return evaluate(known, await store.epochAtLeast(known.epoch))
   }
 
   /** What `resolve` would say, where this process knows it without asking. */
-  function peek(secretId: string): Live | undefined {
+  function getCached(secretId: string): Live | undefined {
     const hashed = hashes.get(secretId)
     const key = hashed ?? keyOf(secretId)
-    const known = remembered.peek(key)
+    const known = cache.getCached(key)
     if (known === undefined) return undefined
-    const resolved = judge(known.value, known.epoch)
+    const resolved = evaluate(known.value, known.epoch)
     if (!('live' in resolved)) return undefined
     if (hashed === undefined) hashes.set(secretId, key)
     return resolved.live
@@ -225,14 +238,14 @@ export function createSessions({
     const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
     if (full - idleEnd < every || isTouched) return idleEnd
     touchedAt.set(key, ticks())
-    store.touch(key, session.idleMs + epitaphMs, epitaphMs).catch(onTouchFailed)
+    store.touch(key, session.idleMs + tombstoneMs, tombstoneMs).catch(onTouchFailed)
     return full
   }
 
   /** Sets the idle clock anew now. @throws StoreUnavailable */
   async function extend({ session, key }: Live): Promise<number> {
-    await store.touch(key, session.idleMs + epitaphMs, epitaphMs)
-    remembered.drop(key)
+    await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs)
+    cache.drop(key)
     touchedAt.set(key, ticks())
     return now() + session.idleMs
   }
@@ -249,8 +262,8 @@ export function createSessions({
   async function endKeys(keys: readonly string[], reason: EndReason): Promise<number> {
     const ended = await Promise.all(
       keys.map(async key => {
-        const did = await store.end(key, epitaphMark + reason, epitaphMs)
-        remembered.drop(key)
+        const did = await store.end(key, tombstoneMark + reason, tombstoneMs)
+        cache.drop(key)
         touchedAt.delete(key)
         return did
       })
@@ -267,7 +280,7 @@ export function createSessions({
    * @throws StoreUnavailable
    */
   async function closeOf(user: IdentityKey, { only, except }: Which = {}): Promise<number> {
-    const keys = (await store.keysOf(user)).filter(
+    const keys = (await store.sessionKeysOf(user)).filter(
       key =>
         (only === undefined || publicId(key) === only) &&
         (except === undefined || publicId(key) !== except)
@@ -291,11 +304,11 @@ export function createSessions({
 
   /** Ends all sessions of everyone. @throws StoreUnavailable */
   const closeAll = async (): Promise<void> => {
-    await store.raiseEpoch()
+    await store.bumpEpoch()
   }
 
   /** The session as the store has it now, past whatever is remembered. @throws StoreUnavailable */
-  const reread = async ({ key }: Live): Promise<Resolved> => (await readStored(key)).resolved
+  const reread = async ({ key }: Live): Promise<Evaluation> => (await readStored(key)).resolved
 
   /** Ends a live session. @throws StoreUnavailable */
   const end = async ({ key }: Live, reason: EndReason): Promise<boolean> =>
@@ -303,11 +316,11 @@ export function createSessions({
 
   return {
     open,
-    peek,
-    resolve,
+    getCached,
+    get,
     reread,
     reviewOf,
-    forgetReviews: remembered.forgetAll,
+    forgetReviews: cache.forgetAll,
     signedIn: store.signedIn.bind(store),
     use,
     extend,
@@ -323,6 +336,6 @@ export function createSessions({
     lock: store.lock.bind(store),
     fence: store.fence.bind(store),
     unlock: store.unlock.bind(store),
-    stats: remembered.stats
+    stats: cache.stats
   }
 }

@@ -10,7 +10,7 @@ export class StoreUnavailable extends GatewayError {
   }
 }
 
-export interface Found {
+export interface StoredRecord {
   readonly record: string
   readonly ttlMs: number
 }
@@ -25,7 +25,7 @@ export interface Fence {
 /** How long a holder that never said that it was done contests what later ones find. */
 export const contestedMs = 120_000
 
-export interface Note {
+export interface IndexEntry {
   readonly key: string
   /**
    * Microseconds since the epoch by the store's clock, of no two notes of a user the same: the order
@@ -41,30 +41,30 @@ export interface Note {
 export interface SessionStore {
   /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
   create(key: string, record: string, ttlMs: number): Promise<void>
-  read(key: string): Promise<Found | undefined>
+  read(key: string): Promise<StoredRecord | undefined>
   /** Sets the time left of a record that has more than `aboveMs` left. */
   touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
   /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
   replace(key: string, from: string, to: string): Promise<boolean>
-  /** Puts `epitaph` in the place of a record, unless none or another epitaph is there; says whether it did. */
-  end(key: string, epitaph: string, ttlMs: number): Promise<boolean>
+  /** Puts `tombstone` in the place of a record, unless none or another tombstone is there; says whether it did. */
+  end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
   /**
    * Notes that a key is of a user, until a time of the store's clock. A note may outlive its record.
    * @returns all notes of the user as they were at this very moment, this one among them
    */
-  note(user: IdentityKey, key: string, until: number): Promise<readonly Note[]>
+  indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
   /** The notes of a user, oldest first, but those whose time is over. As for `keysOf`. */
-  notesOf(user: IdentityKey): Promise<readonly Note[]>
+  indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
   /**
    * The keys noted for a user, but those whose time is over. Notes of versions that did not tell
    * credential sources apart are among them: such a key may be of a user of another source with
    * the same id, which its record tells.
    */
-  keysOf(user: IdentityKey): Promise<string[]>
+  sessionKeysOf(user: IdentityKey): Promise<string[]>
   /** Takes back notes whose records are gone. */
-  forget(user: IdentityKey, keys: readonly string[]): Promise<void>
+  unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
   /** Notes that a user has sessions until a time, so that operators find them by name. */
-  enter(user: SignedIn, until: number): Promise<void>
+  addSignedIn(user: SignedIn, until: number): Promise<void>
   /** Those who have sessions, at most so many; a session of theirs may be over. */
   signedIn(max: number): Promise<SignedIn[]>
   /**
@@ -77,7 +77,7 @@ export interface SessionStore {
   confirmEnds(): Promise<void>
   /** How often all sessions of everyone were ended. */
   epoch(): Promise<number>
-  raiseEpoch(): Promise<number>
+  bumpEpoch(): Promise<number>
   /** Makes the epoch at least so great, wherever it is kept. */
   restoreEpoch(epoch: number): Promise<void>
   /** Takes a lock that ends by itself; says whether it was free. */
@@ -107,8 +107,8 @@ export interface Follower {
   readonly onChanged: (key: string) => void
   readonly onEpoch: () => void
   /** Whatever changed until `agoMs` milliseconds ago has been told. No wall clock has a part in it. */
-  readonly onAlive: (agoMs: number) => void
+  readonly onHeartbeat: (agoMs: number) => void
 }
 
 /** What a store keeps of an ended session: this mark, then the reason. Sealed records never begin so. */
-export const epitaphMark = '!'
+export const tombstoneMark = '!'

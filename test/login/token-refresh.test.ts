@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createUpkeep } from '../../src/login/token-refresh.ts'
+import { createTokenRefresh } from '../../src/login/token-refresh.ts'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import type { Credential } from '../../src/session/record.ts'
@@ -28,7 +28,7 @@ async function setUp(renew: () => Promise<Credential | undefined>, expiresAt: nu
       seal: createSeal(['a secret of at least thirty-two characters']),
       lifeTimes: { idle: hour, absolute: hour, remembered: {} },
       perUser: { max: 5, over: 'evict-oldest' },
-      boundMs: 2000
+      maxStalenessMs: 2000
     })
     const source: CredentialSource = {
       name: 'source',
@@ -36,7 +36,7 @@ async function setUp(renew: () => Promise<Credential | undefined>, expiresAt: nu
       renewBeforeMs: 60_000,
       renew
     }
-    return { sessions, upkeep: createUpkeep({ sessions, sources: [source] }) }
+    return { sessions, tokenRefresh: createTokenRefresh({ sessions, sources: [source] }) }
   }
   const [a, b] = [replica(), replica()]
   const live = await a.sessions.open('secret', {
@@ -52,7 +52,7 @@ t.test('a token that holds is left alone', async t => {
     renewals++
     return { token: 'new' }
   }, Date.now() + hour)
-  t.equal(await a.upkeep.ensure(live), live)
+  t.equal(await a.tokenRefresh.ensureFresh(live), live)
   t.equal(renewals, 0)
 })
 
@@ -64,11 +64,11 @@ t.test('a burst over two replicas renews a token once, and all get the new one',
     return { token: 'new', expiresAt: Date.now() + hour }
   }, Date.now() - 1)
   const kept = await Promise.all(
-    Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? a : b).upkeep.ensure(live))
+    Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? a : b).tokenRefresh.ensureFresh(live))
   )
   t.equal(renewals, 1)
   t.same([...new Set(kept.map(({ session }) => session.credential?.token))], ['new'])
-  t.match(await b.sessions.resolve('secret'), {
+  t.match(await b.sessions.get('secret'), {
     live: { session: { credential: { token: 'new' } } }
   })
 })
@@ -82,12 +82,12 @@ t.test('while the old token holds nobody waits for the new one', async t => {
       }),
     Date.now() + 30_000
   )
-  t.equal((await a.upkeep.ensure(live)).session.credential?.token, 'old')
+  t.equal((await a.tokenRefresh.ensureFresh(live)).session.credential?.token, 'old')
   await until('the renewal began', () => asked.length > 0)
   asked[0]?.({ token: 'new', expiresAt: Date.now() + hour })
   let token: string | undefined
   await until('the session has another token', async () => {
-    const resolved = await a.sessions.resolve('secret')
+    const resolved = await a.sessions.get('secret')
     token = 'live' in resolved ? resolved.live.session.credential?.token : undefined
     return token !== 'old'
   })
@@ -96,16 +96,16 @@ t.test('while the old token holds nobody waits for the new one', async t => {
 
 t.test('a refusal ends the session, and says why', async t => {
   const { a, b, live } = await setUp(async () => undefined, Date.now() - 1)
-  await t.rejects(a.upkeep.ensure(live), { code: 'session.upstream', status: 401 })
-  t.same(await b.sessions.resolve('secret'), { ended: 'upstream' })
+  await t.rejects(a.tokenRefresh.ensureFresh(live), { code: 'session.upstream', status: 401 })
+  t.same(await b.sessions.get('secret'), { ended: 'upstream' })
 })
 
 t.test('a back-end that cannot be asked ends nothing', async t => {
   const { a, live } = await setUp(async () => {
     throw new Error('down')
   }, Date.now() - 1)
-  await t.rejects(a.upkeep.ensure(live), { message: 'down' })
-  t.ok('live' in (await a.sessions.resolve('secret')))
+  await t.rejects(a.tokenRefresh.ensureFresh(live), { message: 'down' })
+  t.ok('live' in (await a.sessions.get('secret')))
 })
 
 t.test('a session that was closed meanwhile gets no token', async t => {
@@ -114,7 +114,7 @@ t.test('a session that was closed meanwhile gets no token', async t => {
     Date.now() - 1
   )
   await a.sessions.close('secret', 'revoked')
-  await t.rejects(a.upkeep.ensure(live), { code: 'session.revoked' })
+  await t.rejects(a.tokenRefresh.ensureFresh(live), { code: 'session.revoked' })
 })
 
 t.test(

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
 import {
   answerFields,
-  type Caller,
+  type ForwardedFor,
   joinedVary,
   requestFields,
   type RequestFieldOptions
@@ -30,7 +30,7 @@ const session = (over: Partial<Session> = {}): Session => ({
   agent: '',
   ...over
 })
-const caller = (over: Partial<Caller> = {}): Caller => ({
+const caller = (over: Partial<ForwardedFor> = {}): ForwardedFor => ({
   address: '192.0.2.7',
   protocol: 'https',
   host: 'console.example.com',
@@ -60,7 +60,7 @@ const own = {
 const sent = (
   headers: IncomingHttpHeaders,
   over: Partial<RequestFieldOptions> = {},
-  who: Partial<Caller> = {},
+  who: Partial<ForwardedFor> = {},
   hasBody = false,
   isRead = !hasBody
 ) => requestFields({ ...options, ...over })(headers, caller(who), hasBody, isRead)

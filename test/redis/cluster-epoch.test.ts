@@ -43,7 +43,7 @@ async function processOver(t: Test, cluster: TestCluster) {
     onPrimary: changed => dialler.onTopology(client, changed),
     follow: (follower, names) => {
       endNews = followRedis({
-        dial: () => dialler.newsLines(client),
+        dial: () => dialler.trackingConnections(client),
         onTopology: changed => dialler.onTopology(client, changed),
         follower: {
           ...follower,
@@ -53,7 +53,7 @@ async function processOver(t: Test, cluster: TestCluster) {
           }
         },
         names,
-        boundMs: 20_000
+        maxStalenessMs: 20_000
       })
     }
   })
@@ -63,7 +63,7 @@ async function processOver(t: Test, cluster: TestCluster) {
     seal,
     lifeTimes: { idle: hour, absolute: hour, remembered: {} },
     perUser: { max: 1000, over: 'refuse' },
-    boundMs: 20_000,
+    maxStalenessMs: 20_000,
     onEpochForgotten: each => {
       forgotten.push(each)
     }
@@ -98,7 +98,7 @@ async function alive(
 ) {
   return await Promise.all(
     both.map(async ({ sessions }) => {
-      const resolved = await Promise.all(names.map(async name => await sessions.resolve(name)))
+      const resolved = await Promise.all(names.map(async name => await sessions.get(name)))
       return resolved.filter(each => 'live' in each).length
     })
   )
@@ -172,12 +172,12 @@ t.test(
     const [here, there] = both
     await openAll(both, ['a', 'b', 'c', 'd'])
     const keys = here.epochKeys()
-    t.match(await here.sessions.resolve('a'), { live: {} })
+    t.match(await here.sessions.get('a'), { live: {} })
     const frozen = await cluster.primaryOf(keys[1] ?? '')
     frozen.signal('SIGSTOP')
     t.after(() => frozen.signal('SIGCONT'))
     await t.rejects(there.store.epoch(), { code: 'session.unavailable' })
     frozen.signal('SIGCONT')
-    await until('all is known again', async () => 'live' in (await there.sessions.resolve('b')))
+    await until('all is known again', async () => 'live' in (await there.sessions.get('b')))
   }
 )

@@ -71,11 +71,11 @@ async function replica(t: Test, url: string) {
           }
         }
         end = followRedis({
-          dial: () => dialler.newsLines(client),
+          dial: () => dialler.trackingConnections(client),
           onTopology: () => {},
           follower: told,
           names,
-          boundMs: 20_000
+          maxStalenessMs: 20_000
         })
       }
     })
@@ -92,7 +92,7 @@ async function replica(t: Test, url: string) {
       seal,
       lifeTimes: { idle, absolute, remembered: {} },
       perUser: { max: 100, over: 'refuse' },
-      boundMs: 20_000
+      maxStalenessMs: 20_000
     })
     await following.promise
     return {
@@ -148,7 +148,7 @@ t.test(
           async function resolve(sessions: Sessions, id: number, alone: boolean) {
             const known = model.get(id)
             const began = Date.now()
-            const resolved = await timed(sessions.resolve(`id-${id}`))
+            const resolved = await timed(sessions.get(`id-${id}`))
             const live = 'live' in resolved ? resolved.live : undefined
             if (known === undefined) {
               if (live !== undefined && alone) wrong.push(`${id} lives and was never opened`)

@@ -129,11 +129,11 @@ for (const [name, start] of Object.entries(shapes)) {
         follow: (follower, names) => {
           t.teardown(
             followRedis({
-              dial: () => dialler.newsLines(client),
+              dial: () => dialler.trackingConnections(client),
               onTopology: changed => dialler.onTopology(client, changed),
               follower,
               names,
-              boundMs: 120_000
+              maxStalenessMs: 120_000
             })
           )
         }

@@ -16,7 +16,7 @@ function processOver(store: SessionStore) {
     seal,
     lifeTimes: { idle: hour, absolute: hour, remembered: {} },
     perUser: { max: 9, over: 'refuse' },
-    boundMs: hour,
+    maxStalenessMs: hour,
     onEpochForgotten: each => {
       forgotten.push(each)
     }
@@ -51,9 +51,9 @@ t.test('a process that has not heard of close-everyone opens sessions that live'
   await here.sessions.closeAll()
   await there.sessions.open('after', opening('u'))
   for (const { sessions } of [here, there]) {
-    t.match(await sessions.resolve('after'), { live: {} })
+    t.match(await sessions.get('after'), { live: {} })
   }
-  t.match(await here.sessions.resolve('before'), { ended: 'revoked' })
+  t.match(await here.sessions.get('before'), { ended: 'revoked' })
   t.same([here.forgotten, there.forgotten], [[], []])
 })
 
@@ -68,8 +68,8 @@ t.test(
     state.forgets = true
     // It knows only what the session carries.
     const fresh = processOver(store)
-    t.match(await fresh.sessions.resolve('new'), { live: {} })
-    t.match(await fresh.sessions.resolve('old'), { ended: 'revoked' })
+    t.match(await fresh.sessions.get('new'), { live: {} })
+    t.match(await fresh.sessions.get('old'), { ended: 'revoked' })
     t.same(fresh.forgotten, [{ found: 0, greatest: 1 }])
     t.equal(await store.epoch(), 1)
   }
@@ -82,9 +82,9 @@ t.test(
     const { sessions, forgotten } = processOver(store)
     await sessions.open('old', opening('u'))
     await sessions.closeAll()
-    t.match(await sessions.resolve('old'), { ended: 'revoked' })
+    t.match(await sessions.get('old'), { ended: 'revoked' })
     state.forgets = true
-    t.match(await sessions.resolve('old'), { ended: 'revoked' })
+    t.match(await sessions.get('old'), { ended: 'revoked' })
     t.match(forgotten, [{ found: 0, greatest: 1 }])
   }
 )
@@ -97,9 +97,8 @@ t.test('until the store takes the count again a session is 503, and never 401', 
   state.forgets = true
   state.refuses = true
   const { sessions, forgotten } = processOver(store)
-  for (let n = 0; n < 2; n++)
-    await t.rejects(sessions.resolve('new'), { code: 'session.unavailable' })
+  for (let n = 0; n < 2; n++) await t.rejects(sessions.get('new'), { code: 'session.unavailable' })
   t.equal(forgotten.length, 2, 'told each time')
   state.refuses = false
-  t.match(await sessions.resolve('new'), { live: {} })
+  t.match(await sessions.get('new'), { live: {} })
 })

@@ -36,7 +36,7 @@ t.test(
           store.follow({
             onUp: () => {},
             onDown: () => {},
-            onAlive: time => followers.forEach(each => each.onAlive(time)),
+            onHeartbeat: time => followers.forEach(each => each.onHeartbeat(time)),
             onChanged: key => followers.forEach(each => each.onChanged(key)),
             onEpoch: () => followers.forEach(each => each.onEpoch())
           })
@@ -52,7 +52,7 @@ t.test(
               seal,
               lifeTimes: { idle, absolute, remembered: {} },
               perUser: { max: 100, over: 'refuse' },
-              boundMs: 1e9,
+              maxStalenessMs: 1e9,
               now: () => clock.now
             })
           const replicas = [replica(), replica()] as const
@@ -93,7 +93,7 @@ t.test(
               } else {
                 const sessions = replicas[each.at]!
                 const known = model.get(each.id)
-                const resolved = await sessions.resolve(`id-${each.id}`)
+                const resolved = await sessions.get(`id-${each.id}`)
                 const live = 'live' in resolved ? resolved.live : undefined
                 if (live !== undefined && !isAlive(known)) return false
                 if (live === undefined && isAlive(known) && !mayBeIdle(known)) return false
@@ -116,7 +116,7 @@ t.test(
             // An id that was used once is never used again, so none of the closed may be back.
             for (const [number, one] of model)
               for (const sessions of replicas)
-                if (one.closed && 'live' in (await sessions.resolve(`id-${number}`))) return false
+                if (one.closed && 'live' in (await sessions.get(`id-${number}`))) return false
             return true
           } finally {
             await store.close()
@@ -152,22 +152,22 @@ t.test(
           seal,
           lifeTimes: { idle: 4, absolute: 1e9, remembered: {} },
           perUser: { max: 9, over: 'refuse' },
-          boundMs: 1e9
+          maxStalenessMs: 1e9
         })
         const opened = sessions.open('s', opening('u'))
         await scheduler.waitFor(opened)
         const live = await opened
         const all = Promise.allSettled([
           sessions.extend(live),
-          sessions.resolve('s'),
+          sessions.get('s'),
           sessions.renew(live, { token: 'x' }),
           sessions.close('s', 'revoked'),
           sessions.extend(live),
-          sessions.resolve('s'),
+          sessions.get('s'),
           sessions.renew(live, { token: 'y' })
         ])
         await scheduler.waitFor(all)
-        const after = sessions.resolve('s')
+        const after = sessions.get('s')
         await scheduler.waitFor(after)
         const alive = 'live' in (await after)
         await inner.close()

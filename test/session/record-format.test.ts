@@ -43,7 +43,7 @@ function setUp(t: Test) {
       seal: createSeal(secrets),
       lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
       perUser: { max: 5, over: 'evict-oldest' },
-      boundMs: 2000,
+      maxStalenessMs: 2000,
       records,
       now: () => fixture.now
     })
@@ -59,23 +59,23 @@ for (const records of [1, 2] as const) {
       for (const { secretId, key, stored, ttlMs } of fixture.records) {
         await store.create(key, stored, ttlMs)
         const owner = secretId === 'renewed' ? userOfBackEnd : user
-        await store.note(owner, key, fixture.now + 480 * minute)
+        await store.indexSession(owner, key, fixture.now + 480 * minute)
       }
       const sessions = replica(records)
-      t.match(await sessions.resolve('plain'), {
+      t.match(await sessions.get('plain'), {
         live: { session: { identity: { id: '1', name: 'Alice Ädmin' }, recordVersion: undefined } }
       })
-      t.match(await sessions.resolve('renewed'), {
+      t.match(await sessions.get('renewed'), {
         live: { session: { credential: { token: 'new', refreshToken: 'r2' } } }
       })
-      t.same(await sessions.resolve('closed'), { ended: 'replaced' })
+      t.same(await sessions.get('closed'), { ended: 'replaced' })
       for (const [owner, secretId] of [
         [user, 'plain'],
         [userOfBackEnd, 'renewed']
       ] as const) {
         t.equal((await sessions.list(owner)).length, 1)
         t.equal(await sessions.closeOf(owner), 1)
-        t.same(await sessions.resolve(secretId), { ended: 'revoked' })
+        t.same(await sessions.get(secretId), { ended: 'revoked' })
       }
     }
   )
@@ -113,12 +113,12 @@ t.test(
     const live = await second.open('s', opening)
     t.match(await stored('s'), /^2\.[\w-]{6}\.[\w-]+$/)
     t.equal(readByOldVersion(fixture.secret, live.key, await stored('s')), undefined)
-    t.match(await first.resolve('s'), { live: { session: { identity: { id: '1' } } } })
+    t.match(await first.get('s'), { live: { session: { identity: { id: '1' } } } })
     await first.renew(live, { token: 'U' })
     t.match(readByOldVersion(fixture.secret, live.key, await stored('s')), {
       session: { credential: { token: 'U' } }
     })
-    t.match(await second.resolve('s'), { live: { session: { credential: { token: 'U' } } } })
+    t.match(await second.get('s'), { live: { session: { credential: { token: 'U' } } } })
   }
 )
 
@@ -130,10 +130,10 @@ t.test(
     t.equal((await sessions.open('young', opening)).session.recordVersion, 2)
     const [plain] = fixture.records
     await store.create(plain!.key, plain!.stored, plain!.ttlMs)
-    const resolved = await sessions.resolve('plain')
+    const resolved = await sessions.get('plain')
     if (!('live' in resolved)) throw new Error('not alive')
     await sessions.renew(resolved.live, { token: 'T' })
-    const later = await sessions.resolve('plain')
+    const later = await sessions.get('plain')
     t.match(later, { live: { session: { credential: { token: 'T' }, recordVersion: undefined } } })
   }
 )
@@ -145,13 +145,13 @@ t.test(
     const sessions = replica(1)
     const key = keyOf('s')
     await store.create(key, '3.whatever.comes', 40 * minute)
-    await store.note(user, key, fixture.now + 480 * minute)
-    t.same(await sessions.resolve('s'), { unreadable: 'version' })
+    await store.indexSession(user, key, fixture.now + 480 * minute)
+    t.same(await sessions.get('s'), { unreadable: 'version' })
     t.same(await sessions.list(user), [])
-    t.same(await store.keysOf(user), [key], 'still noted')
+    t.same(await store.sessionKeysOf(user), [key], 'still noted')
     t.equal(await stored('s'), '3.whatever.comes')
     t.equal(await sessions.closeOf(user), 1)
-    t.same(await sessions.resolve('s'), { ended: 'revoked' })
+    t.same(await sessions.get('s'), { ended: 'revoked' })
   }
 )
 
@@ -162,11 +162,11 @@ t.test(
     const other = 'another secret of at least thirty-two characters'
     const [old, young] = [replica(1), replica(1, [other, fixture.secret])]
     await young.open('s', opening)
-    t.same(await old.resolve('s'), { ended: 'unknown' })
+    t.same(await old.get('s'), { ended: 'unknown' })
     t.same(await old.list(user), [])
-    t.same(await store.keysOf(user), [keyOf('s')])
+    t.same(await store.sessionKeysOf(user), [keyOf('s')])
     t.equal(await old.closeOf(user), 1, 'nothing has to be read for closing')
-    t.same(await young.resolve('s'), { ended: 'revoked' })
+    t.same(await young.get('s'), { ended: 'revoked' })
   }
 )
 
@@ -181,11 +181,11 @@ t.test(
     t.match(await old.inspect(user), { listed: { length: 3 }, unreadable: 2 })
     t.match(await young.inspect(user), { listed: { length: 5 }, unreadable: 0 })
     await old.open('o4', opening)
-    t.same(await young.resolve('y1'), { ended: 'replaced' })
-    t.match(await young.resolve('y2'), { live: {} })
-    t.equal((await store.keysOf(user)).length, 6, 'the ended one goes with the next look')
+    t.same(await young.get('y1'), { ended: 'replaced' })
+    t.match(await young.get('y2'), { live: {} })
+    t.equal((await store.sessionKeysOf(user)).length, 6, 'the ended one goes with the next look')
     await young.list(user)
-    t.equal((await store.keysOf(user)).length, 5)
+    t.equal((await store.sessionKeysOf(user)).length, 5)
   }
 )
 
@@ -198,13 +198,13 @@ t.test('a note stays where a clock that runs ahead takes its session for over', 
     seal: createSeal([fixture.secret]),
     lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
     perUser: { max: 5, over: 'evict-oldest' },
-    boundMs: 2000,
+    maxStalenessMs: 2000,
     now: () => fixture.now + 481 * minute
   })
   t.same(await ahead.list(user), [])
   t.equal((await right.list(user)).length, 1)
   t.equal(await ahead.closeOf(user), 1)
-  t.same(await right.resolve('s'), { ended: 'revoked' })
+  t.same(await right.get('s'), { ended: 'revoked' })
 })
 
 t.test(
@@ -212,7 +212,7 @@ t.test(
   async t => {
     const { store, replica } = setUp(t)
     await store.create(keyOf('s'), '!moon-phase', 10 * minute)
-    t.same(await replica(1).resolve('s'), { ended: 'revoked' })
+    t.same(await replica(1).get('s'), { ended: 'revoked' })
   }
 )
 
@@ -222,5 +222,5 @@ t.test('a number before the seal is bound to it', async t => {
   await sessions.open('s', opening)
   const written = await stored('s')
   await store.replace(keyOf('s'), written, written.slice(2))
-  t.same(await sessions.resolve('s'), { ended: 'unknown' })
+  t.same(await sessions.get('s'), { ended: 'unknown' })
 })

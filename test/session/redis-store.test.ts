@@ -47,11 +47,11 @@ async function opened(
     follow: (follower, names) => {
       t.after(
         followRedis({
-          dial: () => dialler.newsLines(client),
+          dial: () => dialler.trackingConnections(client),
           onTopology: changed => dialler.onTopology(client, changed),
           follower,
           names,
-          boundMs: 120_000
+          maxStalenessMs: 120_000
         })
       )
     }
@@ -77,7 +77,7 @@ t.test(
       seal,
       lifeTimes,
       perUser: { max: 2, over: 'evict-oldest' },
-      boundMs: 2000
+      maxStalenessMs: 2000
     })
     const [file, backEnd] = ['file', 'back-end'].map(source => ({ ...opening('7'), source })) as [
       NewSession,
@@ -98,12 +98,9 @@ t.test(
       [other.session.id]
     )
     await sessions.open('third', file)
-    t.same(await sessions.resolve('new'), { ended: 'replaced' }, 'the cap counts them')
+    t.same(await sessions.get('new'), { ended: 'replaced' }, 'the cap counts them')
     t.equal(await sessions.closeOf(identityKey(file)), 2)
-    t.ok(
-      'live' in (await sessions.resolve('other')),
-      'a user of another source with this id goes on'
-    )
+    t.ok('live' in (await sessions.get('other')), 'a user of another source with this id goes on')
   }
 )
 
@@ -125,20 +122,20 @@ t.test(
     const user = identityKey({ source: 'file', identity: { id: '7' } })
     const until = Date.now() + 3_600_000
     const isNoted = async (key: string) => (await client.zscore('test:user:7', key)) !== null
-    await store.note(user, 'both', until)
+    await store.indexSession(user, 'both', until)
     t.ok(await isNoted('both'), 'records: 1 notes it for the former version')
     await client.zadd('test:user:7', until, 'former')
     const keys = (notes: ReadonlyArray<{ readonly key: string }>) => notes.map(({ key }) => key)
-    t.same(keys(await later.note(user, 'new', until)), ['former', 'both', 'new'])
+    t.same(keys(await later.indexSession(user, 'new', until)), ['former', 'both', 'new'])
     t.notOk(await isNoted('new'))
     clock.now = 59_999
-    t.same(await later.keysOf(user), ['former', 'both', 'new'])
+    t.same(await later.sessionKeysOf(user), ['former', 'both', 'new'])
     clock.now = 60_000
-    t.same(await later.keysOf(user), ['both', 'new'])
-    t.same(keys(await later.note(user, 'newer', until)), ['both', 'new', 'newer'])
-    await later.forget(user, ['both'])
+    t.same(await later.sessionKeysOf(user), ['both', 'new'])
+    t.same(keys(await later.indexSession(user, 'newer', until)), ['both', 'new', 'newer'])
+    await later.unindex(user, ['both'])
     t.ok(await isNoted('both'), 'the former key is left alone')
-    t.same(await later.keysOf(user), ['new', 'newer'])
+    t.same(await later.sessionKeysOf(user), ['new', 'newer'])
   }
 )
 

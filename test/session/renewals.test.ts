@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
-import { createUpkeep } from '../../src/login/token-refresh.ts'
+import { createTokenRefresh } from '../../src/login/token-refresh.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import type { Credential } from '../../src/session/record.ts'
 import { createRecordFormat } from '../../src/session/record-format.ts'
@@ -70,9 +70,12 @@ async function setUp(t: Test) {
       seal,
       lifeTimes: { idle: hour, absolute: hour, remembered: {} },
       perUser: { max: 5, over: 'evict-oldest' },
-      boundMs: 2000
+      maxStalenessMs: 2000
     })
-    return { sessions, upkeep: createUpkeep({ sessions, sources: [backEnd.source(isSlow)] }) }
+    return {
+      sessions,
+      tokenRefresh: createTokenRefresh({ sessions, sources: [backEnd.source(isSlow)] })
+    }
   }
   const { sessions } = replica()
   const live = await sessions.open('secret', {
@@ -80,7 +83,7 @@ async function setUp(t: Test) {
     credential: { token: 'old', refreshToken: 'first', expiresAt: Date.now() - 1 }
   })
   const stored = async () => {
-    const resolved = await sessions.resolve('secret')
+    const resolved = await sessions.get('secret')
     return 'live' in resolved ? resolved.live.session : resolved
   }
   return { clock, inner, backEnd, replica, live, stored, sessions }
@@ -126,7 +129,7 @@ t.test(
         return await inner.replace(...given)
       }
     }
-    const renewal = replica({ isSlow: true, store }).upkeep.ensure(live)
+    const renewal = replica({ isSlow: true, store }).tokenRefresh.ensureFresh(live)
     await until('the back-end was asked', () => backEnd.waiting.length === 1)
     await changeRoles(['first'])
     backEnd.waiting[0]?.()
@@ -144,9 +147,9 @@ t.test(
 t.test('nothing is exchanged while the store does not answer', async t => {
   const { replica, backEnd, live, inner } = await setUp(t)
   const { state, store } = breakable(inner, ['fence'])
-  const { upkeep } = replica({ store })
+  const { tokenRefresh } = replica({ store })
   state.isAway = true
-  await t.rejects(upkeep.ensure(live), { code: 'session.unavailable' })
+  await t.rejects(tokenRefresh.ensureFresh(live), { code: 'session.unavailable' })
   t.equal(backEnd.asked(), 0)
 })
 
@@ -155,27 +158,30 @@ t.test(
   async t => {
     const { replica, backEnd, live, inner, stored } = await setUp(t)
     const { state, store } = breakable(inner, ['read', 'replace'])
-    const { upkeep } = replica({ isSlow: true, store })
-    const renewal = upkeep.ensure(live)
+    const { tokenRefresh } = replica({ isSlow: true, store })
+    const renewal = tokenRefresh.ensureFresh(live)
     await until('the back-end was asked', () => backEnd.waiting.length === 1)
     state.isAway = true
     backEnd.waiting[0]?.()
     t.equal((await renewal).session.credential?.token, 'token-1')
     t.equal(
-      (await upkeep.ensure(live)).session.credential?.token,
+      (await tokenRefresh.ensureFresh(live)).session.credential?.token,
       'token-1',
       'by further requests too'
     )
     t.match(await stored(), { credential: { token: 'old' } })
     // Another replica is refused meanwhile: that ends nothing.
-    await t.rejects(replica().upkeep.ensure(live), { code: 'session.unavailable', status: 503 })
+    await t.rejects(replica().tokenRefresh.ensureFresh(live), {
+      code: 'session.unavailable',
+      status: 503
+    })
     t.match(await stored(), { credential: { token: 'old' } })
     state.isAway = false
     await until('it is written', async () => {
       const session = await stored()
       return 'credential' in session && session.credential?.token === 'token-1'
     })
-    t.equal((await replica().upkeep.ensure(live)).session.credential?.token, 'token-1')
+    t.equal((await replica().tokenRefresh.ensureFresh(live)).session.credential?.token, 'token-1')
     t.equal(backEnd.asked(), 2)
   }
 )
@@ -183,7 +189,7 @@ t.test(
 t.test('a holder of the lock that was paused does not write over what a later one got', async t => {
   const { clock, replica, backEnd, live, stored, inner } = await setUp(t)
   const paused = replica({ isSlow: true })
-  const first = paused.upkeep.ensure(live)
+  const first = paused.tokenRefresh.ensureFresh(live)
   await until('the back-end was asked', () => backEnd.waiting.length === 1)
   // Longer than a lock lasts, and no heartbeat meanwhile.
   clock.skip += 16_000
@@ -192,8 +198,8 @@ t.test('a holder of the lock that was paused does not write over what a later on
     renew: async () => ({ token: 'of the later', expiresAt: Date.now() + hour })
   }
   const { sessions } = replica({ store: inner })
-  const later = createUpkeep({ sessions, sources: [other] })
-  t.equal((await later.ensure(live)).session.credential?.token, 'of the later')
+  const later = createTokenRefresh({ sessions, sources: [other] })
+  t.equal((await later.ensureFresh(live)).session.credential?.token, 'of the later')
   backEnd.waiting[0]?.()
   t.equal((await first).session.credential?.token, 'of the later')
   t.match(await stored(), { credential: { token: 'of the later' } })
@@ -203,10 +209,13 @@ t.test(
   'a refusal under a lock that a paused holder had ends nothing: the holder writes what it got',
   async t => {
     const { clock, replica, backEnd, live, stored } = await setUp(t)
-    const first = replica({ isSlow: true }).upkeep.ensure(live)
+    const first = replica({ isSlow: true }).tokenRefresh.ensureFresh(live)
     await until('the back-end was asked', () => backEnd.waiting.length === 1)
     clock.skip += 16_000
-    await t.rejects(replica().upkeep.ensure(live), { code: 'session.unavailable', status: 503 })
+    await t.rejects(replica().tokenRefresh.ensureFresh(live), {
+      code: 'session.unavailable',
+      status: 503
+    })
     backEnd.waiting[0]?.()
     t.equal((await first).session.credential?.token, 'token-1')
     t.match(await stored(), { credential: { token: 'token-1' } })
@@ -228,10 +237,10 @@ t.test('a paused holder that is refused ends nothing that a later one renewed', 
       return await source.renew?.(session)
     }
   }
-  const first = createUpkeep({ sessions, sources: [pausing] }).ensure(live)
+  const first = createTokenRefresh({ sessions, sources: [pausing] }).ensureFresh(live)
   await reached.promise
   clock.skip += 16_000
-  t.equal((await replica().upkeep.ensure(live)).session.credential?.token, 'token-1')
+  t.equal((await replica().tokenRefresh.ensureFresh(live)).session.credential?.token, 'token-1')
   gate.resolve()
   t.equal((await first).session.credential?.token, 'token-1')
   t.match(await stored(), { credential: { token: 'token-1' } })
@@ -241,7 +250,7 @@ t.test(
   'a session that is closed while its token is exchanged stays closed, and its new token is signed out',
   async t => {
     const { replica, backEnd, live, stored, sessions } = await setUp(t)
-    const first = replica({ isSlow: true }).upkeep.ensure(live)
+    const first = replica({ isSlow: true }).tokenRefresh.ensureFresh(live)
     await until('the back-end was asked', () => backEnd.waiting.length === 1)
     await sessions.close('secret', 'revoked')
     backEnd.waiting[0]?.()
@@ -263,13 +272,13 @@ t.test(
       lock: async (...given) => {
         if (isFirst) {
           isFirst = false
-          await other.upkeep.ensure(live)
+          await other.tokenRefresh.ensureFresh(live)
         }
         return await inner.lock(...given)
       }
     }
-    const { upkeep } = replica({ store })
-    t.equal((await upkeep.ensure(live)).session.credential?.token, 'token-1')
+    const { tokenRefresh } = replica({ store })
+    t.equal((await tokenRefresh.ensureFresh(live)).session.credential?.token, 'token-1')
     t.equal(backEnd.asked(), 1)
   }
 )

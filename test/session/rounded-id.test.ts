@@ -4,7 +4,7 @@ import { createRecordFormat } from '../../src/session/record-format.ts'
 import { keyOf, publicId, type Session } from '../../src/session/record.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions } from '../../src/session/session.ts'
-import { epitaphMark } from '../../src/session/store.ts'
+import { tombstoneMark } from '../../src/session/store.ts'
 
 const seal = createSeal(['a secret of at least thirty-two characters'])
 const hour = 3_600_000
@@ -33,7 +33,7 @@ async function holding(secretId: string, id: string, over: Partial<Session> = {}
     seal,
     lifeTimes: { idle: hour, absolute: hour, remembered: {} },
     perUser: { max: 5, over: 'evict-oldest' },
-    boundMs: 2000,
+    maxStalenessMs: 2000,
     onRoundedEnded: count => counts.push(count)
   })
   return { sessions, counts, stored: async () => (await store.read(key))?.record }
@@ -49,13 +49,13 @@ t.test(
       '9007199254740992'
     ]) {
       const { sessions, counts, stored } = await holding('secret', id)
-      t.equal(sessions.peek('secret'), undefined, id)
+      t.equal(sessions.getCached('secret'), undefined, id)
       for (let times = 0; times < 3; times++)
-        t.match(await sessions.resolve('secret'), { ended: 'revoked' }, id)
+        t.match(await sessions.get('secret'), { ended: 'revoked' }, id)
       t.same(counts, [1], id)
       t.equal(
         await stored(),
-        `${epitaphMark}revoked`,
+        `${tombstoneMark}revoked`,
         'a replica of that version takes it no longer'
       )
     }
@@ -74,7 +74,7 @@ t.test(
     ]
     for (const [id, over] of cases) {
       const { sessions, counts } = await holding('secret', id, over)
-      t.match(await sessions.resolve('secret'), { live: { session: { identity: { id } } } }, id)
+      t.match(await sessions.get('secret'), { live: { session: { identity: { id } } } }, id)
       t.same(counts, [])
     }
   }

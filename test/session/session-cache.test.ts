@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createRemembered } from '../../src/session/session-cache.ts'
+import { createSessionCache } from '../../src/session/session-cache.ts'
 
 t.test('of more sessions than are kept, those in use stay', async t => {
   const inner = createMemoryStore()
@@ -8,7 +8,7 @@ t.test('of more sessions than are kept, those in use stay', async t => {
   const keys = Array.from({ length: 30 }, (_, n) => `key-${n}`)
   for (const key of keys) await inner.create(key, key, 60_000)
   const reads: string[] = []
-  const remembered = createRemembered({
+  const remembered = createSessionCache({
     store: {
       ...inner,
       read: async key => {
@@ -17,7 +17,7 @@ t.test('of more sessions than are kept, those in use stay', async t => {
       }
     },
     parse: (_key, { record }) => ({ record }),
-    boundMs: 60_000,
+    maxStalenessMs: 60_000,
     maxEntries: 10
   })
   const [busy = ''] = keys

@@ -20,11 +20,11 @@ const opening: NewSession = {
 }
 const userOf = (id: string, source = 'users-file') => identityKey({ source, identity: { id } })
 const seal = createSeal(['a secret of at least thirty-two characters'])
-const usual = { seal, perUser: { max: 5, over: 'evict-oldest' as const }, boundMs: 2000 }
+const usual = { seal, perUser: { max: 5, over: 'evict-oldest' as const }, maxStalenessMs: 2000 }
 
 /** A request of the session: resolves it and, where it is alive, uses it. */
 async function request(sessions: Sessions, secretId: string): Promise<boolean> {
-  const resolved = await sessions.resolve(secretId)
+  const resolved = await sessions.get(secretId)
   if ('live' in resolved) sessions.use(resolved.live)
   return 'live' in resolved
 }
@@ -54,8 +54,8 @@ function setUp(
 t.test('an opened session is resolved with all that was put in', async t => {
   const { sessions } = setUp()
   const live = await sessions.open('secret', { ...opening, credential: { token: 'T' } })
-  t.match(await sessions.resolve('secret'), { live })
-  t.same(sessions.peek('secret'), live, 'and from then on without asking')
+  t.match(await sessions.get('secret'), { live })
+  t.same(sessions.getCached('secret'), live, 'and from then on without asking')
   t.match(live.session, {
     identity: opening.identity,
     credential: { token: 'T' },
@@ -107,7 +107,7 @@ t.test(
     await opening1
     t.equal((await there.list(userOf('1'))).length, 2)
     t.equal(await there.closeOf(userOf('1')), 2)
-    t.notOk('live' in (await here.resolve('one')))
+    t.notOk('live' in (await here.get('one')))
   }
 )
 
@@ -120,7 +120,7 @@ t.test('a session that could not be noted for its user is not left behind', asyn
       keys.push(key)
       await store.create(key, ...given)
     },
-    note: async () => {
+    indexSession: async () => {
       throw new StoreUnavailable(new Error('gone'))
     }
   }
@@ -131,7 +131,7 @@ t.test('a session that could not be noted for its user is not left behind', asyn
     now: () => clock.now
   })
   await t.rejects(sessions.open('one', opening), { code: 'session.unavailable' })
-  t.notOk('live' in (await sessions.resolve('one')))
+  t.notOk('live' in (await sessions.get('one')))
   t.equal(keys.length, 1)
 })
 
@@ -142,7 +142,7 @@ t.test(
     // No news of the other replica's use comes through, as when it is still under way.
     const sessions = createSessions({
       ...usual,
-      boundMs: 1e12,
+      maxStalenessMs: 1e12,
       store: {
         ...store,
         follow: follower => {
@@ -153,12 +153,12 @@ t.test(
       now: () => clock.now
     })
     const { key } = await sessions.open('s', opening)
-    t.ok('live' in (await sessions.resolve('s')))
+    t.ok('live' in (await sessions.get('s')))
     clock.now += 29 * minute
     await store.touch(key, 40 * minute, 0)
     clock.now += 2 * minute
-    t.equal(sessions.peek('s'), undefined)
-    t.ok('live' in (await sessions.resolve('s')), 'used two minutes ago, elsewhere')
+    t.equal(sessions.getCached('s'), undefined)
+    t.ok('live' in (await sessions.get('s')), 'used two minutes ago, elsewhere')
   }
 )
 
@@ -167,7 +167,7 @@ t.test(
   async t => {
     const { clock, store, sessions } = setUp()
     const { key } = await sessions.open('s', opening)
-    await store.note(userOf('2'), key, clock.now + 60 * minute)
+    await store.indexSession(userOf('2'), key, clock.now + 60 * minute)
     t.same(await sessions.list(userOf('2')), [])
     t.equal((await sessions.list(userOf('1'))).length, 1)
   }
@@ -177,9 +177,9 @@ t.test('a session that is not used ends idle, and says so', async t => {
   const { clock, sessions } = setUp()
   await sessions.open('s', opening)
   clock.now += 30 * minute - 1
-  t.ok('live' in (await sessions.resolve('s')), 'a millisecond before')
+  t.ok('live' in (await sessions.get('s')), 'a millisecond before')
   clock.now += 1
-  t.same(await sessions.resolve('s'), { ended: 'idle' })
+  t.same(await sessions.get('s'), { ended: 'idle' })
 })
 
 t.test('use keeps it alive, at the cost of one write a minute at most', async t => {
@@ -191,7 +191,7 @@ t.test('use keeps it alive, at the cost of one write a minute at most', async t 
   }
   t.ok(touches.length <= 10, `${touches.length} writes in ten minutes`)
   clock.now += 29 * minute
-  t.ok('live' in (await sessions.resolve('s')), 'half an hour after the last use')
+  t.ok('live' in (await sessions.get('s')), 'half an hour after the last use')
 })
 
 t.test('looking at it leaves its idle clock alone', async t => {
@@ -199,10 +199,10 @@ t.test('looking at it leaves its idle clock alone', async t => {
   await sessions.open('s', opening)
   for (let poll = 0; poll < 30; poll++) {
     clock.now += minute
-    await sessions.resolve('s')
+    await sessions.get('s')
   }
   t.same(touches, [])
-  t.same(await sessions.resolve('s'), { ended: 'idle' })
+  t.same(await sessions.get('s'), { ended: 'idle' })
 })
 
 t.test('a session in constant use ends at its absolute end', async t => {
@@ -213,7 +213,7 @@ t.test('a session in constant use ends at its absolute end', async t => {
     t.ok(await request(sessions, 's'), `minute ${i + 1}`)
   }
   clock.now += minute
-  t.same(await sessions.resolve('s'), { ended: 'absolute' })
+  t.same(await sessions.get('s'), { ended: 'absolute' })
 })
 
 t.test(
@@ -235,9 +235,9 @@ t.test(
           return t.fail(`over ${session.absoluteEnd - clock.now} ms early`)
       }
       clock.now = session.absoluteEnd - 1
-      t.ok('live' in (await sessions.resolve('s')), 'a millisecond before')
+      t.ok('live' in (await sessions.get('s')), 'a millisecond before')
       clock.now += 1
-      t.same(await sessions.resolve('s'), { ended: 'absolute' })
+      t.same(await sessions.get('s'), { ended: 'absolute' })
     }
   }
 )
@@ -275,7 +275,7 @@ t.test(
     for (let n = 0; n < 55; n++) {
       clock.now += minute
       t.ok(await request(other, 's'), `used, minute ${n}`)
-      t.ok('live' in (await sessions.resolve('s')), `alive elsewhere, minute ${n}`)
+      t.ok('live' in (await sessions.get('s')), `alive elsewhere, minute ${n}`)
     }
   }
 )
@@ -289,7 +289,7 @@ t.test('a remembered session has life-times of its own', async t => {
   const { session: remembered } = await sessions.open('s', { ...opening, remembered: true })
   t.equal(remembered.absoluteEnd - remembered.createdAt, 200 * minute)
   clock.now += 99 * minute
-  t.ok('live' in (await sessions.resolve('s')))
+  t.ok('live' in (await sessions.get('s')))
 })
 
 t.test('a closed session stays closed and tells its first reason', async t => {
@@ -297,7 +297,7 @@ t.test('a closed session stays closed and tells its first reason', async t => {
   await sessions.open('s', opening)
   t.equal(await sessions.close('s', 'revoked'), true)
   t.equal(await sessions.close('s', 'replaced'), false)
-  t.same(await sessions.resolve('s'), { ended: 'revoked' })
+  t.same(await sessions.get('s'), { ended: 'revoked' })
 })
 
 t.test('a session is not revived by a touch that was under way when it was closed', async t => {
@@ -327,7 +327,7 @@ t.test('a session is not revived by a touch that was under way when it was close
   letGo()
   await Promise.all(touched)
   t.equal(touched.length, 1)
-  t.same(await slow.resolve('s'), { ended: 'revoked' })
+  t.same(await slow.get('s'), { ended: 'revoked' })
 })
 
 t.test('a session is not revived by a touch that was under way when it went idle', async t => {
@@ -351,15 +351,15 @@ t.test('a session is not revived by a touch that was under way when it went idle
   clock.now += 30 * minute - 1
   t.equal(await request(slow, 's'), true)
   clock.now += 1
-  t.same(await sessions.resolve('s'), { ended: 'idle' })
+  t.same(await sessions.get('s'), { ended: 'idle' })
   held.resolve()
   await Promise.all(touched)
   t.equal(touched.length, 1)
-  t.same(await sessions.resolve('s'), { ended: 'idle' }, 'over is over')
+  t.same(await sessions.get('s'), { ended: 'idle' }, 'over is over')
 })
 
 t.test('an id that nobody was given is unknown', async t => {
-  t.same(await setUp().sessions.resolve('guess'), { ended: 'unknown' })
+  t.same(await setUp().sessions.get('guess'), { ended: 'unknown' })
 })
 
 t.test('damaged and hostile records are no session', async t => {
@@ -388,7 +388,7 @@ t.test('damaged and hostile records are no session', async t => {
     })
     await spied.open(`id-${written}`, opening)
     await store.create(key, seal.close(key, written), minute * 60)
-    t.same(await sessions.resolve(`id-${written}`), { ended: 'unknown' }, written)
+    t.same(await sessions.get(`id-${written}`), { ended: 'unknown' }, written)
   }
 })
 
@@ -404,7 +404,7 @@ t.test('a store that cannot answer is told as such, never as "no session"', asyn
     },
     lifeTimes: { idle: minute, absolute: minute, remembered: {} }
   })
-  await t.rejects(broken.resolve('s'), { code: 'session.unavailable', status: 503 })
+  await t.rejects(broken.get('s'), { code: 'session.unavailable', status: 503 })
 })
 
 t.test('a touch that fails does not fail the request', async t => {
@@ -477,7 +477,7 @@ t.test('users of two sources with one id have their own lists, closes and caps',
   await sessions.open('file', opening)
   await sessions.open('back-end', { ...opening, source: 'upstream-login:b' })
   const states = async () =>
-    await Promise.all(['file', 'back-end'].map(async id => 'live' in (await sessions.resolve(id))))
+    await Promise.all(['file', 'back-end'].map(async id => 'live' in (await sessions.get(id))))
   t.same(await states(), [true, true])
   t.match(await sessions.list(userOf('1')), { length: 1, 0: { session: { source: 'users-file' } } })
   t.equal(await sessions.closeOf(userOf('1')), 1)
@@ -492,13 +492,13 @@ t.test(
       await sessions.open('mine', opening),
       await sessions.open('other', { ...opening, identity: { ...opening.identity, id: '2' } })
     ]
-    await store.note(userOf('1'), other.key, other.session.absoluteEnd)
+    await store.indexSession(userOf('1'), other.key, other.session.absoluteEnd)
     t.same(
       (await sessions.list(userOf('1'))).map(({ session }) => session.id),
       [mine.session.id]
     )
     t.equal(await sessions.closeOf(userOf('1')), 1)
-    t.ok('live' in (await sessions.resolve('other')))
+    t.ok('live' in (await sessions.get('other')))
   }
 )
 
@@ -506,7 +506,7 @@ t.test('one session of a user is closed by its public id, or all but one, or all
   const { sessions } = setUp()
   const lives = await Promise.all(['a', 'b', 'c', 'd'].map(id => sessions.open(id, opening)))
   const states = async () =>
-    await Promise.all(['a', 'b', 'c', 'd'].map(async id => 'live' in (await sessions.resolve(id))))
+    await Promise.all(['a', 'b', 'c', 'd'].map(async id => 'live' in (await sessions.get(id))))
   t.equal(
     await sessions.closeOf(userOf('2'), { only: lives[0]!.session.id }),
     0,
@@ -546,10 +546,10 @@ t.test('all sessions of everyone are closed at once; later ones are not', async 
   await sessions.open('a', opening)
   await sessions.open('b', { ...opening, identity: { ...opening.identity, id: '2' } })
   await sessions.closeAll()
-  t.same(await sessions.resolve('a'), { ended: 'revoked' })
-  t.same(await sessions.resolve('b'), { ended: 'revoked' })
+  t.same(await sessions.get('a'), { ended: 'revoked' })
+  t.same(await sessions.get('b'), { ended: 'revoked' })
   await sessions.open('c', opening)
-  t.ok('live' in (await sessions.resolve('c')))
+  t.ok('live' in (await sessions.get('c')))
 })
 
 t.test('one session too many ends the oldest, or is refused, as config says', async t => {
@@ -569,11 +569,11 @@ t.test('one session too many ends the oldest, or is refused, as config says', as
     if (over === 'refuse') await t.rejects(sessions.open('c', opening), { code: 'login.too-many' })
     else await sessions.open('c', opening)
     t.same(
-      await Promise.all(['a', 'b', 'c'].map(async id => 'live' in (await sessions.resolve(id)))),
+      await Promise.all(['a', 'b', 'c'].map(async id => 'live' in (await sessions.get(id)))),
       over === 'refuse' ? [true, true, false] : [false, true, true],
       over
     )
-    if (over === 'evict-oldest') t.same(await sessions.resolve('a'), { ended: 'replaced' })
+    if (over === 'evict-oldest') t.same(await sessions.get('a'), { ended: 'replaced' })
   }
 })
 
@@ -586,8 +586,8 @@ t.test(
       const ending: SessionStore = {
         ...store,
         follow: () => {},
-        note: async (user, key, until) => {
-          const notes = await store.note(user, key, until)
+        indexSession: async (user, key, until) => {
+          const notes = await store.indexSession(user, key, until)
           await store.end(key, '!revoked', minute)
           return notes
         }
@@ -603,10 +603,10 @@ t.test(
       })
       await lower.open('ended', opening)
       const alive = await Promise.all(
-        ['a', 'b', 'c'].map(async id => 'live' in (await sessions.resolve(id)))
+        ['a', 'b', 'c'].map(async id => 'live' in (await sessions.get(id)))
       )
       t.same(alive, [true, true, true], over)
-      t.same(await sessions.resolve('ended'), { ended: 'revoked' }, over)
+      t.same(await sessions.get('ended'), { ended: 'revoked' }, over)
     }
   }
 )
@@ -630,9 +630,7 @@ t.test(
       const opened = await Promise.allSettled(
         ids.map((id, n) => replicas[n % 3]!.open(id, opening))
       )
-      const alive = await Promise.all(
-        ids.map(async id => 'live' in (await replicas[1]!.resolve(id)))
-      )
+      const alive = await Promise.all(ids.map(async id => 'live' in (await replicas[1]!.get(id))))
       t.equal(alive.filter(Boolean).length, 3, over)
       const accepted = opened.map(({ status }) => status === 'fulfilled')
       if (over === 'refuse') t.same(accepted, alive, 'who was let in stays in')
@@ -655,7 +653,7 @@ t.test('the newest session stays, also where the clock of its replica is behind'
   for (const id of ['a', 'b']) await sessions.open(id, opening)
   await behind.open('late', opening)
   t.same(
-    await Promise.all(['a', 'b', 'late'].map(async id => 'live' in (await sessions.resolve(id)))),
+    await Promise.all(['a', 'b', 'late'].map(async id => 'live' in (await sessions.get(id)))),
     [false, true, true]
   )
 })
@@ -677,10 +675,10 @@ t.test(
     const { sessions } = setUp()
     const live = await sessions.open('s', { ...opening, credential: { token: 'old' } })
     await sessions.renew(live, { token: 'new' })
-    t.match(await sessions.resolve('s'), { live: { session: { credential: { token: 'new' } } } })
+    t.match(await sessions.get('s'), { live: { session: { credential: { token: 'new' } } } })
     await sessions.close('s', 'revoked')
     await sessions.renew(live, { token: 'late' })
-    t.same(await sessions.resolve('s'), { ended: 'revoked' })
+    t.same(await sessions.get('s'), { ended: 'revoked' })
   }
 )
 
@@ -702,7 +700,7 @@ t.test(
       now: () => clock.now
     })
     await sessions.open('s', opening)
-    for (let i = 0; i < 100; i++) await sessions.resolve('s')
+    for (let i = 0; i < 100; i++) await sessions.get('s')
     t.ok(reads <= 2, `${reads} reads`)
     const other = createSessions({
       ...usual,
@@ -712,8 +710,8 @@ t.test(
       now: () => clock.now
     })
     await other.close('s', 'revoked')
-    t.same(await sessions.resolve('s'), { ended: 'revoked' })
-    t.equal(sessions.peek('s'), undefined, 'nothing is remembered of it')
+    t.same(await sessions.get('s'), { ended: 'revoked' })
+    t.equal(sessions.getCached('s'), undefined, 'nothing is remembered of it')
   }
 )
 
@@ -736,7 +734,7 @@ t.test('while the news of changes may be missing, the store is asked each time',
   })
   await sessions.open('s', opening)
   reads = 0
-  for (let i = 0; i < 10; i++) await sessions.resolve('s')
+  for (let i = 0; i < 10; i++) await sessions.get('s')
   t.equal(reads, 10)
 })
 
@@ -745,17 +743,17 @@ t.test('a channel that has gone silent is trusted no longer than config says', a
   const silent: SessionStore = { ...store, follow: follower => follower.onUp() }
   const sessions = createSessions({
     ...usual,
-    boundMs: 2000,
+    maxStalenessMs: 2000,
     store: silent,
     lifeTimes: { idle: 30 * minute, absolute: 60 * minute, remembered: {} },
     now: () => clock.now
   })
   await sessions.open('s', opening)
-  t.ok('live' in (await sessions.resolve('s')))
-  const [key = ''] = await store.keysOf(userOf('1'))
+  t.ok('live' in (await sessions.get('s')))
+  const [key = ''] = await store.sessionKeysOf(userOf('1'))
   await store.end(key, '!revoked', minute)
   clock.now += 1999
-  t.ok('live' in (await sessions.resolve('s')), 'within the bound it may still be taken for alive')
+  t.ok('live' in (await sessions.get('s')), 'within the bound it may still be taken for alive')
   clock.now += 1
-  t.same(await sessions.resolve('s'), { ended: 'revoked' })
+  t.same(await sessions.get('s'), { ended: 'revoked' })
 })

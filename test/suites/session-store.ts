@@ -1,7 +1,7 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
 import { identityKey } from '../../src/session/identity-key.ts'
-import { epitaphMark, type SessionStore } from '../../src/session/store.ts'
+import { tombstoneMark, type SessionStore } from '../../src/session/store.ts'
 
 let keys = 0
 const minute = 60_000
@@ -68,24 +68,24 @@ export function sessionStoreContract(
     t.ok((await store.read(key))!.ttlMs > 8 * hour, 'in time')
   })
 
-  t.test('an ended record gives way to its epitaph', async t => {
+  t.test('an ended record gives way to its tombstone', async t => {
     const key = freshKey()
     await store.create(key, '{}', hour)
-    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), true)
-    t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
+    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), true)
+    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
   })
 
   t.test('the first reason of an end stands', async t => {
     const key = freshKey()
     await store.create(key, '{}', hour)
-    await store.end(key, `${epitaphMark}replaced`, hour)
-    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), false)
-    t.equal((await store.read(key))?.record, `${epitaphMark}replaced`)
+    await store.end(key, `${tombstoneMark}replaced`, hour)
+    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
+    t.equal((await store.read(key))?.record, `${tombstoneMark}replaced`)
   })
 
   t.test('what is not there cannot be ended, and stays away', async t => {
     const key = freshKey()
-    t.equal(await store.end(key, `${epitaphMark}revoked`, hour), false)
+    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
     t.equal(await store.read(key), undefined)
   })
 
@@ -93,11 +93,11 @@ export function sessionStoreContract(
     const key = freshKey()
     await store.create(key, '{}', hour)
     await Promise.all([
-      store.end(key, `${epitaphMark}revoked`, hour),
+      store.end(key, `${tombstoneMark}revoked`, hour),
       ...Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0)),
       ...Array.from({ length: 20 }, () => store.create(key, '{"late":1}', 2 * hour).catch(() => {}))
     ])
-    t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
+    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
   })
 
   t.test('of two who create the same record one fails', async t => {
@@ -119,7 +119,7 @@ export function sessionStoreContract(
       const found = await store.read(key)
       t.equal(found?.record, '{"v":2}')
       t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-      await store.end(key, `${epitaphMark}revoked`, hour)
+      await store.end(key, `${tombstoneMark}revoked`, hour)
       t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
       t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
     }
@@ -138,30 +138,33 @@ export function sessionStoreContract(
   t.test('a user’s keys are noted until their time, and can be taken back', async t => {
     const user = identityKey({ source: 's', identity: { id: freshKey() } })
     const now = clock()
-    await store.note(user, 'k1', now + hour)
-    await store.note(user, 'k2', now + 2 * hour)
-    await store.note(user, 'over', now - 1)
-    t.same((await store.keysOf(user)).toSorted(), ['k1', 'k2'])
-    await store.forget(user, ['k1', 'never'])
-    t.same(await store.keysOf(user), ['k2'])
-    t.same(await store.keysOf(identityKey({ source: 's', identity: { id: freshKey() } })), [])
+    await store.indexSession(user, 'k1', now + hour)
+    await store.indexSession(user, 'k2', now + 2 * hour)
+    await store.indexSession(user, 'over', now - 1)
+    t.same((await store.sessionKeysOf(user)).toSorted(), ['k1', 'k2'])
+    await store.unindex(user, ['k1', 'never'])
+    t.same(await store.sessionKeysOf(user), ['k2'])
+    t.same(
+      await store.sessionKeysOf(identityKey({ source: 's', identity: { id: freshKey() } })),
+      []
+    )
   })
 
   t.test('a note tells all notes of the user by then, in the order of the store', async t => {
     const user = identityKey({ source: 's', identity: { id: freshKey() } })
     const until = clock() + hour
-    t.match(await store.note(user, 'k1', until), [{ key: 'k1' }])
+    t.match(await store.indexSession(user, 'k1', until), [{ key: 'k1' }])
     // Not by how long they last.
-    t.match(await store.note(user, 'k2', until - minute), [{ key: 'k1' }, { key: 'k2' }])
+    t.match(await store.indexSession(user, 'k2', until - minute), [{ key: 'k1' }, { key: 'k2' }])
     const seen = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => store.note(user, `n${n}`, until))
+      Array.from({ length: 20 }, (_, n) => store.indexSession(user, `n${n}`, until))
     )
     t.same(
       seen.map(notes => notes.length).toSorted((a, b) => a - b),
       Array.from({ length: 20 }, (_, n) => n + 3),
       'each sees those before it'
     )
-    const notes = await store.notesOf(user)
+    const notes = await store.indexEntriesOf(user)
     t.equal(notes.length, 22)
     const moments = notes.map(({ at }) => at ?? NaN)
     t.ok(
@@ -174,7 +177,7 @@ export function sessionStoreContract(
 
   t.test('the epoch only rises', async t => {
     const before = await store.epoch()
-    t.equal(await store.raiseEpoch(), before + 1)
+    t.equal(await store.bumpEpoch(), before + 1)
     t.equal(await store.epoch(), before + 1)
   })
 
@@ -184,15 +187,15 @@ export function sessionStoreContract(
     t.equal(await store.epoch(), before + 5)
     await store.restoreEpoch(before)
     t.equal(await store.epoch(), before + 5)
-    t.equal(await store.raiseEpoch(), before + 6)
+    t.equal(await store.bumpEpoch(), before + 6)
   })
 
   t.test('ends that were written are confirmed', async t => {
     const key = freshKey()
     await store.create(key, '{}', hour)
-    await store.end(key, `${epitaphMark}revoked`, hour)
+    await store.end(key, `${tombstoneMark}revoked`, hour)
     await store.confirmEnds()
-    t.equal((await store.read(key))?.record, `${epitaphMark}revoked`)
+    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
   })
 
   t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
@@ -270,10 +273,10 @@ export function sessionStoreContract(
     await told.of(key)
     await store.replace(key, '{}', '{"v":1}')
     await told.of(key)
-    await store.end(key, `${epitaphMark}revoked`, hour)
+    await store.end(key, `${tombstoneMark}revoked`, hour)
     await told.of(key)
     const epoch = told.epoch()
-    await store.raiseEpoch()
+    await store.bumpEpoch()
     await epoch
     t.pass('all told')
   })
@@ -287,7 +290,7 @@ export function sessionStoreContract(
       store.follow({
         onUp: resolve,
         onDown: () => {},
-        onAlive: () => {},
+        onHeartbeat: () => {},
         onChanged: key => {
           const tell = waiting.get(key)
           if (tell === undefined) heard.add(key)

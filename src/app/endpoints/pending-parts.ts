@@ -1,7 +1,7 @@
 /** The parts of an answer, asked on behalf of a request: they end with it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
-import { callerOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
+import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { type Gathered, gather, type Parts } from '../../proxy/parts.ts'
 
@@ -36,7 +36,7 @@ export function startGathering(
   return gather(parts, {
     target: request.raw.url ?? '',
     headers: request.raw.headers,
-    caller: callerOf(request, forwardedHost),
+    caller: forwardedForOf(request, forwardedHost),
     signal: end.signal,
     onMissing
   })

@@ -5,7 +5,7 @@ import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import { callerOf } from '../hooks/forwarded-for.ts'
+import { forwardedForOf } from '../hooks/forwarded-for.ts'
 import type { Access } from '../hooks/context.ts'
 import { abort, CollectedBody, type Exchange, isEventStream } from '../../proxy/response.ts'
 import { answeredError, isJson } from '../../proxy/failures.ts'
@@ -205,7 +205,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     return toFields(
       request.raw.headers,
-      callerOf(request, forwardedHost),
+      forwardedForOf(request, forwardedHost),
       request.body !== undefined && request.body !== null,
       isRead
     )

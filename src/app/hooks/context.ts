@@ -1,7 +1,7 @@
 /** What the gateway puts on Fastify's requests and routes. */
 import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors.ts'
-import type { Carried } from './session.ts'
+import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Fields } from './standard-headers.ts'
 import type { Exchange } from '../../proxy/response.ts'
@@ -63,7 +63,7 @@ declare module 'fastify' {
     readonly stallMs: number
   }
   interface Session {
-    carried?: Carried
+    plugin?: PluginSession
     ended?: EndReason
     /** Set where a newer version of the gateway wrote the session. */
     unreadable?: 'version'

@@ -1,6 +1,6 @@
 /** Who asks, as upstreams are told. */
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../../proxy/headers.ts'
+import type { ForwardedFor } from '../../proxy/headers.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
 
@@ -31,7 +31,10 @@ export function createForwardedHost(
   }
 }
 
-export function callerOf(request: FastifyRequest, forwardedHost: ForwardedHost): Caller {
+export function forwardedForOf(
+  request: FastifyRequest,
+  forwardedHost: ForwardedHost
+): ForwardedFor {
   return {
     address: clientAddress(request),
     // Behind a trusted proxy it is a field's text, and may be anything.

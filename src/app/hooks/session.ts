@@ -10,7 +10,7 @@ import './context.ts'
 import { rememberingSigner } from './signer.ts'
 
 /** What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is ever "modified". */
-export class Carried {
+export class PluginSession {
   readonly live: Live
   constructor(live: Live) {
     this.live = live
@@ -71,9 +71,9 @@ export function addSessionReader(
     const { valid, value } =
       signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
     if (!valid || value === null) return done()
-    request.live = sessions.peek(value)
+    request.live = sessions.getCached(value)
     if (request.live !== undefined) return done()
-    sessions.resolve(value).then(
+    sessions.get(value).then(
       found => {
         if ('unreadable' in found) return done(unreadableError())
         if ('live' in found) request.live = found.live
@@ -156,7 +156,7 @@ type Request = Omit<FastifyRequest, 'session'> & {
 
 /** The live session of a request as the store has it, or undefined. */
 export function liveOf(request: FastifyRequest): Live | undefined {
-  return request.live ?? (request as Request).session?.carried?.live
+  return request.live ?? (request as Request).session?.plugin?.live
 }
 
 /** The live session of a request, or undefined. */
@@ -165,7 +165,7 @@ export function liveSession(request: FastifyRequest): Session | undefined {
 }
 
 /** Puts what changed of a live session onto the request. */
-export function carry(request: FastifyRequest, live: Live): void {
+export function setLiveSession(request: FastifyRequest, live: Live): void {
   request.live = live
 }
 
@@ -242,9 +242,12 @@ export function sessionError(request: FastifyRequest): GatewayError {
 function storeFor(sessions: Sessions): PluginStore {
   return {
     get(secretId, done) {
-      sessions.resolve(secretId).then(
+      sessions.get(secretId).then(
         found =>
-          done(null, ('live' in found ? { carried: new Carried(found.live) } : found) as never),
+          done(
+            null,
+            ('live' in found ? { plugin: new PluginSession(found.live) } : found) as never
+          ),
         (error: Error) => done(error)
       )
     },
@@ -256,7 +259,7 @@ function storeFor(sessions: Sessions): PluginStore {
           delete data.opening
           delete data.ended
           delete data.unreadable
-          data.carried = new Carried(live)
+          data.plugin = new PluginSession(live)
           done()
         },
         (error: Error) => done(error)

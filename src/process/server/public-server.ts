@@ -86,11 +86,11 @@ export function createServing(config: Config, log: Log): Serving {
       const redis = services.redis()
       if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
       return {
-        ready: strictRedis ? redis.up : redis.everUp,
+        ready: strictRedis ? redis.up : redis.hasConnected,
         parts: {
           redis: redis.up
             ? 'up'
-            : redis.everUp
+            : redis.hasConnected
               ? 'away: what needs a session answers 503'
               : 'not reached yet'
         }
