@@ -1,5 +1,5 @@
 /** Credential source: a back-end's own sign-in, told by config how to ask and how to read the answer. */
-import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/gateway.ts'
+import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { UpstreamLoginConfig } from '../../src/config/schema/gateway.ts'
+import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { valueAt } from '../../src/json/values.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'

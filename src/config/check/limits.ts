@@ -3,7 +3,8 @@ import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitConfig, LimitsConfig } from '../schema/limits.ts'
-import { endpointNames, type RoutesConfig } from '../schema/routes.ts'
+import { endpointNames } from '../schema/endpoints.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
 
 interface Checked {
   readonly gateway: GatewayConfig

@@ -1,5 +1,5 @@
 /** The small schemas that the config files share; each says in `expected` how people call it. */
-import { Type, type TSchema } from 'typebox'
+import { Type, type TProperties, type TSchema } from 'typebox'
 
 /** Milliseconds; written `500ms`, `30s`, `5m`, `8h` or `7d` in a file. */
 export type Duration = number
@@ -116,6 +116,16 @@ export const named = <T extends TSchema>(value: T, meta: Meta) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
 export const pairs = <T extends TSchema>(value: T, meta: Meta) =>
   Type.Record(Type.String({ pattern: '^.+$' }), value, meta)
+
+/** A mapping with these members and no others. */
+export const closed = <T extends TProperties>(properties: T, meta: Meta) =>
+  Type.Object(properties, { additionalProperties: false, ...meta })
+/** A mapping that is there by default, with the defaults of its members. */
+export const section = <T extends TProperties>(properties: T, description: string) =>
+  closed(properties, { description, default: {} })
+/** A mapping that is missing by default. */
+export const optional = <T extends TProperties>(properties: T, description: string) =>
+  Type.Optional(closed(properties, { description }))
 
 const durationUnits: Record<string, number> = {
   ms: 1,
