@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../errors.ts'
 
 /** For a scope of the ops listener whose answers tell or change something. */
-export function addDeskRules(scope: FastifyInstance): void {
+export function addBrowserGuard(scope: FastifyInstance): void {
   scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
     const name = hostName(headers.host)
     if (isIP(name) === 0 && name !== 'localhost')
@@ -15,11 +15,11 @@ export function addDeskRules(scope: FastifyInstance): void {
       throw new GatewayError('origin.refused')
   })
   scope.removeContentTypeParser('text/plain')
-  scope.setErrorHandler(answerOpsError)
+  scope.setErrorHandler(sendAdminError)
 }
 
 /** Errors of the operators' listener: for people with curl, not for consoles. */
-export function answerOpsError(
+export function sendAdminError(
   thrown: unknown,
   _request: unknown,
   reply: FastifyReply

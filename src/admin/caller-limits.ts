@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addDeskRules } from './browser-guard.ts'
+import { addBrowserGuard } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { CallerCounts, Subject } from '../limits/counting/callers.ts'
@@ -119,7 +119,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
   }
 
   ops.register(async scope => {
-    addDeskRules(scope)
+    addBrowserGuard(scope)
     scope.get('/limits/caller', async request => {
       const { caller } = request.query as { caller?: unknown }
       return { limits: await asked(countsOf(callerOf(caller))) }

@@ -1,7 +1,7 @@
 /** The operators' desk: what runs, and putting another config in its place. */
 import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../errors.ts'
-import { addDeskRules } from './browser-guard.ts'
+import { addBrowserGuard } from './browser-guard.ts'
 
 /** Whether it is meant that most sessions of file users end. */
 interface Confirmed {
@@ -16,10 +16,10 @@ interface Options {
   readonly plan: (balancerMs: number) => Promise<object>
 }
 
-export function addOpsConfig(ops: FastifyInstance, options: Options): void {
+export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
   const { status, reload, rollback, plan } = options
   ops.register(async scope => {
-    addDeskRules(scope)
+    addBrowserGuard(scope)
     scope.get('/status', async () => await status())
     scope.get('/plan', async request => {
       const { balancerMs = '60000' } = request.query as { balancerMs?: unknown }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addDeskRules } from './browser-guard.ts'
+import { addBrowserGuard } from './browser-guard.ts'
 import { routeIn, whoIn } from '../app/hooks/limits.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import { type Caller, compilePlan } from '../limits/counting/plan.ts'
@@ -45,7 +45,7 @@ export function addOpsLimits(
   { limits, readUses, leases, inFlight }: Options
 ): void {
   ops.register(async scope => {
-    addDeskRules(scope)
+    addBrowserGuard(scope)
     scope.get('/limits/suggest', async request => {
       const { sinceMs = String(dayMs) } = request.query as { sinceMs?: unknown }
       if (typeof sinceMs !== 'string' || !/^[1-9]\d{0,11}$/.test(sinceMs))

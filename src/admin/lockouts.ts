@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addDeskRules } from './browser-guard.ts'
+import { addBrowserGuard } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Ban, Lockouts } from '../limits/lockout/lockout.ts'
 
@@ -55,7 +55,7 @@ export function addOpsBans(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: 
   }
 
   ops.register(async scope => {
-    addDeskRules(scope)
+    addBrowserGuard(scope)
 
     scope.get('/bans', async request => {
       const whose = whoseOf(request.query)

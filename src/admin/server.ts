@@ -2,7 +2,7 @@
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Guard } from './guard.ts'
 import type { createHostCheck } from './hosts.ts'
-import { answerOpsError } from './browser-guard.ts'
+import { sendAdminError } from './browser-guard.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -27,7 +27,7 @@ interface Options {
  * `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503, and to
  * operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers.
  */
-export function createOps({
+export function createAdminServer({
   readiness,
   metrics,
   openApi,
@@ -46,7 +46,7 @@ export function createOps({
   })
   if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
   if (guard !== 'checked elsewhere') ops.addHook('onRequest', guard.check)
-  ops.setErrorHandler(answerOpsError)
+  ops.setErrorHandler(sendAdminError)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async (request, reply) => {
     const { ready, parts } = await readiness()

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createUserFinder, maxSignedIn, type Wanted } from './find-users.ts'
 import { GatewayError } from '../errors.ts'
-import { addDeskRules } from './browser-guard.ts'
+import { addBrowserGuard } from './browser-guard.ts'
 import { describeSession } from '../session/describe.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
@@ -36,7 +36,7 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
   const { find } = createUserFinder({ sessions, sources })
 
   ops.register(async scope => {
-    addDeskRules(scope)
+    addBrowserGuard(scope)
 
     scope.get('/sessions', async request => {
       const wanted = wantedOf(request.query, ofList)

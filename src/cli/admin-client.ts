@@ -13,7 +13,7 @@ import { paint } from './colours.ts'
  * @returns the answer's JSON
  * @throws CommandError with what to tell the operator
  */
-export async function askOps(
+export async function askAdmin(
   folder: string,
   path: string,
   body?: object

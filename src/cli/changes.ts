@@ -1,6 +1,6 @@
 /** What differs between two JSON values, in lines for people. */
 
-const most = 12
+const maxLines = 12
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -9,8 +9,8 @@ export function changes(before: unknown, after: unknown): string[] {
   const found = differences(before, after, '')
   if (found.length === 0) return ['nothing changed']
   return [
-    ...found.slice(0, most),
-    ...(found.length > most ? [`… and ${found.length - most} more`] : [])
+    ...found.slice(0, maxLines),
+    ...(found.length > maxLines ? [`… and ${found.length - maxLines} more`] : [])
   ]
 }
 

@@ -9,7 +9,7 @@ import { writeOutput } from './output.ts'
 import { shapedAnswers } from './upstream-responses.ts'
 import { type Command, CommandError, type Given, UsageError } from './command.ts'
 
-const mostSamples = 1000
+const maxSamples = 1000
 
 export const contract: Command = {
   summary: 'learn a route’s contract from answers, make one of a TypeScript type, check answers',
@@ -48,7 +48,7 @@ Exit codes: 1 where check refuses an answer.`,
     samples: {
       type: 'string',
       value: 'N',
-      description: `how often, 1 to ${mostSamples} (default: 1)`
+      description: `how often, 1 to ${maxSamples} (default: 1)`
     },
     header: {
       type: 'string',
@@ -141,8 +141,8 @@ async function answersOf(config: Config, name: string, given: Given): Promise<un
   const times = Number(samples)
   if ((files.length === 0) === (live !== true))
     throw new UsageError('Name either --input or --live.')
-  if (!Number.isInteger(times) || times < 1 || times > mostSamples)
-    throw new UsageError(`--samples is a number from 1 to ${mostSamples}.`)
+  if (!Number.isInteger(times) || times < 1 || times > maxSamples)
+    throw new UsageError(`--samples is a number from 1 to ${maxSamples}.`)
   return shapedAnswers(
     config,
     name,

@@ -5,11 +5,11 @@ import { sourceName } from '../config/schema/gateway.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Counts } from '../admin/limits.ts'
-import type { Decision, Explained, Place } from '../dry-run/explain/decision.ts'
+import type { Decision, Explained, Location } from '../dry-run/explain/decision.ts'
 import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
 import { identityOf } from '../login/file-users.ts'
 import { type Command, type Given, UsageError } from './command.ts'
-import { askOps } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 
 export const explain: Command = {
@@ -58,7 +58,7 @@ Exit codes: 0 it passes, 3 the gateway refuses it.`,
   run: async given => {
     const config = loadConfig(given.config, process.env)
     const counts = async (of: object) =>
-      (await askOps(given.config, '/limits/counts', of)) as unknown as Counts
+      (await askAdmin(given.config, '/limits/counts', of)) as unknown as Counts
     const explanation = await explanationOf(config, explained(config, given), counts)
     process.stdout.write(
       given.json ? `${JSON.stringify(explanation, null, 2)}\n` : inWords(explanation)
@@ -183,7 +183,7 @@ function lineOf({ step, outcome, text, at, lines = [] }: Decision): string {
   return `${paint(colour, mark)} ${step.padEnd(12)}${outcome === 'unasked' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
 }
 
-function placeIn(at: Place | undefined) {
+function placeIn(at: Location | undefined) {
   return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
 }
 

@@ -1,7 +1,7 @@
 /** `bans`: lists who is locked out of sign-in, and lets them try again, through the ops listener of a running gateway. */
 import type { ShownBan } from '../admin/lockouts.ts'
 import { type Command, UsageError } from './command.ts'
-import { askOps, table } from './admin-client.ts'
+import { askAdmin, table } from './admin-client.ts'
 
 export const bans: Command = {
   summary: 'list who is locked out of sign-in after too many failures, and let them try again',
@@ -34,8 +34,8 @@ Examples:
       throw new UsageError()
     const answer =
       what === 'list'
-        ? await askOps(config, `/bans?${new URLSearchParams(whose).toString()}`)
-        : await askOps(config, '/bans/lift', whose)
+        ? await askAdmin(config, `/bans?${new URLSearchParams(whose).toString()}`)
+        : await askAdmin(config, '/bans/lift', whose)
     process.stdout.write(
       json
         ? `${JSON.stringify(answer, null, 2)}\n`

@@ -3,7 +3,7 @@ import { loadConfig } from '../config/load/load.ts'
 import { comparePlan, type Plan } from '../config/load/plan.ts'
 import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { askOps } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 
 export const plan: Command = {
@@ -63,7 +63,7 @@ Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
 
 /** The differences between the files of a folder and the gateway that runs with it. */
 async function planOfRunning(folder: string, balancerMs: number): Promise<Plan> {
-  const answer = await askOps(folder, `/plan?balancerMs=${balancerMs}`)
+  const answer = await askAdmin(folder, `/plan?balancerMs=${balancerMs}`)
   const faults = answer['faults'] as readonly string[] | undefined
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
   return answer as unknown as Plan

@@ -1,7 +1,7 @@
 /** `reload` and `rollback`: put another config in the place of the running one, through the ops listener. */
 import type { Outcome } from '../process/reload/reload.ts'
 import { type Command, UsageError } from './command.ts'
-import { askOps } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
 
 const yes = {
   type: 'boolean',
@@ -28,7 +28,7 @@ Exit codes: 1 where the files were refused, or no gateway answers.`,
   options: { yes },
   run: async ({ config, rest, json, values: { yes: isMeant = false } }) => {
     if (rest.length > 0) throw new UsageError()
-    return tell(await askOps(config, '/reload', { yes: isMeant }), json)
+    return tell(await askAdmin(config, '/reload', { yes: isMeant }), json)
   }
 }
 
@@ -54,7 +54,7 @@ answers.`,
     if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to)))
       throw new UsageError('N is the number of a revision.')
     const revision = to === undefined ? {} : { to: Number(to) }
-    return tell(await askOps(config, '/rollback', { ...revision, yes: isMeant }), json)
+    return tell(await askAdmin(config, '/rollback', { ...revision, yes: isMeant }), json)
   }
 }
 

@@ -2,7 +2,7 @@
 import type { ShownSession } from '../admin/sessions.ts'
 import type { SignedIn } from '../session/record.ts'
 import { type Command, type Given, UsageError } from './command.ts'
-import { askOps, table } from './admin-client.ts'
+import { askAdmin, table } from './admin-client.ts'
 
 interface Answer {
   readonly sessions?: readonly ShownSession[]
@@ -66,8 +66,8 @@ Exit codes: 1 where no gateway answers, 3 where no user fits or several do.`,
       ? { everyone }
       : { ...wanted, ...(session !== undefined && { id: session }) }
     const answer: Answer = isList
-      ? await askOps(config, pathOf(wanted))
-      : await askOps(config, '/sessions/close', which)
+      ? await askAdmin(config, pathOf(wanted))
+      : await askAdmin(config, '/sessions/close', which)
     if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
     const refusal = refusalOf(answer, wanted, isList)
     if (refusal !== undefined) {

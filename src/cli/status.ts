@@ -1,7 +1,7 @@
 /** `status`: what a running gateway says of itself and of its config. */
 import type { Status } from '../process/status.ts'
 import { type Command, UsageError } from './command.ts'
-import { askOps, table } from './admin-client.ts'
+import { askAdmin, table } from './admin-client.ts'
 
 export const status: Command = {
   summary: 'say what a running gateway runs: its config, the last ones, and what is wrong',
@@ -15,7 +15,7 @@ Examples:
 Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
-    const answer = (await askOps(config, '/status')) as unknown as Status
+    const answer = (await askAdmin(config, '/status')) as unknown as Status
     process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer))
     return answer.files.state === 'refused' ? 3 : 0
   }

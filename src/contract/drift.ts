@@ -18,14 +18,14 @@ interface Options {
 }
 
 /** Answers that may wait: each is held in memory. */
-const longestQueue = 16
+const maxQueued = 16
 /** Places of a route that are told apart; what comes after them is `other`. */
-const mostPaths = 50
+const maxPaths = 50
 /** A place that is as it should be in so many answers in a row is so again: a member may be missing in some answers only. */
 const calmAnswers = 10
 
 /** What differs at present, each with the number of answers since in which it did not. */
-type Present = Map<string, Deviation & { calm: number }>
+type ActiveDeviations = Map<string, Deviation & { calm: number }>
 
 export function createDrift({ log, metrics }: Options): Drift {
   const answers = metrics.counter(
@@ -41,14 +41,18 @@ export function createDrift({ log, metrics }: Options): Drift {
   const queue: Array<() => void> = []
   const routes = new Map<
     string,
-    { readonly schema: CompiledSchema; readonly paths: Set<string>; readonly present: Present }
+    {
+      readonly schema: CompiledSchema
+      readonly paths: Set<string>
+      readonly present: ActiveDeviations
+    }
   >()
 
   /** A new schema begins anew. */
   const stateOf = (route: string, schema: CompiledSchema) => {
     const known = routes.get(route)
     if (known?.schema === schema) return known
-    const made = { schema, paths: new Set<string>(), present: new Map() as Present }
+    const made = { schema, paths: new Set<string>(), present: new Map() as ActiveDeviations }
     routes.set(route, made)
     return made
   }
@@ -84,7 +88,7 @@ export function createDrift({ log, metrics }: Options): Drift {
 
   return {
     look: (route, schema, read) => {
-      if (queue.length >= longestQueue) return answers.with(route, 'dropped').inc()
+      if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
       queue.push(() => check(route, schema, read))
       if (queue.length === 1) setImmediate(next)
     },
@@ -111,7 +115,7 @@ function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] 
 function bounded(found: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
   return new Map(
     found.map(({ kind, path }) => {
-      if (paths.size < mostPaths) paths.add(path)
+      if (paths.size < maxPaths) paths.add(path)
       const told = paths.has(path) ? path : 'other'
       return [`${kind} ${told}`, { kind, path: told }]
     })

@@ -6,7 +6,7 @@ import { type Counters, createMemoryCounters } from '../limits/counting/counters
 import { createLeases, type Leases } from '../limits/counting/leases.ts'
 import { createMemoryLockouts, type Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
-import { type Answered, type Asked, createOfflineApp } from './offline-app.ts'
+import { type OfflineResponse, type UpstreamRequest, createOfflineApp } from './offline-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 
 /** One fault for each expectation that does not hold. */
@@ -40,14 +40,14 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     lift: keys => locked.lift(keys),
     close: () => locked.close()
   }
-  let asked: Asked | undefined
+  let asked: UpstreamRequest | undefined
   let answer: unknown
   const app = await createOfflineApp(config, {
     counters,
     leases,
     lockouts,
     source: { name: 'expect', verify: async () => ({ vouched: false }) },
-    onAsked: given => {
+    onUpstreamRequest: given => {
       // Parts count only where the route has no upstream of its own.
       if (!given.isPart || asked?.isPart !== false) asked = given
       return answer
@@ -89,7 +89,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     const headers = Object.fromEntries(
       Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value])
     )
-    let answered: Answered | undefined
+    let answered: OfflineResponse | undefined
     for (let n = 0; n < expected.times; n++) {
       asked = undefined
       answered = await app.ask({
@@ -125,8 +125,8 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
 
 function differences(
   expected: Expectation,
-  { status, body }: Answered,
-  asked: Asked | undefined
+  { status, body }: OfflineResponse,
+  asked: UpstreamRequest | undefined
 ): Array<readonly [key: string, message: string]> {
   const code = codeOf(body)
   const was = `got ${status}${code === undefined ? '' : ` ${code}`}`

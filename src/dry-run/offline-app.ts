@@ -28,7 +28,7 @@ import { createSeal } from '../session/seal.ts'
 import { createSessions } from '../session/session.ts'
 
 /** What an upstream was asked. */
-export interface Asked {
+export interface UpstreamRequest {
   readonly upstream: string
   readonly method: string
   /** With its query, below the upstream's own path. */
@@ -50,7 +50,7 @@ export interface OfflineRequest {
   readonly address: string
 }
 
-export interface Answered {
+export interface OfflineResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: string
@@ -65,7 +65,7 @@ interface Options {
   /** Sees the app before anything is added to it. */
   readonly watch?: (app: FastifyInstance) => void
   /** @returns what the upstream answers, as JSON */
-  readonly onAsked: (asked: Asked) => unknown
+  readonly onUpstreamRequest: (asked: UpstreamRequest) => unknown
 }
 
 interface SignedIn {
@@ -76,7 +76,7 @@ interface SignedIn {
 }
 
 export interface OfflineApp {
-  readonly ask: (request: OfflineRequest) => Promise<Answered>
+  readonly ask: (request: OfflineRequest) => Promise<OfflineResponse>
   /** @returns the `Cookie` field of a new session */
   readonly signIn: (user: SignedIn) => Promise<string>
   readonly close: () => Promise<void>
@@ -91,7 +91,7 @@ export async function createOfflineApp(
     source,
     inFlight = new Map<string, number>(),
     watch,
-    onAsked
+    onUpstreamRequest: onAsked
   }: Options
 ): Promise<OfflineApp> {
   const { gateway } = config
@@ -148,7 +148,7 @@ export async function createOfflineApp(
           }
         })
       )
-      const { promise, resolve, reject } = Promise.withResolvers<Answered>()
+      const { promise, resolve, reject } = Promise.withResolvers<OfflineResponse>()
       asking.once('error', reject).once('response', answer => {
         text(answer).then(
           all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
@@ -187,7 +187,7 @@ export async function createOfflineApp(
 /** An upstream without sockets: `onAsked` gives the JSON of the answer. */
 function noting(
   config: UpstreamConfig,
-  onAsked: (asked: Omit<Asked, 'upstream'>) => string
+  onAsked: (asked: Omit<UpstreamRequest, 'upstream'>) => string
 ): Upstream {
   const { origin, pathname } = new URL(config.url)
   const base = pathname.replace(/\/$/, '')
@@ -195,7 +195,7 @@ function noting(
     'content-type': 'application/json',
     'content-length': String(bytes.length)
   })
-  const answer = (asked: Omit<Asked, 'upstream'>) => Buffer.from(onAsked(asked))
+  const answer = (asked: Omit<UpstreamRequest, 'upstream'>) => Buffer.from(onAsked(asked))
   return {
     config,
     origin,
@@ -204,7 +204,7 @@ function noting(
       const bytes = answer({
         method,
         path: path.slice(base.length),
-        headers: headers as Asked['headers'],
+        headers: headers as UpstreamRequest['headers'],
         timeoutMs,
         isPart: false
       })
@@ -218,7 +218,7 @@ function noting(
       const bytes = answer({
         method,
         path: path.slice(base.length),
-        headers: rest as Asked['headers'],
+        headers: rest as UpstreamRequest['headers'],
         timeoutMs: exchange?.timeoutMs,
         isPart: false
       })

@@ -9,21 +9,21 @@ import { createMemoryLockouts } from '../limits/lockout/lockout.ts'
 import type { Rule, Verdict } from '../limits/counting/rules.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import {
-  type Answered,
-  type Asked,
+  type OfflineResponse,
+  type UpstreamRequest,
   createOfflineApp,
   type OfflineApp,
   type OfflineRequest
 } from './offline-app.ts'
 
 /** What is counted already, as far as it is known. */
-export interface Present {
+export interface CurrentCounts {
   readonly verdictOf: (rule: Rule) => Verdict | undefined
   readonly inFlight: Readonly<Record<string, number>>
 }
 
-export interface Rehearsed {
-  readonly answer: Answered
+export interface Traced {
+  readonly answer: OfflineResponse
   /** The error that was answered; undefined for none, and where the request never reached the app. */
   readonly error: GatewayError | undefined
   /** The hooks that were asked, in order, by their functions' names. */
@@ -43,7 +43,7 @@ export interface Rehearsed {
   readonly rules: readonly Rule[]
   /** Keys of the counters of sign-in attempts that were asked. */
   readonly attempts: readonly string[]
-  readonly asked: readonly Asked[]
+  readonly asked: readonly UpstreamRequest[]
 }
 
 export interface PublicPath {
@@ -53,29 +53,29 @@ export interface PublicPath {
   readonly route: string
 }
 
-export interface Rehearsal {
+export interface TracedApp {
   readonly signIn: OfflineApp['signIn']
   /** One at a time. */
-  readonly run: (request: OfflineRequest, present?: Present) => Promise<Rehearsed>
+  readonly run: (request: OfflineRequest, present?: CurrentCounts) => Promise<Traced>
   /** All that the router knows. */
   readonly paths: readonly PublicPath[]
   readonly close: () => Promise<void>
 }
 
-const nothing: Present = { verdictOf: () => undefined, inFlight: {} }
+const nothing: CurrentCounts = { verdictOf: () => undefined, inFlight: {} }
 
 /** @param source vouches for sign-ins */
-export async function createRehearsal(
+export async function createTracedApp(
   config: Config,
   source: CredentialSource
-): Promise<Rehearsal> {
+): Promise<TracedApp> {
   let present = nothing
   let seen: {
     request?: FastifyRequest
     error?: GatewayError
     rules: readonly Rule[]
-    trace: Array<Rehearsed['trace'][number]>
-    asked: Asked[]
+    trace: Array<Traced['trace'][number]>
+    asked: UpstreamRequest[]
     attempts: string[]
   } = { rules: [], trace: [], asked: [], attempts: [] }
   const paths: PublicPath[] = []
@@ -153,7 +153,7 @@ export async function createRehearsal(
     source,
     inFlight,
     watch,
-    onAsked: asked => {
+    onUpstreamRequest: asked => {
       seen.asked.push(asked)
     }
   })

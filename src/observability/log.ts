@@ -8,7 +8,7 @@ const sparePages = 8
 /** Less than that is copied, and its page used again. */
 const smallBytes = 8 * 1024
 /** A character takes at most so many bytes: an escape such as `\\u202e` takes six, UTF-8 at most three. */
-const mostBytesOfUnit = 6
+const maxBytesOfUnit = 6
 
 /** Lines of a moment in one write, since each wakes another thread; at the end of the process the rest is written too. */
 export function standardOutput(): DestinationStream & { flushSync: () => void } {
@@ -45,7 +45,7 @@ export function standardOutput(): DestinationStream & { flushSync: () => void } 
   }
   setInterval(turn, 50).unref()
   const append = (line: string): void => {
-    const most = line.length * mostBytesOfUnit
+    const most = line.length * maxBytesOfUnit
     if (filled + most > pageBytes) turn()
     if (most > pageBytes) return void output.write(Buffer.from(escapeInJson(line)) as never)
     const length = page.write(line, filled)

@@ -12,15 +12,15 @@ import { comparePlan } from '../config/load/plan.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, watchFiles } from './reload/watcher.ts'
-import { createOps, type Readiness } from '../admin/server.ts'
-import { addOpsConfig } from '../admin/config.ts'
-import { examine } from './reload/validator.ts'
+import { createAdminServer, type Readiness } from '../admin/server.ts'
+import { addConfigRoutes } from '../admin/config.ts'
+import { validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { createServing, splitAddress, urlOf } from './server/public-server.ts'
+import { createPublicServer, splitAddress, urlOf } from './server/public-server.ts'
 import { createStatus, measureConfig } from './status.ts'
-import { createWorkers } from './cluster/primary.ts'
+import { createPrimary } from './cluster/primary.ts'
 
 export interface Gateway {
   /** Where the console reaches it; the port is the real one, also where config says 0. */
@@ -50,20 +50,20 @@ export async function startGateway(
   const opened: Array<() => unknown> = []
   try {
     const serving =
-      count > 1 ? await createWorkers({ count, config, log }) : createServing(config, log)
+      count > 1 ? await createPrimary({ count, config, log }) : createPublicServer(config, log)
     opened.push(serving.close)
     const first = await serving.create(1, config)
-    await serving.use(first)
+    await serving.activate(first)
     const measured = measureConfig(serving.metrics)
     const userReview = createUserReview({ serving, log, isStopping: () => state.stopping })
     const reloader = createReloader({
       massClosing: userReview.massClosing,
       reviewUsers: userReview.reviewUsers,
       first,
-      examine: running =>
-        examine({ folder: config.folder, environment: { ...environment }, running }),
+      validate: running =>
+        validate({ folder: config.folder, environment: { ...environment }, running }),
       create: serving.create,
-      use: serving.use,
+      activate: serving.activate,
       onFiles: files => watch?.follow(files),
       onOutcome: measured.onOutcome,
       log
@@ -73,20 +73,23 @@ export async function startGateway(
     opened.push(() => serving.stop(0))
     const ready = async () => readiness(await serving.readiness(), reloader, state.stopping)
     const secret = opsSettings.secret ?? randomBytes(32).toString('base64url')
-    const ops = createOps({
+    const ops = createAdminServer({
       readiness: ready,
       metrics: { text: serving.metricsText },
       openApi: () => openApi(reloader.current().config),
       guard: createGuard({ secret, openMetrics: opsSettings.openMetrics }),
       checkHost: createHostCheck({ hosts: opsSettings.hosts, log })
     })
-    serving.addDesk(ops)
-    addOpsConfig(ops, {
+    serving.addAdminRoutes(ops)
+    addConfigRoutes(ops, {
       status: createStatus(reloader, ready, serving.workers),
       reload: confirmed => reloader.reload('operator', confirmed),
       rollback: reloader.rollback,
       plan: async balancerMs => {
-        const { result } = await examine({ folder: config.folder, environment: { ...environment } })
+        const { result } = await validate({
+          folder: config.folder,
+          environment: { ...environment }
+        })
         const { config: running } = reloader.current()
         if ('config' in result) return comparePlan(running, result.config, balancerMs)
         const faults = result.faults.filter(({ severity }) => severity === 'fault')

@@ -2,7 +2,7 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Readiness } from '../admin/server.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Serving } from './server/public-server.ts'
+import type { PublicServer } from './server/public-server.ts'
 import type { Outcome, Reloader } from './reload/reload.ts'
 
 /** The gateway's own, as in package.json. */
@@ -13,7 +13,7 @@ export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
 export function createStatus(
   reloader: Reloader,
   readiness: () => Promise<Readiness>,
-  workers?: Serving['workers']
+  workers?: PublicServer['workers']
 ) {
   const startedAt = new Date()
   return async () => {

@@ -1,9 +1,9 @@
 /** A process through which buffers go as bodies do: it tells how often they made V8 collect. */
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Collection, tuneMemory } from '../../src/process/server/v8-tuning.ts'
+import { type Collection, tuneV8 } from '../../src/process/server/v8-tuning.ts'
 
-tuneMemory()
+tuneV8()
 const told = { major: 0, minor: 0 }
 const count = (entries: readonly object[]) => {
   for (const {

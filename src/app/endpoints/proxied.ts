@@ -193,7 +193,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
         reply.send(toGatewayError(error))
       })
     }
-    request.whenOver.push(() => {
+    request.onResponseClose.push(() => {
       if (reply.raw.writableFinished) return
       exchange.isGone = true
       abort(exchange)

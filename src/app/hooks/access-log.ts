@@ -30,13 +30,13 @@ export function addAccessLog(
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
-  app.decorateRequest('whenOver', null as never)
-  app.addHook('onRequest', function logWhenOver(request, reply, done) {
+  app.decorateRequest('onResponseClose', null as never)
+  app.addHook('onRequest', function observeRequest(request, reply, done) {
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
     const last = [running.begin(reply.raw)]
-    request.whenOver = last
+    request.onResponseClose = last
     // One listener for all: each costs more than what most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)

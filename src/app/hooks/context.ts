@@ -44,7 +44,7 @@ declare module 'fastify' {
     /** The parts of its answer, where it has any. */
     gathering: Promise<Gathered> | undefined
     /** Called when its answer is closed, whole or not; who adds to it looks first whether that is still to come. */
-    whenOver: Array<() => void>
+    onResponseClose: Array<() => void>
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined
     /** Why the session that the cookie names is over. */

@@ -110,7 +110,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
     }
     change(who, 1)
     if (most !== undefined) change(ofRoute, 1)
-    request.whenOver.push(() => {
+    request.onResponseClose.push(() => {
       change(who, -1)
       if (most !== undefined) change(ofRoute, -1)
     })

@@ -1,17 +1,17 @@
 /** `limits show` and `limits reset`: what limits count of one caller, through the ops listener. */
 import type { CallerLimit } from '../../admin/caller-limits.ts'
-import { askOps, table } from '../admin-client.ts'
+import { askAdmin, table } from '../admin-client.ts'
 
 export async function showCaller(config: string, caller: string, json: boolean): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
-  const answer = await askOps(config, `/limits/caller?${query}`)
+  const answer = await askAdmin(config, `/limits/caller?${query}`)
   const limits = answer['limits'] as CallerLimit[]
   process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(caller, limits))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
 export async function resetCaller(config: string, caller: string, json: boolean): Promise<number> {
-  const answer = await askOps(config, '/limits/caller/reset', { caller })
+  const answer = await askAdmin(config, '/limits/caller/reset', { caller })
   const words = `reset: ${String(answer['reset'])}\n`
   process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : words)
   return 0

@@ -2,14 +2,14 @@
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
 import { UsageError } from '../command.ts'
-import { askOps, table } from '../admin-client.ts'
+import { askAdmin, table } from '../admin-client.ts'
 
 /** @throws UsageError */
 export async function suggest(config: string, since: unknown, json: boolean): Promise<number> {
   const asked = typeof since === 'string' ? since : '24h'
   const sinceMs = toMilliseconds(asked)
   if (!(sinceMs >= 1)) throw new UsageError('--since is a duration such as 24h.')
-  const answer = (await askOps(
+  const answer = (await askAdmin(
     config,
     `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions

@@ -4,7 +4,7 @@ import type { Path } from '../../config/schema/visit.ts'
 import type { Credential, Identity } from '../../session/record.ts'
 
 /** Where config says it. */
-export interface Place {
+export interface Location {
   readonly file: string
   readonly line: number
   readonly path: string
@@ -33,16 +33,16 @@ export interface Decision {
   /** `unasked`: something before it refused. */
   readonly outcome: 'passes' | 'refuses' | 'says' | 'unasked'
   readonly text: string
-  readonly at?: Place
+  readonly at?: Location
   readonly lines?: ReadonlyArray<{
     readonly text: string
-    readonly at?: Place
+    readonly at?: Location
     readonly facts?: object
   }>
 }
 
 /** Finds where config says something; the nearest thing above it, where it says nothing. */
-export type Placing = (file: ConfigFile, path: Path) => Place
+export type Locate = (file: ConfigFile, path: Path) => Location
 
 export interface Explained {
   readonly method: string

@@ -1,14 +1,14 @@
-/** What the gateway would do with a request, decision by decision: told of a rehearsal by the real app, with the place in config of each. */
+/** What the gateway would do with a request, decision by decision: told by the real app run without sockets, with the place in config of each. */
 import { sourceName } from '../../config/schema/gateway.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { Counts, CountsOf } from '../../admin/limits.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
-import { createRehearsal, type Rehearsed } from '../traced-app.ts'
+import { createTracedApp, type Traced } from '../traced-app.ts'
 import type { Identity } from '../../session/record.ts'
-import { type Decision, endpoints, type Explained, type Placing } from './decision.ts'
+import { type Decision, endpoints, type Explained, type Locate } from './decision.ts'
 import { gateDecisions, refusingStep, requestDecision, routeDecisions } from './gates.ts'
 import { limitDecision } from './limits.ts'
-import { onward } from './forwarding.ts'
+import { forwardingDecisions } from './forwarding.ts'
 import { requestOf } from './request.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 
@@ -52,7 +52,7 @@ export async function explain(
   given: Explained,
   countsOf: (of: CountsOf) => Promise<Counts>
 ): Promise<Explanation> {
-  const place: Placing = (file, path) => {
+  const place: Locate = (file, path) => {
     const { message: _, severity: __, ...at } = config.fault(file, path, '')
     return at
   }
@@ -64,10 +64,10 @@ export async function explain(
     profile: {}
   }
   const { fault: _, ...plain } = config
-  const rehearsal = await createRehearsal(plain, vouching(someone))
+  const traced = await createTracedApp(plain, vouching(someone))
   try {
-    const request = await requestOf(config, given, rehearsal)
-    const first = await rehearsal.run(request)
+    const request = await requestOf(config, given, traced)
+    const first = await traced.run(request)
     const route = first.at?.route ?? unknownRoute
     const { who } = given
     // Public routes look for no session, and no route of the gateway has none.
@@ -85,16 +85,16 @@ export async function explain(
     }).catch((error: Error) => error.message)
     const known = typeof counts === 'string' ? undefined : counts
     // What JSON leaves out is nothing.
-    const verdictOf = (rule: Rehearsed['rules'][number]) =>
+    const verdictOf = (rule: Traced['rules'][number]) =>
       known?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
     const found =
       known === undefined
         ? first
-        : await rehearsal.run(request, { verdictOf, inFlight: known.inFlight })
+        : await traced.run(request, { verdictOf, inFlight: known.inFlight })
     const refusedBy = refusingStep(found)
     const decisions = [
       requestDecision(found, refusedBy, given),
-      ...routeDecisions(config, found, refusedBy, rehearsal.paths, given, place),
+      ...routeDecisions(config, found, refusedBy, traced.paths, given, place),
       ...gateDecisions(config, found, refusedBy, given, place),
       limitDecision(config, found, refusedBy, known, verdictOf, place)
     ].toSorted((a, b) => order.indexOf(a.step) - order.indexOf(b.step))
@@ -103,7 +103,7 @@ export async function explain(
     const further =
       passing === undefined
         ? []
-        : onward({ config, found: passing, sent: request.headers, place, isStopped })
+        : forwardingDecisions({ config, found: passing, sent: request.headers, place, isStopped })
     return {
       request: { method: given.method, target: given.target, from: given.from, as: who?.told },
       verdict: verdictOn(found, refusedBy, config),
@@ -111,7 +111,7 @@ export async function explain(
       counts: typeof counts === 'string' ? { unknown: counts } : 'running'
     }
   } finally {
-    await rehearsal.close()
+    await traced.close()
   }
 }
 
@@ -123,7 +123,7 @@ function vouching(identity: Identity) {
 }
 
 function verdictOn(
-  { answer, error, at, asked }: Rehearsed,
+  { answer, error, at, asked }: Traced,
   refusedBy: Decision['step'] | undefined,
   { routes }: LoadedConfig
 ): Explanation['verdict'] {
@@ -148,7 +148,7 @@ function verdictOn(
   }
 }
 
-function codeIn(body: string, error: Rehearsed['error']): { code?: string; message?: string } {
+function codeIn(body: string, error: Traced['error']): { code?: string; message?: string } {
   if (error !== undefined) return { code: error.code, message: error.message }
   try {
     const { errorCode, errorMessage } = parseKeepingDigits(body) as Record<string, unknown>
@@ -165,13 +165,13 @@ function codeIn(body: string, error: Rehearsed['error']): { code?: string; messa
 async function asOneWhoMay(
   config: LoadedConfig,
   given: Explained,
-  { at }: Rehearsed,
+  { at }: Traced,
   someone: Identity
-): Promise<Rehearsed | undefined> {
+): Promise<Traced | undefined> {
   if (at?.route === undefined || at.access === undefined) return undefined
   const { fault: _, ...plain } = config
   const { maintenance: __, ...routes } = config.routes
-  const rehearsal = await createRehearsal({ ...plain, routes }, vouching(someone))
+  const traced = await createTracedApp({ ...plain, routes }, vouching(someone))
   try {
     const identity = {
       ...someone,
@@ -186,10 +186,10 @@ async function asOneWhoMay(
     } = given.headers
     const [source = ''] = config.gateway.login.sources.map(sourceName)
     const who = { source, ...given.who, identity, told: '' }
-    const request = await requestOf(config, { ...given, headers, who }, rehearsal)
-    const found = await rehearsal.run(request)
+    const request = await requestOf(config, { ...given, headers, who }, traced)
+    const found = await traced.run(request)
     return refusingStep(found) === undefined ? found : undefined
   } finally {
-    await rehearsal.close()
+    await traced.close()
   }
 }

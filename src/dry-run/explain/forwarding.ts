@@ -2,16 +2,16 @@
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
-import { type Decision, pathOfRoute, type Place, type Placing } from './decision.ts'
-import type { Asked } from '../offline-app.ts'
+import { type Decision, pathOfRoute, type Location, type Locate } from './decision.ts'
+import type { UpstreamRequest } from '../offline-app.ts'
 import { flatten } from '../../shaping/shape.ts'
-import type { Rehearsed } from '../traced-app.ts'
+import type { Traced } from '../traced-app.ts'
 
 interface Options {
   readonly config: LoadedConfig
-  readonly found: Rehearsed
+  readonly found: Traced
   readonly sent: Readonly<Record<string, string>>
-  readonly place: Placing
+  readonly place: Locate
   /** Whether this is what another, whom nothing refuses, would get. */
   readonly isStopped: boolean
 }
@@ -19,7 +19,13 @@ interface Options {
 const ms = (value: number) => inUnits('x-duration', value)
 const bytes = (value: number) => inUnits('x-size', value)
 
-export function onward({ config, found, sent, place, isStopped }: Options): Decision[] {
+export function forwardingDecisions({
+  config,
+  found,
+  sent,
+  place,
+  isStopped
+}: Options): Decision[] {
   const { at, asked } = found
   const name = at?.route
   // The console's own files have no rules.
@@ -37,7 +43,7 @@ export function onward({ config, found, sent, place, isStopped }: Options): Deci
   const says = (
     step: Decision['step'],
     text: string,
-    where?: Place,
+    where?: Location,
     lines?: Decision['lines']
   ): Decision => ({
     step,
@@ -46,7 +52,7 @@ export function onward({ config, found, sent, place, isStopped }: Options): Deci
     ...(where && { at: where }),
     ...(lines && lines.length > 0 && { lines })
   })
-  const within = (key: keyof RouteConfig, otherwise: () => Place) =>
+  const within = (key: keyof RouteConfig, otherwise: () => Location) =>
     route[key] === undefined ? otherwise() : place('routes', [...here, key])
   const upstream = own && upstreams[own.upstream]
   const decisions: Decision[] = []
@@ -195,23 +201,25 @@ function credentialText(written: UpstreamConfig['credential']): string {
   return from === undefined ? as : `${as}, of sessions of ${from} alone`
 }
 
-const most = 100
+const maxBriefLength = 100
 function brief(value: object): string {
   const text = Object.entries(value)
     .map(
       ([key, member]) => `${key}: ${typeof member === 'string' ? member : JSON.stringify(member)}`
     )
     .join(', ')
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text
+  return text.length > maxBriefLength ? `${text.slice(0, maxBriefLength - 1)}…` : text
 }
 
 /** Those that the gateway adds, those that it changes, and those that end here. Values are those of this rehearsal. */
 function fieldLines(
   sent: Readonly<Record<string, string>>,
-  { headers }: Asked,
+  { headers }: UpstreamRequest,
   more: NonNullable<Decision['lines']>
 ): NonNullable<Decision['lines']> {
-  const told = Object.entries(headers as Record<string, Asked['headers'][string] | undefined>)
+  const told = Object.entries(
+    headers as Record<string, UpstreamRequest['headers'][string] | undefined>
+  )
     .flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
     .map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')] as const)
   const arrived = new Map(told)

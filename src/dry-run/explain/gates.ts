@@ -1,8 +1,8 @@
 /** What stands before every answer: the request itself, the route, the session, the origin, who may, and maintenance. */
 import { nearest } from '../../config/schema/faults.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
-import type { PublicPath, Rehearsed } from '../traced-app.ts'
-import { type Decision, endpoints, type Explained, pathOfRoute, type Placing } from './decision.ts'
+import type { PublicPath, Traced } from '../traced-app.ts'
+import { type Decision, endpoints, type Explained, pathOfRoute, type Locate } from './decision.ts'
 
 /** Which hook takes which decision. What is refused behind them all is the endpoint's. */
 const steps: Readonly<Record<string, Decision['step']>> = {
@@ -21,7 +21,7 @@ export function refusingStep({
   at,
   asked,
   answer
-}: Rehearsed): Decision['step'] | undefined {
+}: Traced): Decision['step'] | undefined {
   const refusal = trace.find(each => each.error !== undefined)
   if (refusal !== undefined) return steps[refusal.hook] ?? 'request'
   if (at === undefined) return answer.status >= 400 ? 'request' : undefined
@@ -34,7 +34,7 @@ export function refusingStep({
 }
 
 export function requestDecision(
-  { answer, trace, error }: Rehearsed,
+  { answer, trace, error }: Traced,
   refusedBy: Decision['step'] | undefined,
   { method, target }: Explained
 ): Decision {
@@ -53,7 +53,7 @@ export function requestDecision(
   }
 }
 
-const preflight = (isAnswered: boolean, place: Placing): Decision => ({
+const preflight = (isAnswered: boolean, place: Locate): Decision => ({
   step: 'origin',
   outcome: isAnswered ? 'says' : 'refuses',
   text: isAnswered
@@ -70,11 +70,11 @@ function unread(body: string) {
 
 export function routeDecisions(
   { gateway, routes }: LoadedConfig,
-  { at, error, answer }: Rehearsed,
+  { at, error, answer }: Traced,
   refusedBy: Decision['step'] | undefined,
   paths: readonly PublicPath[],
   { target, method }: Explained,
-  place: Placing
+  place: Locate
 ): Decision[] {
   if (at === undefined || refusedBy === 'request')
     return [{ step: 'route', outcome: 'unasked', text: 'no path, no route' }]
@@ -159,16 +159,16 @@ function fits(url: string, path: string): boolean {
   )
 }
 
-function placeOfRoute(route: string | undefined, place: Placing) {
+function placeOfRoute(route: string | undefined, place: Locate) {
   return place('routes', pathOfRoute(route ?? ''))
 }
 
 export function gateDecisions(
   { gateway, routes: { maintenance } }: LoadedConfig,
-  found: Rehearsed,
+  found: Traced,
   refusedBy: Decision['step'] | undefined,
   { method, who, headers }: Explained,
-  place: Placing
+  place: Locate
 ): Decision[] {
   const { at, error } = found
   if (at?.route === undefined || at.access === undefined || refusedBy === 'request') return []

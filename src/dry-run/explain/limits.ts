@@ -3,19 +3,19 @@ import type { ConfigFile, LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import type { Counts } from '../../admin/limits.ts'
-import type { Decision, Place, Placing } from './decision.ts'
+import type { Decision, Location, Locate } from './decision.ts'
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
-import type { Rehearsed } from '../traced-app.ts'
+import type { Traced } from '../traced-app.ts'
 
 type Line = NonNullable<Decision['lines']>[number]
 
 export function limitDecision(
   config: LoadedConfig,
-  { rules, attempts, trace, at, error }: Rehearsed,
+  { rules, attempts, trace, at, error }: Traced,
   refusedBy: Decision['step'] | undefined,
   known: Counts | undefined,
   verdictOf: (rule: Rule) => Verdict | undefined,
-  place: Placing
+  place: Locate
 ): Decision {
   const wasAsked = rules.length > 0 || trace.some(({ hook }) => hook === 'checkLimits')
   const { limits } = config
@@ -47,7 +47,7 @@ function ofRule(
   { limits: { limits } }: LoadedConfig,
   isAsked: boolean,
   verdict: Verdict | undefined,
-  at: Place
+  at: Location
 ): Line {
   const { name, max, windowMs, burst, kind, enforced } = rule
   const by = [limits[name]?.by ?? []].flat().join(' and ')
@@ -88,7 +88,7 @@ function seconds(ms: number) {
 }
 
 /** Counted once somebody tries a password; what is counted of an account is not told here. */
-function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: Placing): Line {
+function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: Locate): Line {
   const limit = limits[name]
   const by = [limit?.by ?? []].flat().join(' and ')
   return {
@@ -99,7 +99,7 @@ function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: P
 }
 
 /** Who is locked now, `bans list` tells. */
-function ofLockout({ limits: { lockout } }: LoadedConfig, place: Placing): Line[] {
+function ofLockout({ limits: { lockout } }: LoadedConfig, place: Locate): Line[] {
   return (['account', 'address'] as const).flatMap(whose => {
     const { mode, after, within, delay, longest } = lockout[whose]
     if (mode === 'off') return []
@@ -117,7 +117,7 @@ function ofFlight(
   { limits }: LoadedConfig,
   route: string | undefined,
   known: Counts | undefined,
-  place: Placing
+  place: Locate
 ): Line[] {
   const now = (isWho: boolean) =>
     Object.entries(known?.inFlight ?? {}).find(([name]) => name.startsWith('route:') !== isWho)?.[1]

@@ -1,14 +1,14 @@
 /** The request that is rehearsed: as a browser sends it that shows the console. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { OfflineRequest } from '../offline-app.ts'
-import type { Rehearsal } from '../traced-app.ts'
+import type { TracedApp } from '../traced-app.ts'
 import type { Explained } from './decision.ts'
 
 /** What `headers` and `body` say stands in the place of what is assumed. */
 export async function requestOf(
   { gateway, routes }: LoadedConfig,
   { method, target, from, headers, body, who }: Explained,
-  { signIn }: Pick<Rehearsal, 'signIn'>
+  { signIn }: Pick<TracedApp, 'signIn'>
 ): Promise<OfflineRequest> {
   const passed = Object.values(routes.routes).flatMap(({ passCookies }) => passCookies)
   const cookies = [

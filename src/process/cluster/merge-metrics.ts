@@ -1,6 +1,6 @@
 /** The metrics of several processes as one text for Prometheus. */
 
-interface Told {
+interface LabelledText {
   /** What each series of this text gets, such as `worker="1"`; empty for nothing. */
   readonly labels: string
   /** As Prometheus reads it. */
@@ -8,7 +8,7 @@ interface Told {
 }
 
 /** Each metric stands once, with the series of all; what it is for is told as in the first text that has it. */
-export function mergeTexts(texts: readonly Told[]): string {
+export function mergeTexts(texts: readonly LabelledText[]): string {
   const metrics = new Map<string, { readonly head: string[]; readonly series: string[] }>()
   for (const { labels, text } of texts) {
     let name = ''

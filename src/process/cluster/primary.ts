@@ -11,10 +11,10 @@ import { mergeTexts } from './merge-metrics.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
 import { adopt } from '../../observability/emitters.ts'
 import { keepHandedConnections } from './handed-connections.ts'
-import { measureStrays } from '../server/uncaught.ts'
+import { measureStrayErrors } from '../server/uncaught.ts'
 import type { Log } from '../../services/services.ts'
-import type { Serving } from '../server/public-server.ts'
-import { askWorker, type Ask, WorkerGone, type WorkerState } from './rpc.ts'
+import type { PublicServer } from '../server/public-server.ts'
+import { askWorker, type CallWorker, WorkerGone, type WorkerState } from './rpc.ts'
 
 interface Options {
   readonly count: number
@@ -22,10 +22,10 @@ interface Options {
   readonly log: Log
 }
 
-interface One {
+interface WorkerHandle {
   readonly index: number
   readonly worker: Worker
-  readonly ask: Ask
+  readonly ask: CallWorker
   /** Serves the config that is in force. */
   up: boolean
   state?: WorkerState
@@ -39,7 +39,7 @@ const soundAfterMs = 30_000
 const patienceMs = 3000
 
 /** @throws when one of them cannot start */
-export async function createWorkers({ count, config, log }: Options): Promise<Serving> {
+export async function createPrimary({ count, config, log }: Options): Promise<PublicServer> {
   // The config goes over as it is, with what was read from secrets.
   cluster.setupPrimary({
     exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
@@ -49,11 +49,11 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
   let present = { number: 1, config }
   let listening = false
   let stopping = false
-  const workers = new Map<number, One>()
+  const workers = new Map<number, WorkerHandle>()
   /** They had an uncaught error: they finish what is in flight, and end. Others stand in their place. */
-  const draining = new Set<One>()
+  const draining = new Set<WorkerHandle>()
   const metrics = createMetrics()
-  measureStrays(metrics)
+  measureStrayErrors(metrics)
   const restarts = metrics
     .counter(
       'console_gateway_worker_restarts_total',
@@ -66,7 +66,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
     return [...workers.values()].filter(one => one.up)
   }
   /** What each of those who serve says; who ends meanwhile says nothing. */
-  async function askAll<T>(what: (ask: Ask) => Promise<T>, whom = up()): Promise<T[]> {
+  async function askAll<T>(what: (ask: CallWorker) => Promise<T>, whom = up()): Promise<T[]> {
     const told = await Promise.all(
       whom.map(({ ask }) =>
         what(ask).catch((error: unknown) => {
@@ -78,7 +78,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
     return told.filter((each): each is Awaited<T> & {} => each !== undefined)
   }
 
-  async function askAny<T>(what: (ask: Ask) => Promise<T>): Promise<T> {
+  async function askAny<T>(what: (ask: CallWorker) => Promise<T>): Promise<T> {
     const [any] = up()
     if (any === undefined) throw new WorkerGone('no worker serves')
     return await what(any.ask)
@@ -100,7 +100,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
       draining.add(one)
       replace({}, 'a worker had an internal error and drains')
     }
-    const one: One = { index, worker, ask: askWorker(worker, onFailing), up: false }
+    const one: WorkerHandle = { index, worker, ask: askWorker(worker, onFailing), up: false }
     workers.set(index, one)
     const began = performance.now()
     worker.once('exit', (code, signal) => {
@@ -112,7 +112,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
     while (taken !== present) {
       taken = present
       await one.ask('build', taken)
-      await one.ask('use', { number: taken.number })
+      await one.ask('activate', { number: taken.number })
     }
     one.up = true
     if (listening) await one.ask('listen', {})
@@ -156,7 +156,7 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
       )
   })
 
-  const serving: Serving = {
+  const serving: PublicServer = {
     create: async (number, next) => {
       if (number === present.number) return proxyOf(number, next)
       try {
@@ -167,11 +167,11 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
       }
       return proxyOf(number, next)
     },
-    use: async ({ number, config: next }) => {
+    activate: async ({ number, config: next }) => {
       if (number === present.number) return
       // First of all: who starts just now takes it too.
       present = { number, config: next }
-      await askAll(ask => ask('use', { number }))
+      await askAll(ask => ask('activate', { number }))
     },
     countEndings: async (before, after) => {
       return await askAny(ask =>
@@ -212,12 +212,12 @@ export async function createWorkers({ count, config, log }: Options): Promise<Se
         ])
       }
     },
-    addDesk: ops => {
+    addAdminRoutes: ops => {
       // Whatever is not answered here.
       ops.all('/*', async ({ method, url, headers, body }, reply) => {
         const [any] = up()
         if (any === undefined) return await reply.code(503).send({ error: 'No worker is running.' })
-        const { status, type, text } = await any.ask('desk', {
+        const { status, type, text } = await any.ask('admin', {
           method,
           url,
           headers,

@@ -15,7 +15,7 @@ export interface WorkerState {
 }
 
 /** What a worker does when it is asked to. */
-export interface Calls {
+export interface WorkerCalls {
   /** Gets all ready, but to listen. */
   readonly start: (given: {
     readonly index: number
@@ -25,7 +25,7 @@ export interface Calls {
   /** @returns where it listens */
   readonly listen: (given: object) => Promise<string>
   readonly build: (given: { readonly number: number; readonly config: Config }) => Promise<true>
-  readonly use: (given: { readonly number: number }) => Promise<true>
+  readonly activate: (given: { readonly number: number }) => Promise<true>
   /** What was built will not be used. */
   readonly drop: (given: { readonly number: number }) => Promise<true>
   /** @returns how many requests had to be ended */
@@ -41,7 +41,7 @@ export interface Calls {
     readonly changed: readonly ChangedUser[]
   }) => Promise<ReviewedUser[]>
   readonly reviewSignedIn: (given: { readonly sources: Sources }) => Promise<ReviewedUser[]>
-  readonly desk: (given: {
+  readonly admin: (given: {
     readonly method: string
     readonly url: string
     readonly headers: IncomingHttpHeaders
@@ -51,21 +51,21 @@ export interface Calls {
   readonly stop: (given: { readonly graceMs: number }) => Promise<boolean>
 }
 
-export type Ask = <K extends keyof Calls>(
+export type CallWorker = <K extends keyof WorkerCalls>(
   what: K,
-  given: Parameters<Calls[K]>[0]
-) => ReturnType<Calls[K]>
+  given: Parameters<WorkerCalls[K]>[0]
+) => ReturnType<WorkerCalls[K]>
 
-interface Question {
+interface Call {
   readonly id: number
-  readonly what: keyof Calls
+  readonly what: keyof WorkerCalls
   readonly given: object
 }
 
 /** The worker tells that it drains and ends, because of an uncaught error. */
 const failing = 'failing'
 
-type Answer = { readonly id: number } & (
+type Reply = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly error: Error; readonly fields: object }
 )
@@ -74,11 +74,11 @@ type Answer = { readonly id: number } & (
 export class WorkerGone extends Error {}
 
 /** Asks a worker, which answers with `answerFirst`. What it throws is thrown here. */
-export function askWorker(worker: Worker, onFailing: () => void): Ask {
+export function askWorker(worker: Worker, onFailing: () => void): CallWorker {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   let last = 0
   let gone = false
-  worker.on('message', (answer: Answer | typeof failing) => {
+  worker.on('message', (answer: Reply | typeof failing) => {
     if (answer === failing) return onFailing()
     const asked = waiting.get(answer.id)
     waiting.delete(answer.id)
@@ -91,17 +91,17 @@ export function askWorker(worker: Worker, onFailing: () => void): Ask {
     waiting.clear()
   }
   worker.once('exit', end)
-  return (async (what: keyof Calls, given: object) => {
+  return (async (what: keyof WorkerCalls, given: object) => {
     if (gone) throw new WorkerGone('the worker ended')
     const id = ++last
     const asked = Promise.withResolvers<unknown>()
     // Throws at once for what cannot be sent.
-    worker.send({ id, what, given } satisfies Question, error => {
+    worker.send({ id, what, given } satisfies Call, error => {
       if (error !== null && waiting.delete(id)) asked.reject(new WorkerGone(error.message))
     })
     waiting.set(id, asked)
     return await asked.promise
-  }) as Ask
+  }) as CallWorker
 }
 
 /** In a worker: from now on the first process asks it nothing more. */
@@ -110,9 +110,9 @@ export function tellFailing(): void {
 }
 
 /** In a worker: answers what the first process asks. */
-export function answerFirst(calls: Calls): void {
-  process.on('message', ({ id, what, given }: Question) => {
-    const answer = (told: Answer) => {
+export function servePrimary(calls: WorkerCalls): void {
+  process.on('message', ({ id, what, given }: Call) => {
+    const answer = (told: Reply) => {
       // Without a callback, an answer that cannot be sent is an `error` of the process.
       if (process.connected) process.send?.(told, undefined, undefined, () => {})
     }

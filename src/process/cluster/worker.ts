@@ -1,18 +1,18 @@
 /** One of the processes that serve: it does what the first one says, and ends when that is gone. */
-import { createOps } from '../../admin/server.ts'
+import { createAdminServer } from '../../admin/server.ts'
 import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
 import { createLogger, type Log } from '../../services/services.ts'
-import { createServing, type Serving } from '../server/public-server.ts'
-import { answerFirst, tellFailing } from './rpc.ts'
+import { createPublicServer, type PublicServer } from '../server/public-server.ts'
+import { servePrimary, tellFailing } from './rpc.ts'
 
 // Signals go to all processes of a terminal; the first one says what they mean.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let index = 0
 let log: Log | undefined
-let serving: Serving | undefined
-let ops: ReturnType<typeof createOps> | undefined
+let serving: PublicServer | undefined
+let ops: ReturnType<typeof createAdminServer> | undefined
 let graceMs = 0
 /** Those that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
@@ -52,23 +52,23 @@ catchUncaught({
   }
 })
 
-answerFirst({
+servePrimary({
   start: async ({ number, config, ...given }) => {
     index = given.index
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
-    const made = createServing(config, log)
+    const made = createPublicServer(config, log)
     serving = made
-    ops = createOps({
+    ops = createAdminServer({
       readiness: made.readiness,
       metrics: made.metrics,
       openApi: () => ({}),
       guard: 'checked elsewhere'
     })
-    made.addDesk(ops)
+    made.addAdminRoutes(ops)
     const first = await made.create(number, config)
     generations.set(number, first)
-    await made.use(first)
+    await made.activate(first)
     return true
   },
   listen: async () => await there().serving.listen(),
@@ -76,10 +76,10 @@ answerFirst({
     generations.set(number, await there().serving.create(number, config))
     return true
   },
-  use: async ({ number }) => {
+  activate: async ({ number }) => {
     const generation = generations.get(number)
     if (generation === undefined) throw new Error(`generation ${number} was not built`)
-    await there().serving.use(generation)
+    await there().serving.activate(generation)
     return true
   },
   drop: async ({ number }) => {
@@ -105,7 +105,7 @@ answerFirst({
   countEndings: async ({ before, after }) => await there().serving.countEndings(before, after),
   reviewChanged: async ({ changed }) => await there().serving.reviewChanged(changed),
   reviewSignedIn: async ({ sources }) => await there().serving.reviewSignedIn(sources),
-  desk: async ({ method, url, headers, body }) => {
+  admin: async ({ method, url, headers, body }) => {
     const { 'content-length': _, ...rest } = headers
     const {
       statusCode,

@@ -4,7 +4,7 @@ import { describeFault, type Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Examined } from './validator.ts'
+import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { createRevisions, type Revision } from './revisions.ts'
 
@@ -63,10 +63,10 @@ export interface Reloader {
 
 interface Options {
   readonly first: Generation
-  readonly examine: (running: GatewayConfig) => Promise<Examined>
+  readonly validate: (running: GatewayConfig) => Promise<Validated>
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From then on requests begin in this one. */
-  readonly use: (generation: Generation) => Promise<void>
+  readonly activate: (generation: Generation) => Promise<void>
   /** Why a change of users files has to be confirmed; undefined where it need not. */
   readonly massClosing: (
     before: Config,
@@ -85,9 +85,9 @@ const mostInLine = 12
 
 export function createReloader({
   first,
-  examine,
+  validate: examine,
   create,
-  use,
+  activate: use,
   massClosing,
   reviewUsers,
   onFiles,
@@ -119,7 +119,7 @@ export function createReloader({
     waiting = undefined
     const mayEndMost = isConfirmed
     isConfirmed = false
-    let examined: Examined
+    let examined: Validated
     try {
       examined = await examine(current.config.gateway)
     } catch (error) {

@@ -26,7 +26,7 @@ export interface Revisions {
   readonly all: () => readonly Revision[]
 }
 
-const most = 10
+const maxRevisions = 10
 
 export function createRevisions(first: Config): Revisions {
   const all: Revision[] = [
@@ -35,7 +35,7 @@ export function createRevisions(first: Config): Revisions {
   return {
     add: revision => {
       all.unshift({ ...revision, at: new Date().toISOString() })
-      all.length = Math.min(all.length, most)
+      all.length = Math.min(all.length, maxRevisions)
     },
     find: number => {
       const [running] = all

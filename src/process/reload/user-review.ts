@@ -1,7 +1,7 @@
 /** What a reload and a start do about sessions of users that changed, and what the log says of it. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { changedUsers, type Sources } from '../../login/file-users.ts'
-import type { Serving } from '../server/public-server.ts'
+import type { PublicServer } from '../server/public-server.ts'
 import { describeReview, isMassClosing, type ReviewedUser } from '../../login/changed-users.ts'
 
 interface Log {
@@ -10,7 +10,7 @@ interface Log {
 }
 
 interface Options {
-  readonly serving: Pick<Serving, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
+  readonly serving: Pick<PublicServer, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
   readonly log: Log
   readonly isStopping: () => boolean
 }

@@ -3,12 +3,12 @@ import { parentPort } from 'node:worker_threads'
 import { ConfigError } from '../../config/schema/faults.ts'
 import { createInputs } from '../../config/load/inputs.ts'
 import { loadConfig } from '../../config/load/load.ts'
-import type { Examined, Task } from './validator.ts'
+import type { Validated, ValidationTask } from './validator.ts'
 import { tryConfig } from '../../dry-run/try-config.ts'
 
-parentPort?.on('message', ({ folder, environment, running }: Task) => {
+parentPort?.on('message', ({ folder, environment, running }: ValidationTask) => {
   const inputs = createInputs()
-  const examine = async (): Promise<Examined['result']> => {
+  const examine = async (): Promise<Validated['result']> => {
     const { fault, ...config } = loadConfig(folder, environment, {
       ...(running !== undefined && { running }),
       inputs
@@ -17,11 +17,11 @@ parentPort?.on('message', ({ folder, environment, running }: Task) => {
     return faults.length > 0 ? { faults } : { config }
   }
   void examine()
-    .catch((error: unknown): Examined['result'] => {
+    .catch((error: unknown): Validated['result'] => {
       if (error instanceof ConfigError) return { faults: error.faults }
       throw error
     })
     .then(result =>
-      parentPort?.postMessage({ files: Object.keys(inputs.digests()), result } satisfies Examined)
+      parentPort?.postMessage({ files: Object.keys(inputs.digests()), result } satisfies Validated)
     )
 })

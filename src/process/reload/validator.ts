@@ -7,57 +7,57 @@ import type { Config } from '../../config/schema/config.ts'
 import type { Environment } from '../../config/load/references.ts'
 import { adopt } from '../../observability/emitters.ts'
 
-export interface Examined {
+export interface Validated {
   /** Every file that was read, or should have been. */
   readonly files: readonly string[]
   readonly result: { readonly config: Config } | { readonly faults: readonly Fault[] }
 }
 
 /** What the thread is told. */
-export interface Task {
+export interface ValidationTask {
   readonly folder: string
   readonly environment: Environment
   /** The install config of the running process; without it that of the files counts. */
   readonly running?: GatewayConfig
 }
 
-const longestMs = 60_000
+const maxMs = 60_000
 /** A thread costs memory, but the next reload is often soon. */
 const idleMs = 30_000
 
 /** What a thread has read stays in its heap, so that one that went on would grow with each reload. */
-const maxExaminations = 10
+const maxValidations = 10
 
-/** One thread for the process, and one examination at a time. */
+/** One thread for the process, and one validation at a time. */
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
-let examinations = 0
+let validations = 0
 let last: Promise<unknown> = Promise.resolve()
 
 /** @throws when the thread breaks or takes longer than any config should */
-export async function examine(task: Task): Promise<Examined> {
+export async function validate(task: ValidationTask): Promise<Validated> {
   const turn = last.then(() => examineNow(task))
   last = turn.catch(() => {})
   return await turn
 }
 
-async function examineNow(task: Task): Promise<Examined> {
+async function examineNow(task: ValidationTask): Promise<Validated> {
   clearTimeout(idle)
   worker ??= startThread()
   const thread = worker
   thread.ref()
   try {
-    return await new Promise<Examined>((resolve, reject) => {
+    return await new Promise<Validated>((resolve, reject) => {
       const limit = setTimeout(
         () => settle(() => reject(new Error('the config could not be examined within a minute'))),
-        longestMs
+        maxMs
       )
       function settle(how: () => void) {
         clearTimeout(limit)
         thread.off('message', onMessage).off('error', onError).off('exit', onExit)
         how()
       }
-      function onMessage(examined: Examined) {
+      function onMessage(examined: Validated) {
         return settle(() => resolve(examined))
       }
       function onError(error: Error) {
@@ -74,7 +74,7 @@ async function examineNow(task: Task): Promise<Examined> {
     throw error
   } finally {
     thread.unref()
-    if (++examinations >= maxExaminations) endThread()
+    if (++validations >= maxValidations) endThread()
     else idle = setTimeout(endThread, idleMs).unref()
   }
 }
@@ -87,6 +87,6 @@ function startThread(): Worker {
 function endThread(): void {
   const old = worker
   worker = undefined
-  examinations = 0
+  validations = 0
   void old?.terminate()
 }

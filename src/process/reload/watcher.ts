@@ -103,13 +103,13 @@ function fingerprint(files: readonly string[]): string {
     .join('\n')
 }
 
-const mostLinks = 40
+const maxLinks = 40
 
 /** The folder of a file, and those of all links on the way to it. */
 function foldersOf(file: string): string[] {
   const folders = new Set<string>()
   let rest = [file]
-  for (let links = 0; links <= mostLinks && rest.length > 0; links++)
+  for (let links = 0; links <= maxLinks && rest.length > 0; links++)
     rest = rest.flatMap(path => followLink(path, folders))
   return [...folders]
 }

@@ -1,17 +1,16 @@
-/** Who is there at the moment, where many come and go: a list whose places are filled again. */
-
-export interface Roster<T> {
-  /** @returns what to call, once, when it leaves */
+/**
+ * In-flight requests as a swap-remove array. A Set would do the same, but keeps deleted entries
+ * alive: when it is full it moves to another table, and the old tables, each of which points to
+ * the next, hold on to all their members until the next full garbage collection.
+ */
+export interface ActiveRequests<T> {
+  /** @returns what to call, once, when the request is over */
   readonly enter: (member: T) => () => void
   readonly size: () => number
-  readonly present: () => T[]
+  readonly list: () => T[]
 }
 
-/**
- * A Set would do the same, but keeps what left it in memory: when it is full it moves to another table, and the old
- * ones, each of which points to the next, hold on to all their members until the next full garbage collection.
- */
-export function createRoster<T>(): Roster<T> {
+export function createActiveRequests<T>(): ActiveRequests<T> {
   const places: Array<{ readonly member: T; at: number }> = []
   return {
     enter: member => {
@@ -25,6 +24,6 @@ export function createRoster<T>(): Roster<T> {
       }
     },
     size: () => places.length,
-    present: () => places.map(({ member }) => member)
+    list: () => places.map(({ member }) => member)
   }
 }

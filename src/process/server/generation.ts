@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from '../../app/app.ts'
 import type { Config } from '../../config/schema/config.ts'
-import { createRoster } from './active-requests.ts'
+import { createActiveRequests } from './active-requests.ts'
 import type { Services } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
 
@@ -26,7 +26,7 @@ export async function createGeneration(
   config: Config,
   services: Services
 ): Promise<Generation> {
-  const running = createRoster<ServerResponse>()
+  const running = createActiveRequests<ServerResponse>()
   const idle = Promise.withResolvers<void>()
   let gone: Promise<number> | undefined
   let limit: NodeJS.Timeout | undefined
@@ -55,7 +55,7 @@ export async function createGeneration(
 
   function endAll(): void {
     ended += running.size()
-    for (const response of running.present()) response.destroy()
+    for (const response of running.list()) response.destroy()
   }
 
   async function drain(): Promise<number> {

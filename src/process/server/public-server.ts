@@ -12,7 +12,7 @@ import { addOpsBans } from '../../admin/lockouts.ts'
 import { addOpsSessions } from '../../admin/sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
-import { tuneMemory } from './v8-tuning.ts'
+import { tuneV8 } from './v8-tuning.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import {
   countEndings,
@@ -22,15 +22,15 @@ import {
   reviewSignedIn
 } from '../../login/changed-users.ts'
 import { createOuterServer } from '../../app/listener.ts'
-import { measureStrays } from './uncaught.ts'
+import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
 
 /** This process, or several. */
-export interface Serving {
+export interface PublicServer {
   /** Builds a generation, which takes no requests yet. @throws when it cannot be built; then nothing has changed */
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From now on requests begin in this one. */
-  readonly use: (generation: Generation) => Promise<void>
+  readonly activate: (generation: Generation) => Promise<void>
   /** Counts the live sessions that another state of the users files would end. @throws StoreUnavailable */
   readonly countEndings: (before: Sources, after: Sources) => Promise<Endings>
   /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
@@ -50,21 +50,21 @@ export interface Serving {
   /** All metrics, for Prometheus. */
   readonly metricsText: Metrics['text']
   /** Adds to the ops listener what only those who serve can answer. */
-  readonly addDesk: (ops: FastifyInstance) => void
+  readonly addAdminRoutes: (ops: FastifyInstance) => void
   /** Takes no more requests, and lets those in flight finish for so long. Idle connections end after `lingerMs`. @returns whether all did */
   readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
   /** Gives back what is left, once generations are gone. */
   readonly close: () => Promise<void>
 }
 
-export function createServing(config: Config, log: Log): Serving {
-  tuneMemory()
+export function createPublicServer(config: Config, log: Log): PublicServer {
+  tuneV8()
   const {
     server: settings,
     ops: { strictRedis }
   } = config.gateway
   const services = createServices(config, log)
-  measureStrays(services.metrics)
+  measureStrayErrors(services.metrics)
   let current: Generation | undefined
   const server = createOuterServer(
     config.gateway,
@@ -74,7 +74,7 @@ export function createServing(config: Config, log: Log): Serving {
 
   return {
     create: (number, next) => createGeneration(number, next, services),
-    use: async generation => {
+    activate: async generation => {
       current = generation
       if (services.fileUsers.take(generation.config)) services.sessions.forgetReviews()
     },
@@ -98,7 +98,7 @@ export function createServing(config: Config, log: Log): Serving {
     },
     metrics: services.metrics,
     metricsText: services.metrics.text,
-    addDesk: ops => {
+    addAdminRoutes: ops => {
       const sources = config.gateway.login.sources.map(sourceName)
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
       addOpsLimits(ops, {

@@ -20,7 +20,7 @@ let strays = 0
 /** How many error events of sockets and streams found no listener. Each is a fault of the gateway. */
 export const strayErrors = (): number => strays
 
-export function measureStrays(metrics: Metrics): void {
+export function measureStrayErrors(metrics: Metrics): void {
   const name = 'console_gateway_stray_errors_total'
   const help = 'Error events of sockets and streams that had no listener; the process went on.'
   metrics.read(name, help, [], () => [[[], strays]], 'counter')

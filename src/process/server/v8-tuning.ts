@@ -38,7 +38,7 @@ export function nextGrowth(percent: number, sinceMs: number): number {
 }
 
 /** For a process that serves; from now on and for good. */
-export function tuneMemory(): void {
+export function tuneV8(): void {
   setFlagsFromString(keepsRequestsYoung)
   setFlagsFromString(collectsAlone)
   if (process.versions.v8.startsWith('13.')) setFlagsFromString(freesBuffersSoon)

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { examine } from '../../../src/process/reload/validator.ts'
+import { validate } from '../../../src/process/reload/validator.ts'
 import { textFolder } from '../../support/config-files.ts'
 
 t.test(
@@ -22,7 +22,7 @@ t.test(
     t.after(() => process.off('worker', count))
     const times = async (number: number) => {
       for (let time = 0; time < number; time++) {
-        t.ok('config' in (await examine({ folder, environment: {}, running })).result)
+        t.ok('config' in (await validate({ folder, environment: {}, running })).result)
       }
     }
     await times(10)

@@ -1,6 +1,6 @@
 /** Who is there at the moment. */
 import t from 'tap'
-import { createRoster } from '../../../src/process/server/active-requests.ts'
+import { createActiveRequests } from '../../../src/process/server/active-requests.ts'
 
 t.test('who entered and has not left is there, in whatever order they leave', async t => {
   for (const order of [
@@ -9,17 +9,17 @@ t.test('who entered and has not left is there, in whatever order they leave', as
     [1, 3, 0, 2],
     [2, 0, 3, 1]
   ]) {
-    const roster = createRoster<string>()
+    const requests = createActiveRequests<string>()
     const names = ['a', 'b', 'c', 'd']
-    const leaves = names.map(name => roster.enter(name))
+    const leaves = names.map(name => requests.enter(name))
     const left = new Set(names)
     for (const index of order) {
       leaves[index]?.()
       left.delete(names[index] as string)
-      t.equal(roster.size(), left.size)
-      t.same(roster.present().toSorted(), [...left])
+      t.equal(requests.size(), left.size)
+      t.same(requests.list().toSorted(), [...left])
     }
-    roster.enter('late')
-    t.same(roster.present(), ['late'], 'a place that became free is taken again')
+    requests.enter('late')
+    t.same(requests.list(), ['late'], 'a place that became free is taken again')
   }
 })
