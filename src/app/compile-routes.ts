@@ -19,7 +19,7 @@ import { compileParts, type Composable } from './compile-parts.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Session } from '../session/record.ts'
 
-interface Routes {
+export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
   /** No paths where upstreams have to do with it. */

@@ -20,7 +20,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/endpoints/shaped': ['app/endpoints/send-body'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
   'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
-  'app/hooks/metrics': ['observability/metrics'],
+  'app/hooks/metrics': ['app/app-metrics', 'observability/metrics'],
   'cli/check': ['config/load/yaml-faults'],
   'cli/completion': ['cli/complete'],
   'cli/contract': ['cli/upstream-responses'],
@@ -131,7 +131,10 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'process/gateway': [
     'admin/server',
     'app/app',
+    'app/checks',
+    'app/context',
     'app/endpoints/console',
+    'app/fastify',
     'process/server/public-server',
     'services/services'
   ],
@@ -165,6 +168,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'shaping/shape': ['shaping/members', 'shaping/status'],
   'wire/bodies': ['app/hooks/json-body'],
+  'wire/cross-site': ['app/hooks/cors'],
   'wire/cookies': ['app/hooks/session'],
   'wire/headers': ['app/hooks/standard-headers'],
   'wire/logs': ['app/hooks/access-log', 'app/hooks/context', 'app/hooks/request-log'],

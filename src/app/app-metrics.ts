@@ -1,0 +1,53 @@
+/** The counters of one generation's hooks and endpoints. */
+import { countedErrors } from './hooks/errors.ts'
+import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+
+export interface AppMetrics {
+  readonly requests: RequestMetrics
+  readonly onError: (code: ErrorCode) => void
+  readonly onRefused: (limit: string, inShadow: boolean) => void
+  readonly onLocked: (kind: string) => void
+  readonly onSignIn: (outcome: string) => void
+  readonly onMissingPart: (route: string, part: string) => void
+}
+
+export function createAppMetrics(metrics: Metrics): AppMetrics {
+  const errors = countedErrors(metrics)
+  const missingParts = metrics.counter(
+    'console_gateway_parts_missing_total',
+    'Answers without a part that is not required, by route and part.',
+    ['route', 'part']
+  )
+  const refused = metrics.counter(
+    'console_gateway_limit_refused_total',
+    'Requests that a limit refused, by its name.',
+    ['limit']
+  )
+  const shadowed = metrics.counter(
+    'console_gateway_limit_shadowed_total',
+    'Requests that a limit in shadow would have refused, by its name.',
+    ['limit']
+  )
+  const locks = metrics.counter(
+    'console_gateway_lockouts_total',
+    'Locks of sign-in after too many failures, by what they lock: account, address, or browser ' +
+      'for a known one.',
+    ['of']
+  )
+  const signIns = metrics.counter(
+    'console_gateway_sign_ins_total',
+    'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or ' +
+      'failed where it could not be decided.',
+    ['outcome']
+  )
+  return {
+    requests: createRequestMetrics(metrics),
+    onError: code => errors.with(code).inc(),
+    onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).with(limit).inc(),
+    onLocked: kind => locks.with(kind).inc(),
+    onSignIn: outcome => signIns.with(outcome).inc(),
+    onMissingPart: (route, part) => missingParts.with(route, part).inc()
+  }
+}

@@ -1,0 +1,58 @@
+/** The hooks that may refuse a request, made of one generation's config. `app.ts` puts them in order. */
+import type { FastifyInstance } from 'fastify'
+import { createGuard } from './hooks/guard.ts'
+import { createKnownBrowser } from './hooks/known-browser.ts'
+import { createLimits, type LimitsHook } from './hooks/limits.ts'
+import { createLockout } from './hooks/lockout.ts'
+import { createMaintenance } from './hooks/maintenance.ts'
+import { sameOrigin } from './hooks/same-origin.ts'
+import { createSignInLimits, type SignInLimits } from './hooks/sign-in-limits.ts'
+import type { AppContext } from './context.ts'
+
+export interface Checks {
+  readonly checkOrigin: ReturnType<typeof sameOrigin>
+  readonly checkLimits: LimitsHook
+  readonly guard: ReturnType<typeof createGuard>
+  /** Undefined where no route can be closed. */
+  readonly refuseClosed: ReturnType<typeof createMaintenance> | undefined
+  readonly signInLimits: SignInLimits
+}
+
+/** @param app gets the rate-limit plugin, which counts sign-ins */
+export async function createChecks(
+  app: FastifyInstance,
+  { config, services, metrics, cookie }: AppContext
+): Promise<Checks> {
+  const { gateway, limits, routes } = config
+  const { onRefused, onLocked } = metrics
+  const { maintenance } = routes
+  const lockout = createLockout({
+    config: limits,
+    lockouts: services.lockouts,
+    known: createKnownBrowser({
+      config: limits.lockout.knownBrowser,
+      cookie,
+      secrets: services.secrets
+    }),
+    onRefused,
+    onLocked
+  })
+  return {
+    checkOrigin: sameOrigin(gateway.server.origins),
+    checkLimits: createLimits({
+      config: limits,
+      leases: services.leases,
+      inFlight: services.inFlight,
+      onRefused
+    }),
+    guard: createGuard({ sessions: services.sessions, tell: gateway.session.headers }),
+    refuseClosed:
+      maintenance && createMaintenance({ config: maintenance, routes: Object.keys(routes.routes) }),
+    signInLimits: await createSignInLimits(app, {
+      config: limits,
+      counters: services.counters,
+      lockout,
+      onRefused
+    })
+  }
+}

@@ -1,0 +1,39 @@
+/** What the hooks and endpoints of one generation share. */
+import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { CredentialSource } from '../login/credential-source.ts'
+import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
+import { sessionCookie, type SessionCookie } from './hooks/session.ts'
+import { createSources } from './compile-routes.ts'
+import { type AppMetrics, createAppMetrics } from './app-metrics.ts'
+import type { GenerationServices } from './generation-services.ts'
+
+export interface AppContext {
+  readonly config: Config
+  readonly services: GenerationServices
+  readonly metrics: AppMetrics
+  readonly envelope: Envelope
+  readonly cookie: SessionCookie
+  readonly sources: readonly CredentialSource[]
+  /** In lower case, as they are compared. */
+  readonly hosts: readonly string[]
+  readonly forwardedHost: ForwardedHost
+  /** What stands before every public path. */
+  readonly mount: string
+}
+
+export function createContext(config: Config, services: GenerationServices): AppContext {
+  const { server, envelope, session } = config.gateway
+  const hosts = server.hosts.map(host => host.toLowerCase())
+  return {
+    config,
+    services,
+    metrics: createAppMetrics(services.metrics),
+    envelope: createEnvelope(envelope),
+    cookie: sessionCookie(session.cookie),
+    sources: services.sources ?? createSources(config, services),
+    hosts,
+    forwardedHost: createForwardedHost(hosts, server.ports),
+    mount: server.mount ?? ''
+  }
+}

@@ -1,0 +1,75 @@
+/** The Fastify instance of one generation, and the one way in which it answers errors. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest
+} from 'fastify'
+import { toGatewayError } from '../errors.ts'
+import { createTrust } from './hooks/address.ts'
+import { errorHandler, logUnrouted } from './hooks/errors.ts'
+import { requestLog } from './hooks/request-log.ts'
+import { type Fields, setStandardFields } from './hooks/standard-headers.ts'
+import type { AppContext } from './context.ts'
+
+/** @param fields those that every answer has */
+export function createFastify(
+  { config, services, metrics, envelope }: AppContext,
+  fields: Fields
+): FastifyInstance {
+  const { gateway, limits } = config
+  const log: FastifyBaseLogger = services.log
+  const trustedProxies = gateway.server.trustedProxies
+  const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
+  const answerError = errorHandler({
+    envelope,
+    errorStatus: gateway.envelope.errorStatus,
+    extraOf: (request, error) =>
+      request.routeOptions.config.route === 'profile' && error.status === 401
+        ? { data: { isLogin: false } }
+        : undefined,
+    onError: metrics.onError
+  })
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'requestId'
+    }),
+    trustProxy: trust ?? false,
+    childLoggerFactory: (base, bindings) => requestLog(base, String(bindings.requestId)),
+    requestIdHeader: false,
+    genReqId: requestId(trust),
+    exposeHeadRoutes: false,
+    bodyLimit: limits.sizes.body,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    // The router cannot decode the path, so no hook runs: headers and log line are set here.
+    frameworkErrors: (error, request, reply) => {
+      setStandardFields(request, reply, fields)
+      answerError(error, request as FastifyRequest, reply as FastifyReply)
+      logUnrouted(log, toGatewayError(error).code, request.ip)
+    },
+    routerOptions: { maxParamLength: limits.sizes.url },
+    // A build yields to requests, so plugins may take their time.
+    pluginTimeout: 0
+  })
+  app.setErrorHandler(answerError)
+  return app
+}
+
+/**
+ * An id from outside is taken only from a trusted load balancer, and only if it is well-formed: a
+ * client that bypasses the load balancer must not choose what stands in the log.
+ */
+function requestId(
+  trust?: (address: string) => boolean
+): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string {
+  return ({ headers, socket }) => {
+    const id = headers['x-request-id']
+    if (typeof id !== 'string' || trust?.(socket.remoteAddress ?? '') !== true) return randomUUID()
+    return /^[A-Za-z0-9_.-]{8,64}$/.test(id) ? id : randomUUID()
+  }
+}
