@@ -7,7 +7,7 @@ import { createCountedAddress } from '../app/hooks/address.ts'
 import { addBrowserGuard } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Counters } from '../limits/counting/counters.ts'
-import type { CallerCounts, Subject } from '../limits/counting/callers.ts'
+import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import { isOfSignIn, rulesByTail } from '../limits/counting/plan.ts'
 import type { Rule, Verdict } from '../limits/counting/rules.ts'
@@ -21,7 +21,7 @@ interface Options {
   /** The names of the credential sources. */
   readonly sources: readonly string[]
   readonly callers: CallerCounts
-  readonly leases: Pick<Leases, 'look'>
+  readonly leases: Pick<Leases, 'inspect'>
   readonly counters: Counters
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
@@ -42,7 +42,7 @@ export interface CallerLimit {
 }
 
 interface Caller {
-  readonly subjects: readonly Subject[]
+  readonly subjects: readonly SubjectKey[]
   /** As sign-in attempts are counted. */
   readonly attempts: { readonly whom: 'address' | 'account'; readonly key: string }
 }
@@ -64,7 +64,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
       return ids.map(id => identityKey({ source, identity: { id } }))
     })
     return {
-      subjects: keys.map((key): Subject => `{u:${key}}`),
+      subjects: keys.map((key): SubjectKey => `{u:${key}}`),
       attempts: { whom: 'account', key: accountKey(given) }
     }
   }
@@ -88,7 +88,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
       })
     )
     const all = known.flat()
-    const verdicts = await leases.look(
+    const verdicts = await leases.inspect(
       all.map(({ rule }) => rule),
       all.map(({ key }) => key)
     )

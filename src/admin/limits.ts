@@ -4,18 +4,18 @@ import type { LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { addBrowserGuard } from './browser-guard.ts'
-import { routeIn, whoIn } from '../app/hooks/limits.ts'
+import { inFlightRouteKey, inFlightKey } from '../app/hooks/limits.ts'
 import type { Leases } from '../limits/counting/leases.ts'
-import { type Caller, compilePlan } from '../limits/counting/plan.ts'
+import { type LimitSubject, compilePlan } from '../limits/counting/plan.ts'
 import type { Rule, Verdict } from '../limits/counting/rules.ts'
 import { suggest } from '../limits/usage/suggest.ts'
-import type { KeptUses } from '../limits/usage/usage.ts'
+import type { KeptUsage } from '../limits/usage/usage.ts'
 
 interface Options {
   /** Those in force. */
   readonly limits: () => LimitsConfig
-  readonly readUses: KeptUses['read']
-  readonly leases: Pick<Leases, 'look'>
+  readonly readUsage: KeptUsage['read']
+  readonly leases: Pick<Leases, 'inspect'>
   readonly inFlight: ReadonlyMap<string, number>
 }
 
@@ -42,7 +42,7 @@ const dayMs = 86_400_000
 
 export function addOpsLimits(
   ops: FastifyInstance,
-  { limits, readUses, leases, inFlight }: Options
+  { limits, readUsage, leases, inFlight }: Options
 ): void {
   ops.register(async scope => {
     addBrowserGuard(scope)
@@ -52,12 +52,12 @@ export function addOpsLimits(
         throw new GatewayError('request.malformed', {
           message: 'Say from how far back: /limits/suggest?sinceMs=86400000'
         })
-      if (readUses === undefined)
+      if (readUsage === undefined)
         throw new GatewayError('request.malformed', {
           message: 'No record of use is kept: ops.useRecord is 0s.'
         })
       const now = Date.now()
-      return suggest(limits(), await readUses(now - Number(sinceMs)), Number(sinceMs), now)
+      return suggest(limits(), await readUsage(now - Number(sinceMs)), Number(sinceMs), now)
     })
     scope.post('/limits/counts', async (request): Promise<Counts> => {
       const body = (request.body ?? {}) as Record<string, unknown>
@@ -78,11 +78,11 @@ export function addOpsLimits(
           ? []
           : [{ rule, key: keys[index] as string }]
       )
-      const verdicts = await leases.look(
+      const verdicts = await leases.inspect(
         known.map(({ rule }) => rule),
         known.map(({ key }) => key)
       )
-      const names = [whoIn(route, counted, caller), routeIn(route)]
+      const names = [inFlightKey(route, counted, caller), inFlightRouteKey(route)]
       return {
         counts: known.map(({ rule }, index) => ({
           limit: rule.name,
@@ -95,7 +95,7 @@ export function addOpsLimits(
   })
 }
 
-function callerOf(id: string, source: unknown, roles: unknown): Caller {
+function callerOf(id: string, source: unknown, roles: unknown): LimitSubject {
   if (typeof source !== 'string') {
     const message = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
     throw new GatewayError('request.malformed', { message })

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { addBrowserGuard } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
-import type { Ban, Lockouts } from '../limits/lockout/lockout.ts'
+import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
 
 interface Options {
   readonly lockouts: Lockouts
@@ -15,7 +15,7 @@ interface Options {
 }
 
 /** What of it is for people: what names a known browser is not. */
-export interface ShownBan {
+export interface LockoutJson {
   readonly kind: string
   readonly of: string
   readonly until: string
@@ -30,7 +30,7 @@ interface Whose {
 /** An attack may leave many. */
 const mostShown = 1000
 
-export function addOpsBans(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
+export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
   const asked = async <T>(answer: Promise<T>): Promise<T> =>
     answer.catch((cause: unknown) => {
       throw new GatewayError('session.unavailable', {
@@ -96,18 +96,18 @@ export function addOpsBans(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: 
 }
 
 /** `account:NAME`, `address:IP`, `browser:NAME:ID`. */
-function partsOf({ key }: Ban): { kind: string; of: string } {
+function partsOf({ key }: ActiveLock): { kind: string; of: string } {
   const colon = key.indexOf(':')
   const kind = key.slice(0, colon)
   return { kind, of: key.slice(colon + 1, kind === 'browser' ? key.lastIndexOf(':') : undefined) }
 }
 
-function isOf(ban: Ban, { account, address }: Whose): boolean {
+function isOf(ban: ActiveLock, { account, address }: Whose): boolean {
   const { kind, of } = partsOf(ban)
   return of === (kind === 'address' ? address : account)
 }
 
-function show(ban: Ban): ShownBan {
+function show(ban: ActiveLock): LockoutJson {
   const { kind, of } = partsOf(ban)
   return {
     kind: kind === 'browser' ? 'known browser' : kind,

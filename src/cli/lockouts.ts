@@ -1,5 +1,5 @@
 /** `bans`: lists who is locked out of sign-in, and lets them try again, through the ops listener of a running gateway. */
-import type { ShownBan } from '../admin/lockouts.ts'
+import type { LockoutJson } from '../admin/lockouts.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
@@ -40,14 +40,14 @@ Examples:
       json
         ? `${JSON.stringify(answer, null, 2)}\n`
         : what === 'list'
-          ? listed(answer['bans'] as ShownBan[], Number(answer['total']))
+          ? listed(answer['bans'] as LockoutJson[], Number(answer['total']))
           : `lifted: ${String(answer['lifted'])}\n`
     )
     return 0
   }
 }
 
-function listed(found: readonly ShownBan[], total: number): string {
+function listed(found: readonly LockoutJson[], total: number): string {
   if (total === 0) return 'nobody is locked out\n'
   const more = total > found.length ? `and ${total - found.length} more\n` : ''
   return (

@@ -16,16 +16,16 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   let counted = createMemoryCounters()
   const counters: Counters = {
     hit: (key, windowMs) => counted.hit(key, windowMs),
-    giveBack: (...given) => counted.giveBack(...given),
+    refund: (...given) => counted.refund(...given),
     look: key => counted.look(key),
     forget: key => counted.forget(key),
     close: () => counted.close()
   }
   let leased = createLeases({ tally: createMemoryTally() })
   const leases: Leases = {
-    peek: (rules, keys) => leased.peek(rules, keys),
-    ask: (rules, keys) => leased.ask(rules, keys),
-    look: (rules, keys) => leased.look(rules, keys),
+    tryLocally: (rules, keys) => leased.tryLocally(rules, keys),
+    acquire: (rules, keys) => leased.acquire(rules, keys),
+    inspect: (rules, keys) => leased.inspect(rules, keys),
     forget: subject => leased.forget(subject),
     close: () => leased.close()
   }
@@ -33,7 +33,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   const lockouts: Lockouts = {
     attempt: (...given) => locked.attempt(...given),
     look: (...given) => locked.look(...given),
-    giveBack: (...given) => locked.giveBack(...given),
+    refund: (...given) => locked.refund(...given),
     admit: (...given) => locked.admit(...given),
     settle: (...given) => locked.settle(...given),
     list: () => locked.list(),

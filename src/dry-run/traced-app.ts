@@ -82,7 +82,7 @@ export async function createTracedApp(
   const inFlight = new Map<string, number>()
 
   const leases: Leases = {
-    peek: rules => {
+    tryLocally: rules => {
       seen.rules = rules
       return rules.map(
         rule =>
@@ -94,8 +94,8 @@ export async function createTracedApp(
           }
       )
     },
-    ask: async () => [],
-    look: async () => [],
+    acquire: async () => [],
+    inspect: async () => [],
     forget: () => {},
     close: async () => {}
   }
@@ -104,7 +104,7 @@ export async function createTracedApp(
       seen.attempts.push(key)
       return { current: 1, ttl: windowMs }
     },
-    giveBack: async () => {},
+    refund: async () => {},
     look: async () => ({ current: 0, ttl: 0 }),
     forget: async () => {},
     close: () => {}

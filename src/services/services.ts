@@ -9,7 +9,7 @@ import {
   type Counters,
   createMemoryCounters,
   createRedisCounters,
-  withFallback
+  countersWithFallback
 } from '../limits/counting/counters.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
@@ -18,20 +18,20 @@ import { isoTime, standardOutput } from '../observability/log.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import { adopt } from '../observability/emitters.ts'
 import { showInJson } from '../observability/unprintable.ts'
-import type { CallerCounts, Subject } from '../limits/counting/callers.ts'
+import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
 import { createRedisCallers, type RedisCallers } from '../limits/counting/redis-callers.ts'
-import { withLocal } from '../limits/counting/fallback-tally.ts'
+import { tallyWithFallback } from '../limits/counting/fallback-tally.ts'
 import { createLeases, type Leases } from '../limits/counting/leases.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
 import { createRedisTally } from '../limits/counting/redis-tally.ts'
-import { withLocalLockouts } from '../limits/lockout/fallback-lockouts.ts'
+import { lockoutsWithFallback } from '../limits/lockout/fallback-lockouts.ts'
 import { createMemoryLockouts, type Lockouts } from '../limits/lockout/lockout.ts'
 import { createRedisLockouts } from '../limits/lockout/redis-lockouts.ts'
 import { createReplicas, type Replicas } from '../limits/counting/replicas.ts'
-import { createRedisUses, type SharedUses } from '../limits/usage/redis-usage.ts'
+import { createRedisUsage, type SharedUsage } from '../limits/usage/redis-usage.ts'
 import type { Tally } from '../limits/counting/rules.ts'
-import type { UseRecord } from '../limits/usage/record.ts'
-import { type KeptUses, keepUses } from '../limits/usage/usage.ts'
+import type { UsageRecord } from '../limits/usage/record.ts'
+import { type KeptUsage, keepUsage } from '../limits/usage/usage.ts'
 import { createRedisDialler } from './redis.ts'
 import { createFormerNotes } from '../session/former-notes.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
@@ -57,7 +57,7 @@ export interface Services {
   /** What limits count of one caller, for operators. */
   readonly callers: CallerCounts
   /** How much of each limit its callers used; nothing where no record is kept. */
-  readonly readUses: KeptUses['read']
+  readonly readUsage: KeptUsage['read']
   readonly lockouts: Lockouts
   readonly inFlight: Map<string, number>
   readonly upstreams: Pools
@@ -157,7 +157,8 @@ export function createServices(config: Config, log: Logger): Services {
   const onAway = (away: boolean) => {
     if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
   }
-  const counters = shared === undefined ? local : withFallback(shared.counters, local, onAway)
+  const counters =
+    shared === undefined ? local : countersWithFallback(shared.counters, local, onAway)
   function replicas() {
     return shared?.replicas.count() ?? 1
   }
@@ -165,7 +166,7 @@ export function createServices(config: Config, log: Logger): Services {
   const tally =
     shared === undefined
       ? localTally
-      : withLocal({
+      : tallyWithFallback({
           shared: shared.tally,
           local: localTally,
           replicas,
@@ -173,7 +174,7 @@ export function createServices(config: Config, log: Logger): Services {
         })
   const isAlone = () => shared?.replicas.isAlone() ?? true
   const leases = createLeases({ replicas, isAlone, tally })
-  const onReset = (subject: Subject) => {
+  const onReset = (subject: SubjectKey) => {
     leases.forget(subject)
     void localTally.forget(subject)
   }
@@ -182,17 +183,17 @@ export function createServices(config: Config, log: Logger): Services {
     keysOf: localTally.keysOf,
     forget: async subject => onReset(subject)
   }
-  const uses = keepUses({
+  const uses = keepUsage({
     leases,
     counters,
     keepMs: gateway.ops.useRecord,
     processes: replicas,
-    share: shared?.shareUses
+    share: shared?.shareUsage
   })
   const lockouts =
     shared === undefined
       ? createMemoryLockouts()
-      : withLocalLockouts({
+      : lockoutsWithFallback({
           shared: shared.lockouts,
           local: createMemoryLockouts(),
           replicas,
@@ -244,7 +245,7 @@ export function createServices(config: Config, log: Logger): Services {
     counters: uses.counters,
     leases: uses.leases,
     callers,
-    readUses: uses.read,
+    readUsage: uses.read,
     lockouts,
     inFlight: new Map(),
     fileUsers,
@@ -306,8 +307,8 @@ interface Shared {
   readonly tally: Tally
   readonly lockouts: Lockouts
   readonly replicas: Replicas
-  readonly followCallers: (onReset: (subject: Subject) => void) => RedisCallers
-  readonly shareUses: (record: UseRecord) => SharedUses
+  readonly followCallers: (onReset: (subject: SubjectKey) => void) => RedisCallers
+  readonly shareUsage: (record: UsageRecord) => SharedUsage
   readonly state: { up: boolean; hasConnected: boolean }
   readonly close: () => void
 }
@@ -382,7 +383,7 @@ function connectRedis(
     lockouts: createRedisLockouts(limits, config.prefix),
     replicas: createReplicas(limits, config.prefix),
     followCallers: onReset => createRedisCallers(limits, config.prefix, onReset),
-    shareUses: record => createRedisUses(limits, config.prefix, record, gateway.ops.useRecord),
+    shareUsage: record => createRedisUsage(limits, config.prefix, record, gateway.ops.useRecord),
     state,
     close: () => {
       endNews()

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { bans } from '../../src/cli/lockouts.ts'
 import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
-import { addOpsBans } from '../../src/admin/lockouts.ts'
+import { addOpsLockouts } from '../../src/admin/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockout/lockout.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
@@ -143,7 +143,7 @@ t.test(
       throw new Error('away')
     }
     let away = false
-    addOpsBans(ops, {
+    addOpsLockouts(ops, {
       lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
       ipv6Prefix: () => 64,
       log: { info: () => {} }

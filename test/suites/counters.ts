@@ -60,10 +60,10 @@ export function countersContract(
   t.test('what is given back may be hit again, in the same window', async t => {
     const key = freshKey()
     await hits(key, 3)
-    await counters.giveBack(key)
+    await counters.refund(key)
     t.same(await hits(key, 1), [3])
-    await counters.giveBack(key)
-    await counters.giveBack(key)
+    await counters.refund(key)
+    await counters.refund(key)
     t.same(await hits(key, 1), [2])
     t.ok((await counters.hit(key, hour)).ttl > 0)
   })
@@ -82,9 +82,9 @@ export function countersContract(
 
   t.test('giving back never goes below nothing, so that nobody can save up attempts', async t => {
     const key = freshKey()
-    for (let index = 0; index < 5; index++) await counters.giveBack(key)
+    for (let index = 0; index < 5; index++) await counters.refund(key)
     t.same(await hits(key, 1), [1])
-    for (let index = 0; index < 5; index++) await counters.giveBack(key)
+    for (let index = 0; index < 5; index++) await counters.refund(key)
     t.same(await hits(key, 2), [1, 2])
   })
 
@@ -92,7 +92,7 @@ export function countersContract(
     const key = freshKey()
     await hits(key, 2)
     await pass(hour + 1)
-    await counters.giveBack(key)
+    await counters.refund(key)
     t.same(await hits(key, 2), [1, 2])
   })
 
@@ -111,7 +111,7 @@ export function countersContract(
     await hits(key, 100)
     await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        index % 2 === 0 ? counters.hit(key, hour) : counters.giveBack(key)
+        index % 2 === 0 ? counters.hit(key, hour) : counters.refund(key)
       )
     )
     t.same(await hits(key, 1), [101])

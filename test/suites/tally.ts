@@ -1,7 +1,7 @@
 /** What counting for limits promises; run once for each adapter. */
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import type { Entry, Rule, Tally } from '../../src/limits/counting/rules.ts'
+import type { TallyEntry, Rule, Tally } from '../../src/limits/counting/rules.ts'
 
 const hour = 3_600_000
 let keys = 0
@@ -17,18 +17,18 @@ export const rule = (given: Partial<Rule> = {}): Rule => ({
   replicas: 1,
   ...given
 })
-const entry = (key: string, given: Partial<Rule> = {}, owed = 0): Entry => ({
+const entry = (key: string, given: Partial<Rule> = {}, unreported = 0): TallyEntry => ({
   rule: rule(given),
   key,
-  owed
+  unreported: unreported
 })
 
 export function tallyContract(t: Test, tally: Tally): void {
-  const takes = async (times: number, entries: () => Entry[]) => {
+  const takes = async (times: number, entries: () => TallyEntry[]) => {
     const taken = []
     for (let index = 0; index < times; index++)
       taken.push(
-        (await tally.take(entries(), true)).map(({ exceeded, remaining }) =>
+        (await tally.consume(entries())).map(({ exceeded, remaining }) =>
           exceeded ? 'over' : remaining
         )
       )
@@ -49,7 +49,7 @@ export function tallyContract(t: Test, tally: Tally): void {
         ['over'],
         ['over']
       ])
-      const [verdict] = await tally.take([entry(key, { kind, windowMs })], true)
+      const [verdict] = await tally.consume([entry(key, { kind, windowMs })])
       t.ok(
         verdict !== undefined && verdict.retryMs > 0 && verdict.retryMs <= 2 * windowMs,
         `${verdict?.retryMs}`
@@ -60,7 +60,7 @@ export function tallyContract(t: Test, tally: Tally): void {
       const key = freshKey()
       const all = await Promise.all(
         Array.from({ length: 60 }, () =>
-          tally.take([entry(key, { kind, max: 20, burst: 20, windowMs: 100 * hour })], true)
+          tally.consume([entry(key, { kind, max: 20, burst: 20, windowMs: 100 * hour })])
         )
       )
       t.equal(all.filter(([verdict]) => verdict?.exceeded === false).length, 20)
@@ -68,7 +68,7 @@ export function tallyContract(t: Test, tally: Tally): void {
 
     t.test(`${kind}: what is owed is counted, also beyond the limit`, async t => {
       const key = freshKey()
-      await tally.take([entry(key, { kind, windowMs: 100 * hour }, 3)], false)
+      await tally.report([entry(key, { kind, windowMs: 100 * hour }, 3)])
       t.same(await takes(1, () => [entry(key, { kind, windowMs: 100 * hour }, 1)]), [[0]])
       t.same(await takes(1, () => [entry(key, { kind, windowMs: 100 * hour }, 4)]), [['over']])
     })
@@ -141,7 +141,7 @@ export const anyTakes = fc.array(
     entries: fc.uniqueArray(
       fc.record({
         key: fc.constantFrom('a', 'b', 'c'),
-        owed: fc.nat(3),
+        unreported: fc.nat(3),
         kind: fc.constantFrom('fixed' as const, 'sliding' as const, 'bucket' as const),
         max: fc.integer({ min: 1, max: 6 }),
         burst: fc.integer({ min: 1, max: 6 }),

@@ -71,7 +71,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     const attempt = await limits.attempt(request, username)
     // What could not be decided was no failure of who tried.
     const undecided = async (error: unknown): Promise<never> => {
-      await attempt.giveBack()
+      await attempt.refund()
       throw error
     }
     const vouched = await firstVouching(sources, {
@@ -108,7 +108,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
       ...(credential && { credential }),
       ...(file && { file })
     }).catch(undecided)
-    await attempt.giveBack()
+    await attempt.refund()
     attempt.remember(reply)
     if (former !== undefined) signOutAtSource(sources, former, request.log)
     expireTokenCookies(reply)

@@ -40,8 +40,8 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
     } = request.routeOptions
     const address = countedAddress(request)
     const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
-    const who = ended === undefined ? whoIn(route, address, session) : `ended:${ended}`
-    const full = enter(who, route, request, reply)
+    const who = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
+    const full = acquireSlot(who, route, request, reply)
     if (full !== undefined) return done(full)
     const held = ended === undefined ? plan(route, request.method, session) : ofEnded(ended)
     const { rules, keysOf, policy } = held
@@ -76,12 +76,12 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
           : new GatewayError('limit.exceeded', { retryAfter: refused.retryMs / 1000 })
       )
     }
-    const known = leases.peek(rules, keys)
+    const known = leases.tryLocally(rules, keys)
     if (known !== undefined) judge(known)
-    else leases.ask(rules, keys).then(judge).catch(done)
+    else leases.acquire(rules, keys).then(judge).catch(done)
   }
 
-  function enter(
+  function acquireSlot(
     who: string,
     route: string,
     request: FastifyRequest,
@@ -91,7 +91,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
     if (reply.raw.closed) return undefined
     const bound = inFlightBound(route)
     const most = config.inFlightPerRoute[route]
-    const ofRoute = routeIn(route)
+    const ofRoute = inFlightRouteKey(route)
     if ((inFlight.get(who) ?? 0) >= config[bound]) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {
@@ -119,7 +119,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
 }
 
 /** Under which names requests in flight are counted. */
-export function whoIn(route: string, address: string, user: VouchedUser | undefined): string {
+export function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
@@ -128,7 +128,7 @@ export function whoIn(route: string, address: string, user: VouchedUser | undefi
 function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
   return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
 }
-export function routeIn(route: string) {
+export function inFlightRouteKey(route: string) {
   return `route:${route}`
 }
 

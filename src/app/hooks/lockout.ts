@@ -6,13 +6,13 @@ import type { LockoutRule, Lockouts } from '../../limits/lockout/lockout.ts'
 import { createAdmissionQueue } from '../../limits/lockout/admission-queue.ts'
 import type { KnownBrowser } from './known-browser.ts'
 
-export interface Guarded {
+export interface AttemptHandle {
   /** Whether this browser signed in to the account before. */
   readonly isKnown: boolean
   /** The attempt was refused. */
   readonly refused: () => Promise<void>
   /** It was not, or could not be decided. */
-  readonly giveBack: () => Promise<void>
+  readonly refund: () => Promise<void>
   /** The browser is known from now on. */
   readonly remember: (reply: FastifyReply) => void
 }
@@ -34,7 +34,7 @@ export interface Lockout {
    * @throws GatewayError `login.locked`; `limit.exceeded` where the address is locked, or was
    *   waited for too long
    */
-  readonly attempt: (request: FastifyRequest, who: Who) => Promise<Guarded>
+  readonly attempt: (request: FastifyRequest, who: Who) => Promise<AttemptHandle>
 }
 
 interface Options {
@@ -83,7 +83,7 @@ export function createLockout({
     )
   }
 
-  function hold({ kind, enforced }: Guard, waitMs: number): void {
+  function throwIfLocked({ kind, enforced }: Guard, waitMs: number): void {
     if (waitMs === 0) return
     onRefused(`lockout.${kind}`, !enforced)
     if (!enforced) return
@@ -91,7 +91,7 @@ export function createLockout({
     throw new GatewayError(code, { retryAfter: waitMs / 1000 })
   }
 
-  function tell(request: FastifyRequest, guard: Guard, lockMs: number, whom: object): void {
+  function logLock(request: FastifyRequest, guard: Guard, lockMs: number, whom: object): void {
     if (lockMs === 0) return
     if (guard.enforced) onLocked(guard.kind)
     const mode = guard.enforced ? 'enforce' : 'shadow'
@@ -103,14 +103,14 @@ export function createLockout({
   async function enter(request: FastifyRequest, guard: Guard, address: string): Promise<Entered> {
     const key = `address:${address}`
     const { rule } = guard
-    const tellLock = (lockMs: number) => tell(request, guard, lockMs, { address })
+    const tellLock = (lockMs: number) => logLock(request, guard, lockMs, { address })
     if (!guard.enforced) {
-      hold(guard, await lockouts.look(key, rule))
+      throwIfLocked(guard, await lockouts.look(key, rule))
       const count = async () => tellLock((await lockouts.attempt(key, rule)).lockMs)
       return { settle: async failed => (failed ? await count() : undefined) }
     }
     const { place, waitMs } = await queue.admit(key, rule)
-    hold(guard, waitMs)
+    throwIfLocked(guard, waitMs)
     if (place === undefined) {
       onRefused('lockout.address', false)
       const message = 'Too many sign-ins from this address at once. Please try again in a moment.'
@@ -122,7 +122,7 @@ export function createLockout({
   async function attempt(
     request: FastifyRequest,
     { username, account, address }: Who
-  ): Promise<Guarded> {
+  ): Promise<AttemptHandle> {
     const browser = guards.browser === undefined ? undefined : known.of(request, username)
     const own = browser === undefined ? guards.account : guards.browser
     const ofAddress = browser === undefined ? guards.address : undefined
@@ -130,20 +130,20 @@ export function createLockout({
     const entered = ofAddress === undefined ? anyone : await enter(request, ofAddress, address)
     try {
       const counted = own === undefined ? undefined : await lockouts.attempt(key, own.rule)
-      if (own !== undefined && counted !== undefined) hold(own, counted.waitMs)
+      if (own !== undefined && counted !== undefined) throwIfLocked(own, counted.waitMs)
       return {
         isKnown: browser !== undefined,
         refused: async () => {
           if (own !== undefined && counted !== undefined) {
             const whom = { user: account, knownBrowser: own.kind === 'browser' }
-            tell(request, own, counted.lockMs, whom)
+            logLock(request, own, counted.lockMs, whom)
           }
           await entered.settle(true)
         },
-        giveBack: async () => {
+        refund: async () => {
           await entered.settle(false)
           if (own === undefined || counted?.waitMs !== 0) return
-          await lockouts.giveBack(key, own.rule, counted)
+          await lockouts.refund(key, own.rule, counted)
         },
         remember: reply => {
           if (guards.browser !== undefined) known.remember(request, reply, username)

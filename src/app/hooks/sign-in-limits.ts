@@ -16,7 +16,7 @@ export interface SignInAttempt {
   /** The password was wrong. */
   readonly refused: () => Promise<void>
   /** It was not, or could not be looked at: takes back what the attempt was counted. */
-  readonly giveBack: () => Promise<void>
+  readonly refund: () => Promise<void>
   /** It turned out right: the browser is no stranger any more. */
   readonly remember: (reply: FastifyReply) => void
 }
@@ -90,14 +90,14 @@ export async function createSignInLimits(
         if (limit.refusedOnly) hits.push(hit)
       }
     } catch (error) {
-      await guarded.giveBack()
+      await guarded.refund()
       throw error
     }
     return {
       refused: guarded.refused,
-      giveBack: async () => {
-        const all = hits.map(({ key: counter, count }) => counters.giveBack(counter, count))
-        await Promise.all([guarded.giveBack(), ...all])
+      refund: async () => {
+        const all = hits.map(({ key: counter, count }) => counters.refund(counter, count))
+        await Promise.all([guarded.refund(), ...all])
       },
       remember: guarded.remember
     }

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'
-import { createInOrder } from '../../limits/replay/reorder-buffer.ts'
+import { createReorderBuffer } from '../../limits/replay/reorder-buffer.ts'
 import { createReplay } from '../../limits/replay/replay.ts'
 import { createReplayReport, type ReplayReport } from '../../limits/replay/report.ts'
 import { createAccessLines, type LineCounts } from './access-lines.ts'
@@ -37,7 +37,7 @@ export async function simulate({ config: folder, log, limits, svg, json }: Given
   const access = createAccessLines(config)
   const replay = createReplay(config.limits)
   const collected = createReplayReport(config.limits)
-  const order = createInOrder()
+  const order = createReorderBuffer()
   let bytes = 0
   const takeDue = async (atEnd?: boolean) => {
     for (const request of order.due(atEnd)) collected.add(request, await replay.take(request))

@@ -1,6 +1,6 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
 import type { Cluster, Redis, Result } from 'ioredis'
-import { createSettlements, createSwitch } from './with-fallback.ts'
+import { createFallback } from './with-fallback.ts'
 
 export interface Count {
   readonly current: number
@@ -17,7 +17,7 @@ export interface Counters {
    * Takes one back, never below nothing.
    * @param counted what `hit` returned, so that it is taken back where it was counted
    */
-  giveBack(key: string, counted?: Count): Promise<void>
+  refund(key: string, counted?: Count): Promise<void>
   /** How it stands; counts nothing. */
   look(key: string): Promise<Count>
   /** Counts anew from now on. */
@@ -28,7 +28,7 @@ export interface Counters {
 const maxKeys = 100_000
 const nothing: Count = { current: 0, ttl: 0 }
 
-/** Bounded: the oldest key gives way, since clients choose the keys. */
+/** Bounded: keys are attacker-controlled, so the oldest gives way. */
 export function createMemoryCounters(now: () => number = Date.now): Counters {
   const windows = new Map<string, { current: number; endsAt: number }>()
   const sweep = setInterval(() => {
@@ -48,7 +48,7 @@ export function createMemoryCounters(now: () => number = Date.now): Counters {
       found.current++
       return { current: found.current, ttl: found.endsAt - time }
     },
-    async giveBack(key) {
+    async refund(key) {
       const found = windows.get(key)
       if (found !== undefined && found.current > 0) found.current--
     },
@@ -67,7 +67,7 @@ export function createMemoryCounters(now: () => number = Date.now): Counters {
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     counterHit(key: string, windowMs: number): Result<[number, number], Context>
-    counterGiveBack(key: string): Result<number, Context>
+    counterRefund(key: string): Result<number, Context>
   }
 }
 
@@ -81,7 +81,7 @@ if ttl < 0 then
 end
 return { current, ttl }`
 
-const giveBackScript = `
+const refundScript = `
 local current = tonumber(redis.call('GET', KEYS[1]) or '0')
 if current > 0 then return redis.call('DECR', KEYS[1]) end
 return 0`
@@ -89,7 +89,7 @@ return 0`
 /** Shared by all replicas. Rejects when Redis cannot answer. */
 export function createRedisCounters(redis: Redis | Cluster, prefix: string): Counters {
   redis.defineCommand('counterHit', { numberOfKeys: 1, lua: hitScript })
-  redis.defineCommand('counterGiveBack', { numberOfKeys: 1, lua: giveBackScript })
+  redis.defineCommand('counterRefund', { numberOfKeys: 1, lua: refundScript })
   return {
     async hit(key, windowMs) {
       const [current, ttl]: unknown[] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
@@ -97,8 +97,8 @@ export function createRedisCounters(redis: Redis | Cluster, prefix: string): Cou
         throw new Error('Redis gave an answer that makes no sense')
       return { current, ttl }
     },
-    async giveBack(key) {
-      await redis.counterGiveBack(`${prefix}limit:${key}`)
+    async refund(key) {
+      await redis.counterRefund(`${prefix}limit:${key}`)
     },
     async look(key) {
       const [found, left] = await Promise.all([
@@ -115,31 +115,30 @@ export function createRedisCounters(redis: Redis | Cluster, prefix: string): Cou
 }
 
 /**
- * Counters that go on in memory while Redis is away, so that a limit never falls away with it.
- * @param onAway told when that begins and when it is over
+ * Counters that go on in this process while Redis is away, so that no limit falls away with it.
+ * @param onAway called when that begins and when it is over
  */
-export function withFallback(
+export function countersWithFallback(
   shared: Counters,
   local: Counters,
   onAway: (away: boolean) => void,
   now?: () => number
 ): Counters {
-  const attempt = createSwitch(onAway, now)
-  const owed = createSettlements(attempt)
+  const fallback = createFallback({ onAway, now })
   return {
     hit: (key, windowMs) =>
-      attempt(
-        () => owed.first(() => shared.hit(key, windowMs)),
+      fallback.run(
+        () => shared.hit(key, windowMs),
         async () => ({ ...(await local.hit(key, windowMs)), isLocal: true })
       ),
-    giveBack: (key, counted) => {
-      if (counted?.isLocal === true) return local.giveBack(key)
-      const giveBack = () => shared.giveBack(key)
+    refund: (key, counted) => {
+      if (counted?.isLocal === true) return local.refund(key)
+      const refund = () => shared.refund(key)
       const whileAway = async () => {
-        if (counted === undefined) await local.giveBack(key)
-        else owed.add(giveBack)
+        if (counted === undefined) await local.refund(key)
+        else fallback.settleLater(refund)
       }
-      return attempt(() => owed.first(giveBack), whileAway)
+      return fallback.run(refund, whileAway)
     },
     // Operators are told when Redis is away.
     look: key => shared.look(key),
@@ -148,7 +147,7 @@ export function withFallback(
       await shared.forget(key)
     },
     close: () => {
-      owed.close()
+      fallback.close()
       shared.close()
       local.close()
     }

@@ -1,42 +1,54 @@
-/** Counting that goes on in this process while the shared counters are away, so that no limit falls away with them. */
-import { createSwitch } from './with-fallback.ts'
-import type { Entry, Rule, Tally } from './rules.ts'
+/** A tally that goes on in this process while Redis is away, so that no limit falls away with it. */
+import { createFallback, type FallbackOptions } from './with-fallback.ts'
+import type { Rule, Tally, TallyEntry } from './rules.ts'
 
-interface Options {
+interface Options extends FallbackOptions {
   readonly shared: Tally
   readonly local: Tally
   /** How many processes share the counters, for rules that do not say it. */
   readonly replicas?: () => number
-  /** Told when counting turns local, and when it is shared again. */
-  readonly onAway: (away: boolean) => void
-  readonly now?: () => number
 }
 
-/** What Redis had counted is not known then: in a window passes what it allowed, what the processes allow without it, and from a Redis that came back empty what it allows anew; never more. */
-export function withLocal({ shared, local, replicas = () => 1, onAway, now }: Options): Tally {
-  const choose = createSwitch(onAway, now)
+/**
+ * What Redis had counted is not known while it is away. So a window lets pass at most what Redis
+ * allowed, what all processes together allow without it, and what a Redis that came back empty
+ * allows anew.
+ */
+export function tallyWithFallback({
+  shared,
+  local,
+  replicas = () => 1,
+  ...options
+}: Options): Tally {
+  const fallback = createFallback(options)
+  const partOf = createPartOf(replicas)
+  const parts = (entries: readonly TallyEntry[]) =>
+    entries.map(({ rule, key, unreported }) => ({ rule: partOf(rule), key, unreported }))
+  return {
+    consume: entries =>
+      fallback.run(
+        () => shared.consume(entries),
+        () => local.consume(parts(entries))
+      ),
+    report: entries =>
+      fallback.run(
+        () => shared.report(entries),
+        () => local.report(parts(entries))
+      )
+  }
+}
+
+/** The part of a rule that each process lets pass by itself; made once for each rule and number of processes. */
+function createPartOf(replicas: () => number): (rule: Rule) => Rule {
   const parts = new WeakMap<Rule, { readonly count: number; readonly part: Rule }>()
-  // Each process lets pass its part then.
-  const part = (rule: Rule): Rule => {
+  return rule => {
     const count = rule.replicas ?? replicas()
     if (count === 1) return rule
-    const found = parts.get(rule)
-    if (found?.count === count) return found.part
+    const cached = parts.get(rule)
+    if (cached?.count === count) return cached.part
     const share = (whole: number) => Math.max(1, Math.floor(whole / count))
-    const made = { ...rule, max: share(rule.max), burst: share(rule.burst) }
-    parts.set(rule, { count, part: made })
-    return made
-  }
-  const here = async (entries: readonly Entry[], wants: boolean) =>
-    await local.take(
-      entries.map(({ rule, key, owed }) => ({ rule: part(rule), key, owed })),
-      wants
-    )
-  return {
-    take: (entries, wants) =>
-      choose(
-        () => shared.take(entries, wants),
-        () => here(entries, wants)
-      )
+    const part = { ...rule, max: share(rule.max), burst: share(rule.burst) }
+    parts.set(rule, { count, part })
+    return part
   }
 }

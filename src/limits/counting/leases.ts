@@ -1,25 +1,29 @@
-/** What this process may let pass before it asks the shared counters again; most requests cost no round trip. */
-import type { Entry, Rule, Tally, Verdict } from './rules.ts'
+/** What this process may let pass before it asks the shared counters again: most requests cost no round trip. */
+import type { Rule, Tally, TallyEntry, Verdict } from './rules.ts'
 
+/** A part of what is left of one key's limit, which this process may use by itself. */
 interface Lease {
-  /** So many more without asking. */
+  /** So many more requests may pass without asking. */
   left: number
-  /** Let pass and not told yet. */
-  owed: number
-  /** Until then it holds. */
-  until: number
+  /** Let pass, and not counted by the tally yet. */
+  unreported: number
+  readonly expiresAt: number
   remaining: number
-  resetAt: number
+  readonly resetAt: number
   readonly rule: Rule
 }
 
 export interface Leases {
-  /** The verdicts, where this process can give them by itself; otherwise undefined, and `ask` has to be called. */
-  readonly peek: (rules: readonly Rule[], keys: readonly string[]) => readonly Verdict[] | undefined
-  readonly ask: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
-  /** How it stands; counts nothing. @throws where the counters cannot be asked */
-  readonly look: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
-  /** What this process knows of keys that begin so counts no more. */
+  /** The verdicts where this process can give them by itself; otherwise undefined, and `acquire` has to be called. */
+  readonly tryLocally: (
+    rules: readonly Rule[],
+    keys: readonly string[]
+  ) => readonly Verdict[] | undefined
+  /** Counts the request in the tally, and takes leases on what is left. @throws where the tally cannot be asked */
+  readonly acquire: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
+  /** How the limits stand; counts nothing. @throws where the tally cannot be asked */
+  readonly inspect: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
+  /** Forgets what this process knows of keys that begin with `subject`. */
   readonly forget: (subject: string) => void
   readonly close: () => Promise<void>
 }
@@ -28,187 +32,211 @@ interface Options {
   readonly tally: Tally
   /** How many processes share the counters, for rules that do not say it. */
   readonly replicas?: () => number
-  /** Whether it is sure that no other does. */
+  /** Whether certainly no other process shares the counters. */
   readonly isAlone?: () => boolean
   readonly now?: () => number
 }
 
-/** Of what is left of a limit, this part may be used before the others are told: with all replicas together a hundredth. */
+/** Of what is left of a limit, all replicas together may use this part before they report it. */
 const share = 0.01
-/** Whoever is alone exceeds nothing, whatever it keeps. */
+/** A process that is alone cannot exceed a limit, however much it leases. */
 const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
+const maxReported = 200
 
-/** Of the limits of a request that another one refuses: nobody asked. */
+/** Of the other limits of a request that one limit refuses: they were not asked. */
 const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
 
 /**
- * Exact in one process, since what was let pass counts here at once. Several processes together exceed a limit by a
- * hundredth of it at most: each keeps at most its part of that, and the nearer the limit the less. In the two
- * seconds in which a second process starts beside one that was alone it may be a tenth.
+ * Exact in one process, since what was let pass counts here at once. Several processes together
+ * exceed a limit by a hundredth of it at most: each leases at most its part of that, and the nearer
+ * the limit the less. In the two seconds in which a second process starts beside one that was alone
+ * it may be a tenth.
  */
-export function createLeases({
-  tally,
-  replicas = () => 1,
-  isAlone = () => false,
-  now = Date.now
-}: Options): Leases {
-  const leases = new Map<string, Lease>()
-  /** Keys that are over a limit, until one more would be allowed. What one rule said does not hold for the one in its place after a reload. */
-  const over = new Map<string, { readonly rule: Rule; readonly until: number }>()
-  /** How many questions about a key are on their way: what is left is only known when there is none. */
-  const asking = new Map<string, number>()
-  const timer = setInterval(() => {
-    void settle(now())
-  }, leaseMs)
-  timer.unref()
+export function createLeases(options: Options): Leases {
+  return new LocalLeases(options)
+}
 
-  function peek(rules: readonly Rule[], keys: readonly string[]): readonly Verdict[] | undefined {
-    const time = now()
+class LocalLeases implements Leases {
+  readonly #tally: Tally
+  readonly #replicas: () => number
+  readonly #isAlone: () => boolean
+  readonly #now: () => number
+  readonly #leases = new Map<string, Lease>()
+  readonly #exceeded = new ExceededKeys()
+  /** How many `acquire` calls of a key are running: what is left is known only where there is one. */
+  readonly #acquiring = new Map<string, number>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor({ tally, replicas = () => 1, isAlone = () => false, now = Date.now }: Options) {
+    this.#tally = tally
+    this.#replicas = replicas
+    this.#isAlone = isAlone
+    this.#now = now
+    this.#timer = setInterval(() => void this.#reportExpired(now()), leaseMs)
+    this.#timer.unref()
+  }
+
+  tryLocally(rules: readonly Rule[], keys: readonly string[]): readonly Verdict[] | undefined {
+    const time = this.#now()
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string
       const rule = rules[index] as Rule
-      const waitMs = waitOf(key, rule, time)
+      const waitMs = this.#exceeded.waitMs(key, rule, time)
       if (waitMs > 0 && rule.enforced)
-        return rules.map((_, other) => (other === index ? overFor(waitMs) : allowed))
+        return rules.map((_, other) => (other === index ? exceededFor(waitMs) : allowed))
       if (waitMs > 0) continue
-      const lease = leases.get(key)
-      if (lease === undefined || lease.left < 1 || time >= lease.until || lease.rule !== rule)
+      const lease = this.#leases.get(key)
+      if (lease === undefined || lease.left < 1 || time >= lease.expiresAt || lease.rule !== rule)
         return undefined
     }
-    return keys.map((key, index) => {
-      const waitMs = waitOf(key, rules[index] as Rule, time)
-      if (waitMs > 0) return overFor(waitMs)
-      const lease = leases.get(key) as Lease
-      lease.left--
-      lease.owed++
-      lease.remaining--
-      return {
-        exceeded: false,
-        remaining: lease.remaining,
-        resetMs: lease.resetAt - time,
-        retryMs: 0
-      }
-    })
+    return keys.map((key, index) => this.#useLease(key, rules[index] as Rule, time))
   }
 
-  function waitOf(key: string, rule: Rule, time: number): number {
-    if (over.size === 0) return 0
-    const known = over.get(key)
-    if (known === undefined) return 0
-    if (known.rule === rule && time < known.until) return known.until - time
-    over.delete(key)
-    return 0
+  #useLease(key: string, rule: Rule, time: number): Verdict {
+    const waitMs = this.#exceeded.waitMs(key, rule, time)
+    if (waitMs > 0) return exceededFor(waitMs)
+    const lease = this.#leases.get(key) as Lease
+    lease.left--
+    lease.unreported++
+    lease.remaining--
+    return {
+      exceeded: false,
+      remaining: lease.remaining,
+      resetMs: lease.resetAt - time,
+      retryMs: 0
+    }
   }
 
-  async function ask(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
-    const entries = rules.map((rule, index) => entryOf(rule, keys[index] as string))
-    for (const key of keys) asking.set(key, (asking.get(key) ?? 0) + 1)
+  async acquire(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
+    const entries = rules.map((rule, index) => this.#entryOf(rule, keys[index] as string))
+    for (const key of keys) this.#acquiring.set(key, (this.#acquiring.get(key) ?? 0) + 1)
     try {
-      const verdicts = await take(entries, true)
-      const time = now()
-      return verdicts.map((verdict, index) => {
-        const entry = entries[index] as Entry
-        if (verdict.exceeded) return { ...verdict, isNews: noteOver(entry, verdict, time) }
-        if (asking.get(entry.key) === 1) note(entry, verdict, time)
-        return verdict
-      })
+      const verdicts = await this.#consume(entries)
+      const time = this.#now()
+      return verdicts.map((verdict, index) =>
+        this.#note(entries[index] as TallyEntry, verdict, time)
+      )
     } finally {
       for (const key of keys) {
-        const left = (asking.get(key) ?? 1) - 1
-        if (left > 0) asking.set(key, left)
-        else asking.delete(key)
+        const left = (this.#acquiring.get(key) ?? 1) - 1
+        if (left > 0) this.#acquiring.set(key, left)
+        else this.#acquiring.delete(key)
       }
     }
   }
 
-  function entryOf(rule: Rule, key: string): Entry {
-    const lease = leases.get(key)
-    if (lease === undefined) return { rule, key, owed: 0 }
-    const { owed } = lease
-    lease.owed = lease.left = 0
-    return { rule, key, owed }
+  #entryOf(rule: Rule, key: string): TallyEntry {
+    const lease = this.#leases.get(key)
+    if (lease === undefined) return { rule, key, unreported: 0 }
+    const { unreported } = lease
+    lease.unreported = lease.left = 0
+    return { rule, key, unreported }
   }
 
-  async function take(entries: readonly Entry[], wants: boolean): Promise<readonly Verdict[]> {
+  async #consume(entries: readonly TallyEntry[]): Promise<readonly Verdict[]> {
     try {
-      return await tally.take(entries, wants)
+      return await this.#tally.consume(entries)
     } catch (error) {
-      // Still owed.
-      for (const { key, owed } of entries) {
-        const lease = leases.get(key)
-        if (lease !== undefined) lease.owed += owed
+      // Nothing was counted, so that it has to be reported the next time.
+      for (const { key, unreported } of entries) {
+        const lease = this.#leases.get(key)
+        if (lease !== undefined) lease.unreported += unreported
       }
       throw error
     }
   }
 
-  /** @returns whether it was not known */
-  function noteOver({ rule, key }: Entry, { retryMs }: Verdict, time: number): boolean {
-    const known = waitOf(key, rule, time) > 0
-    // Clients choose the keys.
-    if (over.size >= maxKeys) over.clear()
-    over.set(key, { rule, until: time + retryMs })
-    return !known
+  #note(entry: TallyEntry, verdict: Verdict, time: number): Verdict {
+    if (verdict.exceeded)
+      return { ...verdict, isNews: this.#exceeded.add(entry, time + verdict.retryMs, time) }
+    if (this.#acquiring.get(entry.key) === 1) this.#lease(entry, verdict, time)
+    return verdict
   }
 
-  function note({ rule, key }: Entry, { remaining, resetMs }: Verdict, time: number): void {
-    const count = rule.replicas ?? replicas()
-    const left = Math.floor(remaining * (isAlone() ? shareAlone : share / count))
-    const known = leases.get(key)
-    if (left === 0) return void (known !== undefined && known.owed === 0 && leases.delete(key))
-    if (known === undefined && leases.size >= maxKeys) return
-    leases.set(key, {
+  #lease({ rule, key }: TallyEntry, { remaining, resetMs }: Verdict, time: number): void {
+    const part = this.#isAlone() ? shareAlone : share / (rule.replicas ?? this.#replicas())
+    const left = Math.floor(remaining * part)
+    const former = this.#leases.get(key)
+    if (left === 0) {
+      if (former?.unreported === 0) this.#leases.delete(key)
+      return
+    }
+    if (former === undefined && this.#leases.size >= maxKeys) return
+    this.#leases.set(key, {
       left,
-      owed: known?.owed ?? 0,
-      until: time + Math.min(leaseMs, resetMs),
+      unreported: former?.unreported ?? 0,
+      expiresAt: time + Math.min(leaseMs, resetMs),
       remaining,
       resetAt: time + resetMs,
       rule
     })
   }
 
-  /** Tells what is owed of leases that are over, and forgets them. */
-  async function settle(time: number): Promise<void> {
-    const entries: Entry[] = []
-    for (const [key, lease] of leases) {
-      if (time < lease.until) continue
-      leases.delete(key)
-      if (lease.owed > 0) entries.push({ rule: lease.rule, key, owed: lease.owed })
+  /** Forgets leases that are over by `time`, and reports what passed by them. */
+  async #reportExpired(time: number): Promise<void> {
+    const entries: TallyEntry[] = []
+    for (const [key, { expiresAt, rule, unreported }] of this.#leases) {
+      if (time < expiresAt) continue
+      this.#leases.delete(key)
+      if (unreported > 0) entries.push({ rule, key, unreported })
     }
-    for (let index = 0; index < entries.length; index += 200)
-      await tally.take(entries.slice(index, index + 200), false).catch(() => {})
+    for (let index = 0; index < entries.length; index += maxReported)
+      await this.#tally.report(entries.slice(index, index + maxReported)).catch(() => {})
   }
 
-  return {
-    peek,
-    ask,
-    look: async (rules, keys) => {
-      const verdicts = await tally.take(
-        rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })),
-        false
-      )
-      return verdicts.map((verdict, index) => ({
-        ...verdict,
-        remaining: Math.max(0, verdict.remaining - (leases.get(keys[index] as string)?.owed ?? 0))
-      }))
-    },
-    forget: subject => {
-      for (const key of leases.keys()) if (key.startsWith(subject)) leases.delete(key)
-      for (const key of over.keys()) if (key.startsWith(subject)) over.delete(key)
-    },
-    close: async () => {
-      clearInterval(timer)
-      await settle(Infinity)
-    }
+  async inspect(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
+    const verdicts = await this.#tally.report(
+      rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
+    )
+    return verdicts.map((verdict, index) => {
+      const unreported = this.#leases.get(keys[index] as string)?.unreported ?? 0
+      return { ...verdict, remaining: Math.max(0, verdict.remaining - unreported) }
+    })
+  }
+
+  forget(subject: string): void {
+    for (const key of this.#leases.keys()) if (key.startsWith(subject)) this.#leases.delete(key)
+    this.#exceeded.forget(subject)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#reportExpired(Infinity)
   }
 }
-function overFor(waitMs: number): Verdict {
-  return {
-    exceeded: true,
-    remaining: 0,
-    resetMs: waitMs,
-    retryMs: waitMs
+
+/** Keys that are over a limit, until one more request would be allowed. */
+class ExceededKeys {
+  /** A rule that a reload replaced says nothing of the one in its place: the rule is kept too. */
+  readonly #exceededUntil = new Map<string, { readonly rule: Rule; readonly until: number }>()
+
+  /** Milliseconds until one more is allowed; 0 where the key is not known to be over. */
+  waitMs(key: string, rule: Rule, time: number): number {
+    if (this.#exceededUntil.size === 0) return 0
+    const exceeded = this.#exceededUntil.get(key)
+    if (exceeded === undefined) return 0
+    if (exceeded.rule === rule && time < exceeded.until) return exceeded.until - time
+    this.#exceededUntil.delete(key)
+    return 0
   }
+
+  /** @returns whether the key was not known to be over */
+  add({ rule, key }: TallyEntry, until: number, time: number): boolean {
+    const isNews = this.waitMs(key, rule, time) === 0
+    // Bounded: keys are attacker-controlled.
+    if (this.#exceededUntil.size >= maxKeys) this.#exceededUntil.clear()
+    this.#exceededUntil.set(key, { rule, until })
+    return isNews
+  }
+
+  forget(subject: string): void {
+    for (const key of this.#exceededUntil.keys())
+      if (key.startsWith(subject)) this.#exceededUntil.delete(key)
+  }
+}
+
+function exceededFor(waitMs: number): Verdict {
+  return { exceeded: true, remaining: 0, resetMs: waitMs, retryMs: waitMs }
 }

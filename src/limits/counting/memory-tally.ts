@@ -1,10 +1,10 @@
 /** Counts requests in this process. */
 import type { CallerCounts } from './callers.ts'
-import { decide, type State, type States, type Tally } from './rules.ts'
+import { decide, type State, type States, type Tally, type TallyEntry } from './rules.ts'
 
 const maxKeys = 100_000
 
-/** Bounded: the oldest key gives way, since clients choose the keys. */
+/** Bounded: keys are attacker-controlled, so the oldest gives way. */
 export function createMemoryTally(now: () => number = Date.now): Tally & CallerCounts {
   const kept = new Map<string, { state: State; endsAt: number }>()
   const states: States = {
@@ -16,15 +16,17 @@ export function createMemoryTally(now: () => number = Date.now): Tally & CallerC
     }
   }
   let swept = now()
+  async function take(entries: readonly TallyEntry[], consumes: boolean) {
+    const time = now()
+    if (time - swept > 60_000) {
+      swept = time
+      for (const [key, { endsAt }] of kept) if (endsAt <= time) kept.delete(key)
+    }
+    return decide(entries, consumes, states, time)
+  }
   return {
-    take: async (entries, wants) => {
-      const time = now()
-      if (time - swept > 60_000) {
-        swept = time
-        for (const [key, { endsAt }] of kept) if (endsAt <= time) kept.delete(key)
-      }
-      return decide(entries, wants, states, time)
-    },
+    consume: entries => take(entries, true),
+    report: entries => take(entries, false),
     keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),
     forget: async subject => {
       for (const key of kept.keys()) if (key.startsWith(subject)) kept.delete(key)

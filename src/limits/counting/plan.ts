@@ -4,7 +4,7 @@ import { identityKey } from '../../session/identity-key.ts'
 import type { Rule } from './rules.ts'
 
 /** Who asks, as far as limits know them; nobody is who is not signed in. */
-export interface Caller {
+export interface LimitSubject {
   /** The session's. */
   readonly id: string
   /** The credential source that vouched for the user. */
@@ -13,26 +13,30 @@ export interface Caller {
 }
 
 /** The limits of one kind of request, as they are counted and told. */
-export interface Held {
+export interface ApplicableLimits {
   readonly rules: readonly Rule[]
   /** @param address as limits count it */
-  readonly keysOf: (address: string, caller: Caller | undefined) => string[]
+  readonly keysOf: (address: string, caller: LimitSubject | undefined) => string[]
   /** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3); empty where nothing may be told. */
   readonly policy: string
 }
 
 /** @param route a route's name, or an endpoint's */
-export type Plan = (route: string, method: string, caller: Caller | undefined) => Held
+export type Plan = (
+  route: string,
+  method: string,
+  caller: LimitSubject | undefined
+) => ApplicableLimits
 
 interface Compiled {
   readonly rule: Rule
   readonly config: LimitConfig
-  readonly keyOf: (address: string, caller: Caller | undefined) => string
+  readonly keyOf: (address: string, caller: LimitSubject | undefined) => string
 }
 
 interface OfRoute {
-  readonly anonymous: Held
-  readonly signedIn: (caller: Caller) => Held
+  readonly anonymous: ApplicableLimits
+  readonly signedIn: (caller: LimitSubject) => ApplicableLimits
 }
 
 /** Whether it counts attempts to sign in, before the password is looked at. */
@@ -121,7 +125,7 @@ function isOfAddress({ config: { by } }: Compiled) {
   return [by].flat().every(whom => whom === 'address')
 }
 
-function hold(limits: readonly Compiled[]): Held {
+function hold(limits: readonly Compiled[]): ApplicableLimits {
   const rules = limits.map(({ rule }) => rule)
   return {
     rules,
@@ -154,7 +158,7 @@ export function rulesByTail({ limits, replicas }: Pick<LimitsConfig, 'limits' | 
 export function compileEnded({
   endedSessions: { max, window },
   replicas
-}: Pick<LimitsConfig, 'endedSessions' | 'replicas'>): (session: string) => Held {
+}: Pick<LimitsConfig, 'endedSessions' | 'replicas'>): (session: string) => ApplicableLimits {
   const name = 'ended-sessions'
   const rule: Rule = {
     name,
@@ -170,12 +174,12 @@ export function compileEnded({
 }
 
 /** Put together once for each set of limits that some roles have. */
-function byRoles(limits: readonly Compiled[]): (caller: Caller) => Held {
+function byRoles(limits: readonly Compiled[]): (caller: LimitSubject) => ApplicableLimits {
   if (limits.every(({ config: { roles } }) => roles.length === 0)) {
     const held = hold(limits)
     return () => held
   }
-  const known = new Map<string, Held>()
+  const known = new Map<string, ApplicableLimits>()
   return ({ identity }) => {
     const holds = ({ config: { roles } }: Compiled) =>
       roles.length === 0 || roles.some(role => identity.roles.includes(role))

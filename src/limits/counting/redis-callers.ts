@@ -1,7 +1,7 @@
 /** What Redis counts of one caller, and the word to all replicas that it was forgotten. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
-import type { CallerCounts, Subject } from './callers.ts'
+import type { CallerCounts, SubjectKey } from './callers.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -37,7 +37,7 @@ export interface RedisCallers extends CallerCounts {
 export function createRedisCallers(
   redis: Redis | Cluster,
   prefix: string,
-  onReset: (subject: Subject) => void,
+  onReset: (subject: SubjectKey) => void,
   everyMs = 1000
 ): RedisCallers {
   redis.defineCommand('announceReset', { numberOfKeys: 1, lua: announceScript })
@@ -45,7 +45,7 @@ export function createRedisCallers(
   const resets = `${prefix}limit-resets`
   let since: number | undefined
 
-  async function keysOf(subject: Subject): Promise<string[]> {
+  async function keysOf(subject: SubjectKey): Promise<string[]> {
     const begin = `${prefix}limit:${subject}`
     const match = `${begin.replace(/[*?[\]\\]/g, '\\$&')}*`
     const found = new Set<string>()
@@ -68,7 +68,7 @@ export function createRedisCallers(
     if (!Array.isArray(answer) || typeof answer[0] !== 'number' || !Array.isArray(answer[1])) return
     since = answer[0]
     for (const member of answer[1]) {
-      if (typeof member === 'string') onReset(member.slice(member.indexOf(' ') + 1) as Subject)
+      if (typeof member === 'string') onReset(member.slice(member.indexOf(' ') + 1) as SubjectKey)
     }
   }
 

@@ -1,6 +1,6 @@
 /** Counts requests in Redis, for all replicas: one round trip for all limits of a request. */
 import type { Cluster, Redis, Result } from 'ioredis'
-import type { Entry, Tally, Verdict } from './rules.ts'
+import type { TallyEntry, Tally, Verdict } from './rules.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -8,25 +8,25 @@ declare module 'ioredis' {
   }
 }
 
-/** What `decide` of rules.ts does, by Redis' own clock, so that replicas need not agree on the time. For each key: kind, max, window, burst, owed, enforced. ARGV[1]: whether one more is wanted; the last: another clock's time, or nothing. */
+/** What `decide` of rules.ts does, by Redis' own clock, so that replicas need not agree on the time. For each key: kind, max, window, burst, unreported, enforced. ARGV[1]: whether one more is wanted; the last: another clock's time, or nothing. */
 const script = `
 local now = tonumber(ARGV[#ARGV])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local wants, slices = ARGV[1] == '1', 16
+local consumes, slices = ARGV[1] == '1', 16
 local looks, refused = {}, false
 for i, key in ipairs(KEYS) do
   local at = (i - 1) * 6 + 1
-  local kind, max, window, burst, owed = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+  local kind, max, window, burst, unreported = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
   local state = {}
   for word in string.gmatch(redis.call('GET', key) or '', '%S+') do state[#state + 1] = tonumber(word) or 0 end
-  local it = { key = key, owed = owed, window = window }
+  local it = { key = key, unreported = unreported, window = window }
   if kind == 'fixed' then
     local count, ends = 0, now + window
     if state[2] and now < state[2] then count, ends = state[1], math.min(state[2], now + window) end
-    count = count + owed
+    count = count + unreported
     it.exceeded, it.remaining, it.reset = count + 1 > max, math.max(0, max - count), ends - now
     it.retry = it.exceeded and it.reset or 0
     it.plus = function (more) return { count + more, ends } end
@@ -42,7 +42,7 @@ for i, key in ipairs(KEYS) do
         for place = 1, slices + 1 do counts[place] = place <= passed and 0 or state[place - passed + 2] end
       end
     end
-    counts[1] = counts[1] + owed
+    counts[1] = counts[1] + unreported
     for place = 1, #counts do used = used + counts[place] end
     local function leaves (place) return (newest - place + 1 + slices + 1) * slice - now end
     it.exceeded, it.remaining, it.reset, it.retry = used + 1 > max, math.max(0, max - used), 0, 0
@@ -62,7 +62,7 @@ for i, key in ipairs(KEYS) do
     end
   else
     local each = window / max
-    local full = math.max(state[1] or 0, now) + owed * each
+    local full = math.max(state[1] or 0, now) + unreported * each
     local room = burst * each - (full - now) + 0.01
     it.exceeded, it.remaining, it.reset = room < each, math.max(0, math.floor(room / each)), math.ceil(full - now)
     it.retry = it.exceeded and math.max(1, math.ceil(each - room)) or 0
@@ -73,8 +73,8 @@ for i, key in ipairs(KEYS) do
 end
 local answer = {}
 for i, it in ipairs(looks) do
-  local counts = wants and not refused and not it.exceeded
-  if counts or it.owed > 0 then
+  local counts = consumes and not refused and not it.exceeded
+  if counts or it.unreported > 0 then
     local state = it.plus(counts and 1 or 0)
     for place = 1, #state do state[place] = string.format('%.3f', state[place]):gsub('%.000$', '') end
     redis.call('SET', it.key, table.concat(state, ' '), 'PX', 2 * it.window + 1)
@@ -113,21 +113,23 @@ export function createRedisTally(
   now?: () => number
 ): Tally {
   redis.defineCommand('takeLimits', { lua: script })
-  const take = async (entries: readonly Entry[], wants: boolean): Promise<Verdict[]> => {
+  const take = async (entries: readonly TallyEntry[], consumes: boolean): Promise<Verdict[]> => {
     const keys = entries.map(({ key }) => `${prefix}limit:${key}`)
-    const rules = entries.flatMap(({ rule: { kind, max, windowMs, burst, enforced }, owed }) => [
-      kind,
-      max,
-      windowMs,
-      burst,
-      owed,
-      enforced ? 1 : 0
-    ])
+    const rules = entries.flatMap(
+      ({ rule: { kind, max, windowMs, burst, enforced }, unreported }) => [
+        kind,
+        max,
+        windowMs,
+        burst,
+        unreported,
+        enforced ? 1 : 0
+      ]
+    )
     gather(redis)
     const answer: unknown = await redis.takeLimits(
       keys.length,
       ...keys,
-      wants ? 1 : 0,
+      consumes ? 1 : 0,
       ...rules,
       now === undefined ? '' : now()
     )
@@ -146,20 +148,22 @@ export function createRedisTally(
       return { exceeded: exceeded === 1, remaining, resetMs, retryMs }
     })
   }
-  if (!redis.isCluster) return { take }
+  const takeBySlot: typeof take = async (entries, consumes) => {
+    const groups = Map.groupBy(entries, ({ key }) => hashTag.exec(key)?.[1] ?? key)
+    if (groups.size === 1) return take(entries, consumes)
+    const taken = await Promise.all(
+      [...groups.values()].map(async group => ({ group, verdicts: await take(group, consumes) }))
+    )
+    const verdictOf = new Map(
+      taken.flatMap(({ group, verdicts }) =>
+        group.map((entry, index) => [entry, verdicts[index] as Verdict] as const)
+      )
+    )
+    return entries.map(entry => verdictOf.get(entry) as Verdict)
+  }
+  const run = redis.isCluster ? takeBySlot : take
   return {
-    take: async (entries, wants) => {
-      const groups = Map.groupBy(entries, ({ key }) => hashTag.exec(key)?.[1] ?? key)
-      if (groups.size === 1) return take(entries, wants)
-      const taken = await Promise.all(
-        [...groups.values()].map(async group => ({ group, verdicts: await take(group, wants) }))
-      )
-      const verdictOf = new Map(
-        taken.flatMap(({ group, verdicts }) =>
-          group.map((entry, index) => [entry, verdicts[index] as Verdict] as const)
-        )
-      )
-      return entries.map(entry => verdictOf.get(entry) as Verdict)
-    }
+    consume: entries => run(entries, true),
+    report: entries => run(entries, false)
   }
 }

@@ -111,21 +111,27 @@ function lookBucket({ max, windowMs, burst }: Rule, state: State | undefined, no
   }
 }
 
-/** One limit of one request: its key, and how many were let pass before without being counted here. */
-export interface Entry {
+/** One limit of one request: its key, and how many requests passed before without being counted here. */
+export interface TallyEntry {
   readonly rule: Rule
   readonly key: string
-  readonly owed: number
+  readonly unreported: number
 }
 
-/** Counts requests. All limits of a request are taken together: where one that is enforced refuses, none of them counts it. */
+/** Counts requests. All limits of a request are decided together: where one that is enforced refuses, none of them counts it. */
 export interface Tally {
   /**
-   * @param wants false only counts what is owed
-   * @returns a verdict for each entry; `remaining` is what is left after this one
+   * Counts what is unreported, and one more request.
+   * @returns a verdict for each entry; `remaining` is what is left after this request
    * @throws where the counters cannot be asked
    */
-  readonly take: (entries: readonly Entry[], wants: boolean) => Promise<readonly Verdict[]>
+  readonly consume: (entries: readonly TallyEntry[]) => Promise<readonly Verdict[]>
+  /**
+   * Counts what is unreported, and nothing else.
+   * @returns how the limit of each entry stands then
+   * @throws where the counters cannot be asked
+   */
+  readonly report: (entries: readonly TallyEntry[]) => Promise<readonly Verdict[]>
 }
 
 export interface States {
@@ -133,24 +139,27 @@ export interface States {
   readonly set: (key: string, state: State, ttlMs: number) => void
 }
 
-/** The decision itself, over states that are at hand. */
+/**
+ * Decides over states that are at hand, and sets those that change.
+ * @param consumes whether one more request is to be counted, and not only what is unreported
+ */
 export function decide(
-  entries: readonly Entry[],
-  wants: boolean,
+  entries: readonly TallyEntry[],
+  consumes: boolean,
   states: States,
   now: number
 ): Verdict[] {
-  const looks = entries.map(({ rule, key, owed }) => {
+  const looks = entries.map(({ rule, key, unreported }) => {
     const before = look(rule, states.get(key), now)
-    return owed === 0 ? before : look(rule, before.plus(owed), now)
+    return unreported === 0 ? before : look(rule, before.plus(unreported), now)
   })
   const refused = looks.some(
-    ({ exceeded }, index) => exceeded && (entries[index] as Entry).rule.enforced
+    ({ exceeded }, index) => exceeded && (entries[index] as TallyEntry).rule.enforced
   )
-  return entries.map(({ rule, key, owed }, index) => {
+  return entries.map(({ rule, key, unreported }, index) => {
     const { exceeded, remaining, resetMs, retryMs, plus } = looks[index] as Look
-    const counts = wants && !refused && !exceeded
-    if (counts || owed > 0) states.set(key, plus(counts ? 1 : 0), 2 * rule.windowMs)
+    const counts = consumes && !refused && !exceeded
+    if (counts || unreported > 0) states.set(key, plus(counts ? 1 : 0), 2 * rule.windowMs)
     return { exceeded, remaining: counts ? remaining - 1 : remaining, resetMs, retryMs }
   })
 }

@@ -1,14 +1,12 @@
 /** Lockouts that go on in this process while Redis is away, so that nobody may guess meanwhile. */
 import { randomUUID } from 'node:crypto'
 import type { LockoutRule, Lockouts } from './lockout.ts'
-import { createSettlements, createSwitch } from '../counting/with-fallback.ts'
+import { createFallback, type FallbackOptions } from '../counting/with-fallback.ts'
 
-interface Options {
+interface Options extends FallbackOptions {
   readonly shared: Lockouts
   readonly local: Lockouts
   readonly replicas: () => number
-  readonly onAway: (away: boolean) => void
-  readonly now?: () => number
 }
 
 const localMark = 'local '
@@ -20,52 +18,47 @@ const localMark = 'local '
  * have counted an attempt whose answer was lost, so that is given back too; it knows by the id
  * whether it did.
  */
-export function withLocalLockouts({ shared, local, replicas, onAway, now }: Options): Lockouts {
-  const choose = createSwitch(onAway, now)
+export function lockoutsWithFallback({ shared, local, replicas, ...options }: Options): Lockouts {
+  const fallback = createFallback(options)
   const part = (rule: LockoutRule): LockoutRule => ({
     ...rule,
     after: Math.max(1, Math.ceil(rule.after / replicas()))
   })
-  const owed = createSettlements(choose)
 
   return {
     attempt: (key, rule, id = randomUUID()) => {
       let wasAsked = false
-      return choose(
-        () =>
-          owed.first(() => {
-            wasAsked = true
-            return shared.attempt(key, rule, id)
-          }),
+      return fallback.run(
+        () => {
+          wasAsked = true
+          return shared.attempt(key, rule, id)
+        },
         async () => {
-          if (wasAsked) owed.add(() => shared.giveBack(key, rule, { id, locks: undefined }))
+          if (wasAsked)
+            fallback.settleLater(() => shared.refund(key, rule, { id, locks: undefined }))
           return { ...(await local.attempt(key, part(rule), id)), isLocal: true }
         }
       )
     },
     look: (key, rule) =>
-      choose(
-        () => owed.first(() => shared.look(key, rule)),
+      fallback.run(
+        () => shared.look(key, rule),
         () => local.look(key, part(rule))
       ),
-    giveBack: (key, rule, attempt) => {
-      if (attempt.isLocal === true) return local.giveBack(key, part(rule), attempt)
-      const giveBack = () => shared.giveBack(key, rule, attempt)
-      return choose(
-        () => owed.first(giveBack),
-        async () => owed.add(giveBack)
-      )
+    refund: (key, rule, attempt) => {
+      if (attempt.isLocal === true) return local.refund(key, part(rule), attempt)
+      const refund = () => shared.refund(key, rule, attempt)
+      return fallback.run(refund, async () => fallback.settleLater(refund))
     },
     admit: (key, rule, place = randomUUID()) => {
       let wasAsked = false
-      return choose(
-        () =>
-          owed.first(() => {
-            wasAsked = true
-            return shared.admit(key, rule, place)
-          }),
+      return fallback.run(
+        () => {
+          wasAsked = true
+          return shared.admit(key, rule, place)
+        },
         async () => {
-          if (wasAsked) owed.add(() => shared.settle(key, rule, place, false))
+          if (wasAsked) fallback.settleLater(() => shared.settle(key, rule, place, false))
           const admission = await local.admit(key, part(rule), place)
           const { waitMs } = admission
           return admission.place === undefined ? admission : { place: localMark + place, waitMs }
@@ -76,14 +69,12 @@ export function withLocalLockouts({ shared, local, replicas, onAway, now }: Opti
       if (place.startsWith(localMark)) {
         return local.settle(key, part(rule), place.slice(localMark.length), failed)
       }
-      return choose(
-        () => owed.first(() => shared.settle(key, rule, place, failed)),
-        async () => {
-          owed.add(() => shared.settle(key, rule, place, failed))
-          // Until Redis is back, this process is all that knows of the failure.
-          return await local.settle(key, part(rule), place, failed)
-        }
-      )
+      const settle = () => shared.settle(key, rule, place, failed)
+      return fallback.run(settle, async () => {
+        fallback.settleLater(settle)
+        // Until Redis is back, this process is all that knows of the failure.
+        return await local.settle(key, part(rule), place, failed)
+      })
     },
     // Operators are told when Redis is away.
     list: () => shared.list(),
@@ -92,7 +83,7 @@ export function withLocalLockouts({ shared, local, replicas, onAway, now }: Opti
       await shared.lift(keys)
     },
     close: () => {
-      owed.close()
+      fallback.close()
       shared.close()
       local.close()
     }

@@ -35,7 +35,9 @@ export interface Attempt {
 }
 
 /** `locks` is unknown where Redis counted the attempt, but its answer was lost. */
-export type GivenBack = Pick<Attempt, 'id' | 'isLocal'> & { readonly locks: number | undefined }
+export type RefundedAttempt = Pick<Attempt, 'id' | 'isLocal'> & {
+  readonly locks: number | undefined
+}
 
 /** Whether a password of a key may be evaluated now. */
 export interface Admission {
@@ -45,7 +47,7 @@ export interface Admission {
   readonly waitMs: number
 }
 
-export interface Ban {
+export interface ActiveLock {
   readonly key: string
   readonly until: number
 }
@@ -59,7 +61,7 @@ export interface Lockouts {
    * Takes an attempt back that was no failure, and with it a lock that would not have come without
    * it. One that was never counted, or was given back before, changes nothing.
    */
-  giveBack(key: string, rule: LockoutRule, attempt: GivenBack): Promise<void>
+  refund(key: string, rule: LockoutRule, attempt: RefundedAttempt): Promise<void>
   /**
    * Takes a place in which a password is evaluated. There are as many as failures are left before
    * the key is locked, so that guesses at the same time cannot be more than that.
@@ -71,7 +73,7 @@ export interface Lockouts {
    */
   settle(key: string, rule: LockoutRule, place: string, failed: boolean): Promise<number>
   /** Who is locked now; who is free again first comes first. */
-  list(): Promise<Ban[]>
+  list(): Promise<ActiveLock[]>
   /** Forgets all about them. */
   lift(keys: readonly string[]): Promise<void>
   close(): void
@@ -106,7 +108,7 @@ export function countAttempt(
 }
 
 /** @returns the state without the attempt */
-export function takeBackAttempt(
+export function refundAttempt(
   { after, withinMs }: LockoutRule,
   [failures, forgottenAt, locks, lockedUntil]: LockoutState,
   attempt: Pick<Attempt, 'locks'>,
@@ -206,12 +208,12 @@ export function createMemoryLockouts(now: () => number = Date.now): Lockouts {
       const time = now()
       return countAttempt(rule, keptOf(key, time)?.state, time).waitMs
     },
-    async giveBack(key, rule, { id, locks }) {
+    async refund(key, rule, { id, locks }) {
       const time = now()
       const kept = keptOf(key, time)
       if (kept?.attempts.delete(id) !== true) return
       const attempt = { locks: locks ?? locksBefore(kept.state, time) }
-      keep(key, takeBackAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
+      keep(key, refundAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
     },
     async admit(key, rule, place = String(++lastId)) {
       const time = now()
@@ -232,7 +234,7 @@ export function createMemoryLockouts(now: () => number = Date.now): Lockouts {
     },
     async list() {
       const time = now()
-      const bans: Ban[] = []
+      const bans: ActiveLock[] = []
       for (const [
         key,
         {

@@ -144,7 +144,7 @@ export function createRedisLockouts(
       const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...given(rule))], 1)
       return waitMs
     },
-    async giveBack(key, rule, { id, locks }) {
+    async refund(key, rule, { id, locks }) {
       const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
       const more = [...given(rule, locks ?? ''), id, attemptMs]
       const unlocked = await redis.lockoutGiveBack(...keys, ...more)

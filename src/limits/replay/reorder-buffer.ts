@@ -4,7 +4,7 @@ import type { PastRequest } from './replay.ts'
 /** One that lasted longer than this comes late. */
 const horizonMs = 60_000
 
-export interface InOrder {
+export interface ReorderBuffer {
   readonly add: (request: PastRequest) => void
   /** Those that no other can come before any more; all that are left at the end of the log. */
   readonly due: (atEnd?: boolean) => readonly PastRequest[]
@@ -12,7 +12,7 @@ export interface InOrder {
   readonly late: () => number
 }
 
-export function createInOrder(): InOrder {
+export function createReorderBuffer(): ReorderBuffer {
   let waiting: PastRequest[] = []
   let newest = -Infinity
   let oldest = Infinity

@@ -2,9 +2,9 @@
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
 import { createMemoryCounters } from '../counting/counters.ts'
-import { createDemand, type Demand } from '../usage/required-limit.ts'
+import { createRequiredLimit, type RequiredLimit } from '../usage/required-limit.ts'
 import { createMemoryTally } from '../counting/memory-tally.ts'
-import { type Caller, compileEnded, compilePlan, isOfSignIn } from '../counting/plan.ts'
+import { type LimitSubject, compileEnded, compilePlan, isOfSignIn } from '../counting/plan.ts'
 import type { Rule } from '../counting/rules.ts'
 
 export interface PastRequest {
@@ -15,7 +15,7 @@ export interface PastRequest {
   readonly method: string
   /** As limits count it. */
   readonly address: string
-  readonly caller: Caller | undefined
+  readonly caller: LimitSubject | undefined
   /** The session whose genuine cookie it had though it was over, or what stands for it. */
   readonly ended?: string
   /** Of a sign-in whose password was, or would have been, looked at. */
@@ -55,7 +55,7 @@ export function createReplay(config: ReplayedLimits): Replay {
     ([, limit]) => limit.mode !== 'off' && isOfSignIn(limit)
   )
   const lowest = new Map<string, number>()
-  const demands = new Map<Rule, Map<string, Demand>>()
+  const demands = new Map<Rule, Map<string, RequiredLimit>>()
   /** Attempts whose passwords turned out right, when they did. */
   let givenBack: Array<{ readonly at: number; readonly keys: readonly string[] }> = []
 
@@ -70,7 +70,7 @@ export function createReplay(config: ReplayedLimits): Replay {
     if (demand === undefined) {
       if (ofRule.size >= maxKeys)
         for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
-      ofRule.set(key, (demand = createDemand(rule)))
+      ofRule.set(key, (demand = createRequiredLimit(rule)))
     }
     needs(rule.name, demand.hit(time))
   }
@@ -82,7 +82,7 @@ export function createReplay(config: ReplayedLimits): Replay {
     over: Array<{ limit: string; enforced: boolean }>
   ): Promise<boolean> {
     for (const { at, keys } of givenBack)
-      if (at <= time) for (const key of keys) await counters.giveBack(key)
+      if (at <= time) for (const key of keys) await counters.refund(key)
     givenBack = givenBack.filter(({ at }) => at > time)
     const counted: string[] = []
     for (const [limit, { by, window, max, mode, refusedOnly }] of ofSignIn) {
@@ -111,9 +111,8 @@ export function createReplay(config: ReplayedLimits): Replay {
       const over: Array<{ limit: string; enforced: boolean }> = []
       if (rules.length > 0) {
         const keys = keysOf(request.address, request.caller)
-        const verdicts = await tally.take(
-          rules.map((rule, index) => ({ rule, key: keys[index] as string, owed: 0 })),
-          true
+        const verdicts = await tally.consume(
+          rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
         )
         rules.forEach((rule, index) => {
           follow(rule, keys[index] as string)

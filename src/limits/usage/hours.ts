@@ -7,7 +7,7 @@ export const maxTop = 50
 /** Key, the lowest number that would not have refused it, what this process adds to that number at most, when, and how often it was refused. */
 export type Top = readonly [key: string, peak: number, most: number, at: number, refused: number]
 
-export interface LimitUse {
+export interface LimitUsage {
   readonly limit: string
   readonly kind: 'fixed' | 'sliding' | 'bucket' | 'attempts'
   readonly windowMs: number
@@ -24,14 +24,14 @@ export interface LimitUse {
 }
 
 /** What one process saw in one hour. */
-export interface HourUse {
+export interface HourUsage {
   /** Since the epoch. */
   readonly hour: number
   readonly from: number
   readonly until: number
   /** How many there were, as this one knew. */
   readonly processes: number
-  readonly limits: readonly LimitUse[]
+  readonly limits: readonly LimitUsage[]
 }
 
 export interface OpenBin {
@@ -51,7 +51,7 @@ export const createBin = (from?: OpenBin): OpenBin => ({
   top: [...(from?.top ?? [])]
 })
 
-export const told = ({ requests, refused, cut, callers, top }: OpenBin) => ({
+export const binToJson = ({ requests, refused, cut, callers, top }: OpenBin) => ({
   requests,
   refused,
   cut,
@@ -99,13 +99,13 @@ export function addTop(bin: OpenBin, one: Top): void {
 }
 
 /** Whether what another process left is a record: it may be another release's, or damaged. */
-export function isHourUse(found: unknown): found is HourUse {
+export function isHourUsage(found: unknown): found is HourUsage {
   const { hour, from, until, processes, limits } = (found ?? {}) as Record<string, unknown>
   return (
     [hour, from, until, processes].every(Number.isFinite) &&
     Array.isArray(limits) &&
     limits.every(
-      (limit: Partial<Record<keyof LimitUse, unknown>> | null) =>
+      (limit: Partial<Record<keyof LimitUsage, unknown>> | null) =>
         typeof limit?.limit === 'string' &&
         typeof limit.kind === 'string' &&
         [limit.windowMs, limit.per, limit.requests, limit.refused].every(Number.isFinite) &&

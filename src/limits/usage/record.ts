@@ -1,18 +1,18 @@
 /** How much of each limit its callers use, by hour: what every caller would need at most, kept small. */
-import { createDemand, type Demand } from './required-limit.ts'
+import { createRequiredLimit, type RequiredLimit } from './required-limit.ts'
 import type { Leases } from '../counting/leases.ts'
 import type { Rule, Verdict } from '../counting/rules.ts'
 import {
   addTop,
   createBin,
-  type HourUse,
+  type HourUsage,
   hourMs,
-  type LimitUse,
+  type LimitUsage,
   type OpenBin,
-  told
+  binToJson
 } from './hours.ts'
 
-export interface UseRecord {
+export interface UsageRecord {
   /** Each request, whether or not it passes. */
   readonly count: (rules: readonly Rule[], keys: readonly string[]) => void
   readonly judge: (
@@ -23,7 +23,7 @@ export interface UseRecord {
   /** An attempt to sign in, as the shared counters have it: `LIMIT:WHOM`, and how many there are now. */
   readonly attempt: (key: string, windowMs: number, current: number) => void
   /** Of this process, the oldest first; hours in which nothing came too. */
-  readonly hours: () => readonly HourUse[]
+  readonly hours: () => readonly HourUsage[]
   readonly close: () => void
 }
 
@@ -35,7 +35,7 @@ interface Options {
 }
 
 interface Followed {
-  readonly demand: Demand
+  readonly demand: RequiredLimit
   hour: number
   peak: number
   most: number
@@ -44,7 +44,7 @@ interface Followed {
 }
 
 interface OfLimit {
-  readonly about: Pick<LimitUse, 'limit' | 'kind' | 'windowMs' | 'per'>
+  readonly about: Pick<LimitUsage, 'limit' | 'kind' | 'windowMs' | 'per'>
   readonly followed: Map<string, Followed>
   readonly bins: Map<number, OpenBin>
 }
@@ -53,11 +53,11 @@ interface OfLimit {
 const maxKeys = 50_000
 const sweepMs = 60_000
 
-export function createUseRecord({
+export function createUsageRecord({
   keepMs,
   processes = () => 1,
   now = Date.now
-}: Options): UseRecord {
+}: Options): UsageRecord {
   const startedAt = now()
   let hour = Math.floor(startedAt / hourMs)
   const limits = new Map<string, OfLimit>()
@@ -86,7 +86,7 @@ export function createUseRecord({
     return found
   }
 
-  function follow(of: OfLimit, key: string, demand: Demand, time: number): Followed {
+  function follow(of: OfLimit, key: string, demand: RequiredLimit, time: number): Followed {
     const { followed } = of
     if (followed.size >= maxKeys) {
       const [oldest, gone] = followed.entries().next().value as [string, Followed]
@@ -160,7 +160,7 @@ export function createUseRecord({
         const of = ofRules.get(rule) ?? adopt(rule)
         const one =
           of.followed.get(key) ??
-          follow(of, key, createDemand(rule, rule.replicas ?? processes()), time)
+          follow(of, key, createRequiredLimit(rule, rule.replicas ?? processes()), time)
         const needed = one.demand.hit(time)
         note(of, key, one, needed, one.demand.most(), time)
       }
@@ -190,7 +190,7 @@ export function createUseRecord({
       sweep()
       const time = timeNow()
       const first = Math.max(Math.floor(startedAt / hourMs), Math.floor((time - keepMs) / hourMs))
-      return Array.from({ length: hour - first + 1 }, (_, index): HourUse => {
+      return Array.from({ length: hour - first + 1 }, (_, index): HourUsage => {
         const at = first + index
         return {
           hour: at,
@@ -206,15 +206,15 @@ export function createUseRecord({
 }
 
 /** With what is not folded yet. */
-function usedIn({ about, followed, bins }: OfLimit, at: number): LimitUse[] {
+function usedIn({ about, followed, bins }: OfLimit, at: number): LimitUsage[] {
   const bin = createBin(bins.get(at))
   for (const [key, one] of followed)
     if (one.hour === at && one.peak > 0) addTop(bin, [key, one.peak, one.most, one.at, one.refused])
-  return bin.requests === 0 && bin.top.length === 0 ? [] : [{ ...about, ...told(bin) }]
+  return bin.requests === 0 && bin.top.length === 0 ? [] : [{ ...about, ...binToJson(bin) }]
 }
 
 /** What others count: only when it ends is known here. */
-function counted(end: number): Demand {
+function counted(end: number): RequiredLimit {
   return {
     hit: () => 0,
     most: () => 0,
@@ -223,21 +223,21 @@ function counted(end: number): Demand {
 }
 
 /** Leases that keep a record. */
-export function withRecord(leases: Leases, record: UseRecord): Leases {
+export function recordLeases(leases: Leases, record: UsageRecord): Leases {
   return {
-    peek: (rules, keys) => {
+    tryLocally: (rules, keys) => {
       record.count(rules, keys)
-      const verdicts = leases.peek(rules, keys)
+      const verdicts = leases.tryLocally(rules, keys)
       if (verdicts !== undefined) record.judge(rules, keys, verdicts)
       return verdicts
     },
-    ask: async (rules, keys) => {
-      const verdicts = await leases.ask(rules, keys)
+    acquire: async (rules, keys) => {
+      const verdicts = await leases.acquire(rules, keys)
       record.judge(rules, keys, verdicts)
       return verdicts
     },
-    look: leases.look,
-    forget: leases.forget,
-    close: leases.close
+    inspect: (rules, keys) => leases.inspect(rules, keys),
+    forget: subject => leases.forget(subject),
+    close: () => leases.close()
   }
 }

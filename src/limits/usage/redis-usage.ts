@@ -1,23 +1,23 @@
 /** The records of all processes: each leaves its own in Redis once a minute, and reads the others' only when asked. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { type HourUse, hourMs, isHourUse } from './hours.ts'
-import type { UseRecord } from './record.ts'
+import { type HourUsage, hourMs, isHourUsage } from './hours.ts'
+import type { UsageRecord } from './record.ts'
 
 /** What one process saw in one hour. */
 export interface ProcessHour {
   readonly process: string
-  readonly use: HourUse
+  readonly use: HourUsage
 }
 
-export interface Uses {
+export interface RecordedUsage {
   readonly hours: readonly ProcessHour[]
   /** The others could not be asked. */
   readonly alone: boolean
 }
 
-export interface SharedUses {
-  readonly read: (since: number) => Promise<Uses>
+export interface SharedUsage {
+  readonly read: (since: number) => Promise<RecordedUsage>
   /** Leaves what is new in Redis; what fails is left with the next turn. */
   readonly leave: () => Promise<void>
   readonly close: () => Promise<void>
@@ -25,12 +25,12 @@ export interface SharedUses {
 
 const everyMs = 60_000
 
-export function createRedisUses(
+export function createRedisUsage(
   redis: Redis | Cluster,
   prefix: string,
-  record: UseRecord,
+  record: UsageRecord,
   keepMs: number
-): SharedUses {
+): SharedUsage {
   const id = randomUUID()
   let left = 0
   const keyOf = (hour: number) => `${prefix}use:${hour}`
@@ -85,10 +85,10 @@ export function createRedisUses(
   }
 }
 
-function parsed(json: string): HourUse[] {
+function parsed(json: string): HourUsage[] {
   try {
     const found: unknown = JSON.parse(json)
-    return isHourUse(found) ? [found] : []
+    return isHourUsage(found) ? [found] : []
   } catch {
     return []
   }

@@ -2,7 +2,7 @@
 import { rounding, slices, type Rule } from '../counting/rules.ts'
 
 /** Of one caller and one limit. The number is the limit's `max`, or its `burst` where it has one. */
-export interface Demand {
+export interface RequiredLimit {
   /** Counts one more. @returns the lowest number that lets this one pass, all before it having passed */
   readonly hit: (now: number) => number
   /**
@@ -15,12 +15,12 @@ export interface Demand {
 }
 
 /** @param processes how many count together */
-export function createDemand(rule: Rule, processes = 1): Demand {
-  if (rule.kind === 'fixed') return new FixedDemand(rule)
-  return rule.kind === 'sliding' ? new SlidingDemand(rule) : new BucketDemand(rule, processes)
+export function createRequiredLimit(rule: Rule, processes = 1): RequiredLimit {
+  if (rule.kind === 'fixed') return new RequiredFixed(rule)
+  return rule.kind === 'sliding' ? new RequiredSliding(rule) : new RequiredBucket(rule, processes)
 }
 
-class FixedDemand implements Demand {
+class RequiredFixed implements RequiredLimit {
   readonly #windowMs: number
   #count = 0
   #end = 0
@@ -50,7 +50,7 @@ class FixedDemand implements Demand {
   }
 }
 
-class SlidingDemand implements Demand {
+class RequiredSliding implements RequiredLimit {
   readonly #slice: number
   readonly #counts: number[] = []
   #newest = 0
@@ -83,7 +83,7 @@ class SlidingDemand implements Demand {
   }
 }
 
-class BucketDemand implements Demand {
+class RequiredBucket implements RequiredLimit {
   readonly #each: number
   readonly #processes: number
   #full = 0

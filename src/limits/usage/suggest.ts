@@ -1,8 +1,8 @@
 /** Which number a limit should have, from the record of use. */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { isOfSignIn } from '../counting/plan.ts'
-import type { ProcessHour, Uses } from './redis-usage.ts'
-import { greatestOf, hourMs, type LimitUse, maxTop, type Top } from './hours.ts'
+import type { ProcessHour, RecordedUsage } from './redis-usage.ts'
+import { greatestOf, hourMs, type LimitUsage, maxTop, type Top } from './hours.ts'
 
 export interface Suggestion {
   readonly limit: string
@@ -45,7 +45,7 @@ export interface Suggestions {
   readonly limits: readonly Suggestion[]
 }
 
-type Seen = LimitUse & {
+type Seen = LimitUsage & {
   readonly process: string
   readonly hour: number
   readonly processes: number
@@ -53,7 +53,7 @@ type Seen = LimitUse & {
 
 export function suggest(
   { limits }: Pick<LimitsConfig, 'limits'>,
-  { hours, alone }: Uses,
+  { hours, alone }: RecordedUsage,
   askedMs: number,
   now: number
 ): Suggestions {
@@ -161,7 +161,7 @@ interface Needs {
  * Of one process what it saw. What several saw of a caller is summed up, over each stretch of hours that one window can
  * touch; of a list that is full, a caller that it does not name may have needed as much as the last that it does.
  */
-function needed(seen: readonly Seen[], kind: LimitUse['kind'], windowMs: number): Needs {
+function needed(seen: readonly Seen[], kind: LimitUsage['kind'], windowMs: number): Needs {
   // What is not in a bucket yet comes back over several windows, and each process counts its part of that.
   const windows =
     kind === 'bucket'
@@ -248,7 +248,7 @@ function joined(own: readonly Seen[]): Map<string, Top> {
   return tops
 }
 
-function quantile(callers: LimitUse['callers'], part: number): number {
+function quantile(callers: LimitUsage['callers'], part: number): number {
   const sorted = callers.toSorted(([a], [b]) => a - b)
   let left = part * sorted.reduce((sum, [, count]) => sum + count, 0)
   for (const [place, count] of sorted) if ((left -= count) <= 0) return greatestOf(place)

@@ -1,14 +1,14 @@
 /** The record of use as the rest of the gateway has it: what feeds it, and where it is read. */
 import type { Counters } from '../counting/counters.ts'
 import type { Leases } from '../counting/leases.ts'
-import type { SharedUses, Uses } from './redis-usage.ts'
-import { createUseRecord, type UseRecord, withRecord } from './record.ts'
+import type { SharedUsage, RecordedUsage } from './redis-usage.ts'
+import { createUsageRecord, type UsageRecord, recordLeases } from './record.ts'
 
-export interface KeptUses {
+export interface KeptUsage {
   readonly leases: Leases
   readonly counters: Counters
   /** Undefined where no record is kept. */
-  readonly read: ((since: number) => Promise<Uses>) | undefined
+  readonly read: ((since: number) => Promise<RecordedUsage>) | undefined
   readonly close: () => Promise<void>
 }
 
@@ -19,16 +19,16 @@ interface Options {
   readonly keepMs: number
   readonly processes: () => number
   /** Undefined for a process that is alone. */
-  readonly share: ((record: UseRecord) => SharedUses) | undefined
+  readonly share: ((record: UsageRecord) => SharedUsage) | undefined
 }
 
-export function keepUses({ leases, counters, keepMs, processes, share }: Options): KeptUses {
+export function keepUsage({ leases, counters, keepMs, processes, share }: Options): KeptUsage {
   if (keepMs === 0) return { leases, counters, read: undefined, close: async () => {} }
-  const record = createUseRecord({ keepMs, processes })
+  const record = createUsageRecord({ keepMs, processes })
   const shared = share?.(record)
   return {
-    leases: withRecord(leases, record),
-    counters: withAttempts(counters, record),
+    leases: recordLeases(leases, record),
+    counters: recordAttempts(counters, record),
     read:
       shared?.read ??
       (async since => ({
@@ -45,7 +45,7 @@ export function keepUses({ leases, counters, keepMs, processes, share }: Options
   }
 }
 
-function withAttempts(counters: Counters, record: UseRecord): Counters {
+function recordAttempts(counters: Counters, record: UsageRecord): Counters {
   return {
     ...counters,
     hit: async (key, windowMs) => {

@@ -8,7 +8,7 @@ import { addCallerLimits } from '../../admin/caller-limits.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { addOpsLimits } from '../../admin/limits.ts'
-import { addOpsBans } from '../../admin/lockouts.ts'
+import { addOpsLockouts } from '../../admin/lockouts.ts'
 import { addOpsSessions } from '../../admin/sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
@@ -103,7 +103,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
       addOpsLimits(ops, {
         limits: () => (current?.config ?? config).limits,
-        readUses: services.readUses,
+        readUsage: services.readUsage,
         leases: services.leases,
         inFlight: services.inFlight
       })
@@ -116,7 +116,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
         counters: services.counters,
         log
       })
-      addOpsBans(ops, {
+      addOpsLockouts(ops, {
         lockouts: services.lockouts,
         ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix,
         log

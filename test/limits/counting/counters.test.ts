@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import {
   createMemoryCounters,
   createRedisCounters,
-  withFallback,
+  countersWithFallback,
   type Counters
 } from '../../../src/limits/counting/counters.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
@@ -89,7 +89,7 @@ t.test('a counter in Redis always has an end, also one that lost it', async t =>
   await redis.persist('cg:limit:k')
   t.same(await counters.hit('k', 60_000), { current: 2, ttl: 60_000 })
   t.ok((await redis.pttl('cg:limit:k')) > 0)
-  await counters.giveBack('k')
+  await counters.refund('k')
   t.ok((await redis.pttl('cg:limit:k')) > 0)
 })
 
@@ -101,7 +101,7 @@ t.test('counters survive a Redis that forgot its scripts', async t => {
   await redis.script('FLUSH')
   t.equal((await counters.hit('k', 60_000)).current, 2)
   await redis.script('FLUSH')
-  await counters.giveBack('k')
+  await counters.refund('k')
   t.equal((await counters.hit('k', 60_000)).current, 2)
 })
 
@@ -113,7 +113,7 @@ t.test(
     let time = 0
     let outages = 0
     const shared = asked(createRedisCounters(redis, 'cg:'))
-    const counters = withFallback(
+    const counters = countersWithFallback(
       shared,
       createMemoryCounters(),
       away => {
@@ -132,7 +132,7 @@ t.test(
       [1, 2, 3],
       'counted here'
     )
-    await counters.giveBack('k')
+    await counters.refund('k')
     t.equal(await current(counters), 3, 'given back here')
     t.equal(shared.times(), 3, 'a Redis that failed is left alone for a second')
 
@@ -163,7 +163,7 @@ t.test(
     const server = await testRedis(t.after)
     const { redis } = await connected(t, server, 300)
     let time = 0
-    const counters = withFallback(
+    const counters = countersWithFallback(
       createRedisCounters(redis, 'cg:'),
       createMemoryCounters(),
       () => {},
@@ -182,12 +182,12 @@ t.test(
     }
     const shared = await counters.hit('k', 60_000)
     server.signal('SIGSTOP')
-    await counters.giveBack('k', shared)
+    await counters.refund('k', shared)
     const local = await counters.hit('k', 60_000)
     t.match(local, { current: 1, isLocal: true }, 'nothing of Redis was given back here')
     await answersAgain()
     t.equal((await counters.hit('k', 60_000)).current, 1, 'given back once Redis was there')
-    await counters.giveBack('k', local)
+    await counters.refund('k', local)
     t.equal(
       (await counters.hit('k', 60_000)).current,
       2,
@@ -200,7 +200,7 @@ t.test('a Redis that hangs costs one request its time-out, not each', async t =>
   const server = await testRedis(t.after)
   const { redis } = await connected(t, server, 300)
   const shared = asked(createRedisCounters(redis, 'cg:'))
-  const counters = withFallback(
+  const counters = countersWithFallback(
     shared,
     createMemoryCounters(),
     () => {},
@@ -217,7 +217,11 @@ t.test('a Redis that hangs costs one request its time-out, not each', async t =>
 t.test('a key in Redis that holds something else does not stop anybody', async t => {
   const server = await testRedis(t.after)
   const { redis } = await connected(t, server)
-  const counters = withFallback(createRedisCounters(redis, 'cg:'), createMemoryCounters(), () => {})
+  const counters = countersWithFallback(
+    createRedisCounters(redis, 'cg:'),
+    createMemoryCounters(),
+    () => {}
+  )
   t.after(() => counters.close())
   await redis.lpush('cg:limit:k', 'x')
   t.equal(await current(counters), 1)
@@ -231,7 +235,7 @@ function asked(counters: Counters): Counters & { times: () => number } {
       times++
       return counters.hit(key, windowMs)
     },
-    giveBack: key => counters.giveBack(key),
+    refund: key => counters.refund(key),
     look: key => counters.look(key),
     forget: key => counters.forget(key),
     close: () => counters.close(),

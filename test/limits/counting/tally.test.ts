@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { withLocal } from '../../../src/limits/counting/fallback-tally.ts'
+import { tallyWithFallback } from '../../../src/limits/counting/fallback-tally.ts'
 import { createLeases } from '../../../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import { createRedisTally } from '../../../src/limits/counting/redis-tally.ts'
@@ -52,10 +52,10 @@ t.test('Redis decides as the pure rules do, whatever is asked, and whenever', as
       const states = new Map<string, State>()
       for (const { entries, wants, pause } of takes) {
         time += pause
-        const given = entries.map(({ key, owed, ...rest }) => ({
+        const given = entries.map(({ key, unreported, ...rest }) => ({
           rule: rule(rest),
           key: `{${run}}${key}.${rest.kind}`,
-          owed
+          unreported
         }))
         const [expected, found] = [
           decide(
@@ -69,7 +69,7 @@ t.test('Redis decides as the pure rules do, whatever is asked, and whenever', as
             },
             time
           ),
-          await tally.take(given, wants)
+          await (wants ? tally.consume(given) : tally.report(given))
         ]
         const facts = (verdicts: typeof found) =>
           JSON.stringify(
@@ -99,15 +99,15 @@ t.test('Redis counts the longest window that config allows, of each kind, and en
       const entry = {
         rule: rule({ kind, max, burst: max, windowMs }),
         key: `{x}${kind}${max}`,
-        owed: 0
+        unreported: 0
       }
       for (let index = 0; index < 2; index++)
         t.match(
-          await tally.take([entry], true),
+          await tally.consume([entry]),
           [{ exceeded: false, remaining: max - index - 1 }],
           kind
         )
-      t.match(await tally.take([entry], false), [{ exceeded: max === 2 }])
+      t.match(await tally.report([entry]), [{ exceeded: max === 2 }])
       const ttl = await redis.pttl(`cg:limit:${entry.key}`)
       t.ok(ttl > windowMs && ttl <= 2 * windowMs + 1, `${kind}: ${ttl}`)
     }
@@ -214,12 +214,14 @@ t.test('whoever waits as long as a refusal says is let pass', async () => {
 /** A tally that tells how often it was asked, and can be away. */
 function watched(tally: Tally) {
   const seen = { times: 0, away: false }
-  const take: Tally['take'] = async (entries, wants) => {
-    seen.times++
-    if (seen.away) throw new Error('away')
-    return tally.take(entries, wants)
-  }
-  return { seen, take }
+  const watch =
+    (ask: Tally['consume']): Tally['consume'] =>
+    async entries => {
+      seen.times++
+      if (seen.away) throw new Error('away')
+      return ask(entries)
+    }
+  return { seen, consume: watch(tally.consume), report: watch(tally.report) }
 }
 
 t.test('one process is exact, and asks for few of its requests', async t => {
@@ -230,7 +232,7 @@ t.test('one process is exact, and asks for few of its requests', async t => {
   const limit = rule({ max: 1000, windowMs: minute })
   let passed = 0
   for (let index = 0; index < 1500; index++) {
-    const [verdict] = leases.peek([limit], ['k']) ?? (await leases.ask([limit], ['k']))
+    const [verdict] = leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k']))
     if (verdict?.exceeded === false) passed++
     else if (tally.seen.times > 500) break
   }
@@ -238,10 +240,10 @@ t.test('one process is exact, and asks for few of its requests', async t => {
   t.ok(tally.seen.times < 500, `${tally.seen.times} asked`)
   const before = tally.seen.times
   for (let index = 0; index < 100; index++)
-    t.equal(leases.peek([limit], ['k'])?.[0]?.exceeded, true)
+    t.equal(leases.tryLocally([limit], ['k'])?.[0]?.exceeded, true)
   t.equal(tally.seen.times, before, 'who is over is refused without asking')
   time += minute + 1
-  t.equal(leases.peek([limit], ['k']), undefined, 'and asks again when it is time')
+  t.equal(leases.tryLocally([limit], ['k']), undefined, 'and asks again when it is time')
 })
 
 t.test(
@@ -251,8 +253,9 @@ t.test(
     const late: Array<() => void> = []
     const leases = createLeases({
       tally: {
-        take: async (entries, wants) => {
-          const verdicts = await tally.take(entries, wants)
+        ...tally,
+        consume: async entries => {
+          const verdicts = await tally.consume(entries)
           await new Promise<void>(resolve => {
             late.push(resolve)
           })
@@ -262,7 +265,8 @@ t.test(
     })
     const limit = rule({ max: 500 })
     const take = async () =>
-      (leases.peek([limit], ['k']) ?? (await leases.ask([limit], ['k'])))[0]?.exceeded === false
+      (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]?.exceeded ===
+      false
     const running = Array.from({ length: 500 }, take)
     await until('500 turns were counted', () => late.length >= 500)
     late.shift()?.()
@@ -287,7 +291,8 @@ t.test(
       let passed = 0
       for (let index = 0; index < count; index++)
         if (
-          (leases.peek([limit], ['k']) ?? (await leases.ask([limit], ['k'])))[0]?.exceeded === false
+          (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]
+            ?.exceeded === false
         )
           passed++
       return passed
@@ -307,11 +312,11 @@ t.test(
     const leases = createLeases({ tally: createMemoryTally() })
     t.teardown(() => leases.close())
     const [before, after] = [rule({ max: 1 }), rule({ max: 2 })]
-    await leases.ask([before], ['k'])
-    t.match(await leases.ask([before], ['k']), [{ exceeded: true, isNews: true }])
-    t.match(leases.peek([before], ['k']), [{ exceeded: true }])
-    t.equal(leases.peek([after], ['k']), undefined)
-    t.match(await leases.ask([after], ['k']), [{ exceeded: false, remaining: 0 }])
+    await leases.acquire([before], ['k'])
+    t.match(await leases.acquire([before], ['k']), [{ exceeded: true, isNews: true }])
+    t.match(leases.tryLocally([before], ['k']), [{ exceeded: true }])
+    t.equal(leases.tryLocally([after], ['k']), undefined)
+    t.match(await leases.acquire([after], ['k']), [{ exceeded: false, remaining: 0 }])
   }
 )
 
@@ -326,7 +331,7 @@ t.test(
       rule({ name: 'wide', max: 10_000 })
     ]
     const take = async () =>
-      leases.peek([wide, shy], ['w', 's']) ?? (await leases.ask([wide, shy], ['w', 's']))
+      leases.tryLocally([wide, shy], ['w', 's']) ?? (await leases.acquire([wide, shy], ['w', 's']))
     t.match(await take(), [{ exceeded: false }, { exceeded: false }])
     t.match(await take(), [{ exceeded: false }, { exceeded: true, isNews: true }])
     const { times } = tally.seen
@@ -349,7 +354,7 @@ t.test('three processes together stay within a hundredth, and none is forgotten'
     for (let index = 0; index < max * 2; index++) {
       const leases = all[index % 3] as (typeof all)[number]
       const [verdict] =
-        leases.peek([limit], [`k${max}`]) ?? (await leases.ask([limit], [`k${max}`]))
+        leases.tryLocally([limit], [`k${max}`]) ?? (await leases.acquire([limit], [`k${max}`]))
       if (verdict?.exceeded === false) passed++
     }
     t.ok(passed >= max * 0.99 && passed <= max * 1.01, `${passed} of ${max}`)
@@ -371,7 +376,8 @@ t.test(
       // Both ways in which a process knows how many there are.
       const limit = rule({ max, windowMs: minute, replicas: max === 1000 ? 3 : undefined })
       const passes = async (leases: (typeof all)[number] | undefined) => {
-        const [verdict] = leases?.peek([limit], ['k']) ?? (await leases?.ask([limit], ['k'])) ?? []
+        const [verdict] =
+          leases?.tryLocally([limit], ['k']) ?? (await leases?.acquire([limit], ['k'])) ?? []
         return verdict?.exceeded === false
       }
       let passed = 0
@@ -390,10 +396,10 @@ t.test('what was let pass without asking is told when the lease is over', async 
   const tally = createMemoryTally(() => time)
   const leases = createLeases({ tally, now: () => time })
   const limit = rule({ max: 1000, windowMs: minute })
-  await leases.ask([limit], ['k'])
-  for (let index = 0; index < 5; index++) leases.peek([limit], ['k'])
+  await leases.acquire([limit], ['k'])
+  for (let index = 0; index < 5; index++) leases.tryLocally([limit], ['k'])
   await leases.close()
-  const [verdict] = await tally.take([{ rule: limit, key: 'k', owed: 0 }], true)
+  const [verdict] = await tally.consume([{ rule: limit, key: 'k', unreported: 0 }])
   t.equal(verdict?.remaining, 993)
 })
 
@@ -405,10 +411,10 @@ t.test(
     const leases = createLeases({ tally, now: () => time })
     t.teardown(() => leases.close())
     const limit = rule({ max: 1000, windowMs: minute })
-    await leases.ask([limit], ['k'])
-    for (let index = 0; index < 5; index++) t.ok(leases.peek([limit], ['k']))
+    await leases.acquire([limit], ['k'])
+    for (let index = 0; index < 5; index++) t.ok(leases.tryLocally([limit], ['k']))
     const remaining = async () =>
-      (await tally.take([{ rule: limit, key: 'k', owed: 0 }], false))[0]?.remaining
+      (await tally.report([{ rule: limit, key: 'k', unreported: 0 }]))[0]?.remaining
     t.equal(await remaining(), 999)
     time += 1000
     await until('the lease is reported', async () => (await remaining()) === 994)
@@ -423,13 +429,13 @@ t.test(
     const leases = createLeases({ tally, now: () => time })
     t.teardown(() => leases.close())
     const limit = rule({ max: 1000, windowMs: minute })
-    await leases.ask([limit], ['k'])
-    for (let index = 0; index < 9; index++) t.ok(leases.peek([limit], ['k']))
+    await leases.acquire([limit], ['k'])
+    for (let index = 0; index < 9; index++) t.ok(leases.tryLocally([limit], ['k']))
     tally.seen.away = true
-    t.equal(leases.peek([limit], ['k']), undefined, 'its part is used up')
-    await t.rejects(leases.ask([limit], ['k']))
+    t.equal(leases.tryLocally([limit], ['k']), undefined, 'its part is used up')
+    await t.rejects(leases.acquire([limit], ['k']))
     tally.seen.away = false
-    const [verdict] = await leases.ask([limit], ['k'])
+    const [verdict] = await leases.acquire([limit], ['k'])
     t.equal(verdict?.remaining, 1000 - 1 - 9 - 1)
   }
 )
@@ -440,20 +446,19 @@ t.test(
     let time = 0
     const shared = watched(createMemoryTally())
     const told: boolean[] = []
-    const tally = withLocal({
+    const tally = tallyWithFallback({
       shared,
       local: createMemoryTally(),
       onAway: away => told.push(away),
       now: () => time
     })
-    const takes = async (key: string, count: number, owed = 0) => {
+    const takes = async (key: string, count: number, unreported = 0) => {
       const limit = rule({ max: 9, replicas: 3 })
       let passed = 0
       for (let index = 0; index < count; index++) {
-        const [verdict] = await tally.take(
-          [{ rule: limit, key, owed: index === 0 ? owed : 0 }],
-          true
-        )
+        const [verdict] = await tally.consume([
+          { rule: limit, key, unreported: index === 0 ? unreported : 0 }
+        ])
         if (verdict?.exceeded === false) passed++
       }
       return passed
@@ -477,7 +482,7 @@ t.test(
   'a Redis that is killed and comes back never lets more pass than it and each process would',
   async t => {
     const { server, tally } = await redisTally(t.after)
-    const both = withLocal({ shared: tally, local: createMemoryTally(), onAway: () => {} })
+    const both = tallyWithFallback({ shared: tally, local: createMemoryTally(), onAway: () => {} })
     const leases = createLeases({ tally: both })
     t.teardown(() => leases.close())
     const limit = rule({ max: 50, windowMs: 100 * minute })
@@ -485,7 +490,8 @@ t.test(
       let passed = 0
       for (let index = 0; index < count; index++)
         if (
-          (leases.peek([limit], ['k']) ?? (await leases.ask([limit], ['k'])))[0]?.exceeded === false
+          (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]
+            ?.exceeded === false
         )
           passed++
       return passed

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { withLocalLockouts } from '../../../src/limits/lockout/fallback-lockouts.ts'
+import { lockoutsWithFallback } from '../../../src/limits/lockout/fallback-lockouts.ts'
 import {
   countAttempt,
   createMemoryLockouts,
   type LockoutState,
-  takeBackAttempt
+  refundAttempt
 } from '../../../src/limits/lockout/lockout.ts'
 import { createRedisLockouts } from '../../../src/limits/lockout/redis-lockouts.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
@@ -149,7 +149,7 @@ t.test(
           const { waitMs, next, locks } = countAttempt(rule, state, start)
           if (waitMs > 0 !== failures >= 4) return false
           if (next === undefined) continue
-          state = right ? takeBackAttempt(rule, next, { locks }, start) : next
+          state = right ? refundAttempt(rule, next, { locks }, start) : next
           if (!right) failures++
         }
         return true
@@ -169,11 +169,11 @@ t.test(
     const failing = async () => {
       throw new Error('away')
     }
-    const lockouts = withLocalLockouts({
+    const lockouts = lockoutsWithFallback({
       shared: {
         ...shared,
         attempt: (key, rule) => (away ? (failing() as never) : shared.attempt(key, rule)),
-        giveBack: (key, rule, attempt) => (away ? failing() : shared.giveBack(key, rule, attempt))
+        refund: (key, rule, attempt) => (away ? failing() : shared.refund(key, rule, attempt))
       },
       local: createMemoryLockouts(() => time),
       replicas: () => 3,
@@ -203,7 +203,7 @@ t.test(
     const { server, redis } = await connected(t.after, 300)
     const shared = createRedisLockouts(redis, 'cg:')
     let asked = 0
-    const lockouts = withLocalLockouts({
+    const lockouts = lockoutsWithFallback({
       shared: {
         ...shared,
         attempt: async (key, rule) => {
@@ -241,7 +241,7 @@ async function withOutages(t: Test, commandTimeoutMs?: number) {
   const { server, redis } = await connected(t.after, commandTimeoutMs)
   let time = 0
   const away: boolean[] = []
-  const lockouts = withLocalLockouts({
+  const lockouts = lockoutsWithFallback({
     shared: createRedisLockouts(redis, 'cg:'),
     local: createMemoryLockouts(() => start),
     replicas: () => 1,
@@ -273,7 +273,7 @@ t.test(
     ]
     t.equal(await failures(), 2)
     server.signal('SIGSTOP')
-    for (const attempt of attempts) await lockouts.giveBack('account:x', lockRule(), attempt)
+    for (const attempt of attempts) await lockouts.refund('account:x', lockRule(), attempt)
     t.same(away, [true])
     server.signal('SIGCONT')
     await until('Redis answers again', () =>
@@ -298,7 +298,7 @@ t.test('what is owed to Redis is told when it is back, though nobody signs in', 
   const { server, redis, lockouts, failures, passPause } = await withOutages(t, 300)
   const attempt = await lockouts.attempt('account:x', lockRule())
   server.signal('SIGSTOP')
-  await lockouts.giveBack('account:x', lockRule(), attempt)
+  await lockouts.refund('account:x', lockRule(), attempt)
   server.signal('SIGCONT')
   await until('Redis answers again', () =>
     redis.ping().then(
@@ -326,7 +326,7 @@ t.test(
       )
     )
     passPause()
-    await lockouts.giveBack('account:x', lockRule(), attempt)
+    await lockouts.refund('account:x', lockRule(), attempt)
     await lockouts.look('account:x', lockRule())
     t.equal(await failures(), 1, 'that of before; the one whose answer was lost is no more')
     server.signal('SIGSTOP')
@@ -343,7 +343,7 @@ t.test('right passwords all through an outage lock nobody', async t => {
     const signIn = await lockouts.attempt('account:x', lockRule())
     t.equal(signIn.waitMs, 0, `sign-in ${round}`)
     if (round % 3 === 0) server.signal('SIGSTOP')
-    await lockouts.giveBack('account:x', lockRule(), signIn)
+    await lockouts.refund('account:x', lockRule(), signIn)
     passPause()
     if (round % 3 !== 1) continue
     server.signal('SIGCONT')

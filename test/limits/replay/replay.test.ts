@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createInOrder } from '../../../src/limits/replay/reorder-buffer.ts'
+import { createReorderBuffer } from '../../../src/limits/replay/reorder-buffer.ts'
 import { createReplay, type PastRequest } from '../../../src/limits/replay/replay.ts'
 import { createReplayReport } from '../../../src/limits/replay/report.ts'
 import type { LimitConfig } from '../../../src/config/schema/limits.ts'
@@ -170,7 +170,7 @@ t.test('a long time has few columns, and each request is in one', async t => {
 t.test(
   'requests come in the order in which they began; what comes more than a minute late is counted',
   async t => {
-    const order = createInOrder()
+    const order = createReorderBuffer()
     const at = (began: number, ended: number) =>
       order.add(request(began, { endedAt: begin + ended * 1000 }))
     at(10, 10)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { compilePlan } from '../../../src/limits/counting/plan.ts'
-import { createRedisUses } from '../../../src/limits/usage/redis-usage.ts'
+import { createRedisUsage } from '../../../src/limits/usage/redis-usage.ts'
 import { hourMs } from '../../../src/limits/usage/hours.ts'
-import { createUseRecord } from '../../../src/limits/usage/record.ts'
+import { createUsageRecord } from '../../../src/limits/usage/record.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { redisConfig } from '../../support/config.ts'
 import { testRedis } from '../../support/redis.ts'
@@ -41,11 +41,11 @@ t.test(
       replicas: 'counted'
     })
     const processes = [0, 1].map(() => {
-      const record = createUseRecord({ keepMs, now })
+      const record = createUsageRecord({ keepMs, now })
       const { rules, keysOf } = plan('r', 'GET', undefined)
       return {
         record,
-        uses: createRedisUses(redis, 'cg:', record, keepMs),
+        uses: createRedisUsage(redis, 'cg:', record, keepMs),
         ask: (address: string) => record.count(rules, keysOf(address, undefined))
       }
     })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createDemand } from '../../../src/limits/usage/required-limit.ts'
+import { createRequiredLimit } from '../../../src/limits/usage/required-limit.ts'
 import { decide, type Rule, type State } from '../../../src/limits/counting/rules.ts'
 import { rule } from '../../suites/tally.ts'
 import { seed } from '../../support/seed.ts'
@@ -29,7 +29,7 @@ function refusals(limit: Rule, at: readonly number[]): number {
   return at.filter(
     now =>
       decide(
-        [{ rule: limit, key: 'k', owed: 0 }],
+        [{ rule: limit, key: 'k', unreported: 0 }],
         true,
         {
           get: key => states.get(key),
@@ -43,7 +43,7 @@ function refusals(limit: Rule, at: readonly number[]): number {
 }
 
 function lowest(limit: Rule, at: readonly number[]): number {
-  const demand = createDemand(limit)
+  const demand = createRequiredLimit(limit)
   return Math.max(...at.map(now => demand.hit(now)))
 }
 
@@ -73,7 +73,7 @@ t.test('what several processes saw of one caller, summed up, is never too little
       (limit, given, process) => {
         const at = times(given)
         const most = [0, 1, 2].map(one => {
-          const demand = createDemand(limit, 3)
+          const demand = createRequiredLimit(limit, 3)
           return Math.max(
             0,
             ...at
@@ -93,7 +93,7 @@ t.test('what several processes saw of one caller, summed up, is never too little
 
 t.test('what is over counts no more', async t => {
   for (const kind of ['fixed', 'sliding', 'bucket'] as const) {
-    const demand = createDemand(rule({ kind, windowMs: minute }))
+    const demand = createRequiredLimit(rule({ kind, windowMs: minute }))
     demand.hit(begin)
     t.notOk(demand.isOver(begin + 1000), kind)
     t.ok(demand.isOver(begin + 2 * minute + 4000), kind)

@@ -4,8 +4,8 @@ import type { LimitConfig } from '../../../src/config/schema/limits.ts'
 import { compilePlan } from '../../../src/limits/counting/plan.ts'
 import { createReplay } from '../../../src/limits/replay/replay.ts'
 import { suggest } from '../../../src/limits/usage/suggest.ts'
-import { greatestOf, isHourUse, maxTop, placeOf } from '../../../src/limits/usage/hours.ts'
-import { createUseRecord } from '../../../src/limits/usage/record.ts'
+import { greatestOf, isHourUsage, maxTop, placeOf } from '../../../src/limits/usage/hours.ts'
+import { createUsageRecord } from '../../../src/limits/usage/record.ts'
 import { seed } from '../../support/seed.ts'
 
 const hour = 3_600_000
@@ -64,7 +64,7 @@ function suggested(of: LimitConfig, asked: readonly Asked[], processes: number) 
   let time = begin
   const now = () => time
   const records = Array.from({ length: processes }, () =>
-    createUseRecord({ keepMs: 30 * day, processes: () => processes, now })
+    createUsageRecord({ keepMs: 30 * day, processes: () => processes, now })
   )
   const plan = compilePlan({ limits: { l: of }, replicas: 'counted' })
   for (const [index, { at, user, process }] of asked.entries()) {
@@ -218,7 +218,7 @@ t.test(
   async t => {
     let time = begin
     const records = [0, 1].map(() =>
-      createUseRecord({ keepMs: day, processes: () => 2, now: () => time })
+      createUsageRecord({ keepMs: day, processes: () => 2, now: () => time })
     )
     const of = limit({ max: 3 })
     const { rules, keysOf } = compilePlan({ limits: { l: of }, replicas: 'counted' })(
@@ -261,7 +261,7 @@ t.test(
 t.test(
   'sign-ins count as the shared counters have them; another window than in force is left out',
   async t => {
-    const record = createUseRecord({ keepMs: day, now: () => begin })
+    const record = createUsageRecord({ keepMs: day, now: () => begin })
     for (const current of [1, 2, 3]) record.attempt('guesses:ann 192.0.2.1', 60_000, current)
     record.attempt('guesses:bo 192.0.2.1', 1000, 99)
     const {
@@ -284,7 +284,7 @@ t.test(
 
 t.test('the record is bounded: callers beyond it are told, and old hours go', async t => {
   let time = begin
-  const record = createUseRecord({ keepMs: 2 * hour, now: () => time })
+  const record = createUsageRecord({ keepMs: 2 * hour, now: () => time })
   const { rules, keysOf } = compilePlan({ limits: { l: limit({}) }, replicas: 1 })(
     'r',
     'GET',
@@ -298,7 +298,7 @@ t.test('the record is bounded: callers beyond it are told, and old hours go', as
     use?.limits[0]?.callers.reduce((sum, [, count]) => sum + count, 0),
     50_001
   )
-  t.ok(isHourUse(JSON.parse(JSON.stringify(use))))
+  t.ok(isHourUsage(JSON.parse(JSON.stringify(use))))
   t.ok(JSON.stringify(use).length < 5000, 'and small')
   time += 5 * hour
   const first = Math.floor(begin / hour)
