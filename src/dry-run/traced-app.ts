@@ -5,7 +5,7 @@ import { type GatewayError, toGatewayError } from '../errors.ts'
 import type { Access } from '../app/hooks/context.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { Leases } from '../limits/counting/leases.ts'
-import { createMemoryLockouts } from '../limits/lockout/lockout.ts'
+import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
 import type { Rule, Verdict } from '../limits/counting/rules.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { bans } from '../../src/cli/lockouts.ts'
 import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
 import { addOpsLockouts } from '../../src/admin/lockouts.ts'
-import { createMemoryLockouts } from '../../src/limits/lockout/lockout.ts'
+import { createMemoryLockouts } from '../../src/limits/lockout/memory-lockouts.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -132,7 +132,7 @@ t.test(
       after: 1,
       withinMs: 1000,
       delayMs: 100_000,
-      longestMs: 100_000,
+      maxDelayMs: 100_000,
       forgetMs: 0,
       strict: true
     }

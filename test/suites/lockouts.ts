@@ -10,7 +10,7 @@ export const lockRule = (given: Partial<LockoutRule> = {}): LockoutRule => ({
   after: 3,
   withinMs: 10 * minute,
   delayMs: minute,
-  longestMs: 15 * minute,
+  maxDelayMs: 15 * minute,
   forgetMs: 24 * 60 * minute,
   strict: true,
   ...given

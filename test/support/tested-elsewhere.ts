@@ -118,7 +118,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'limits/counting/redis-tally',
     'limits/counting/rules'
   ],
-  'limits/lockout/lockout': ['limits/lockout/fallback-lockouts', 'limits/lockout/redis-lockouts'],
+  'limits/lockout/lockout': [
+    'limits/lockout/fallback-lockouts',
+    'limits/lockout/memory-lockouts',
+    'limits/lockout/redis-lockouts'
+  ],
   'limits/replay/replay': [
     'limits/counting/plan',
     'limits/replay/reorder-buffer',

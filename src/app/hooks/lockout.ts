@@ -175,6 +175,6 @@ function guardOf(
   return {
     kind,
     enforced: mode === 'enforce',
-    rule: { after, withinMs: within, delayMs: delay, longestMs: longest, forgetMs: forget, strict }
+    rule: { after, withinMs: within, delayMs: delay, maxDelayMs: longest, forgetMs: forget, strict }
   }
 }

@@ -19,16 +19,6 @@ interface Waiter {
   timer?: NodeJS.Timeout
 }
 
-interface Line {
-  /** The first to come first. */
-  readonly waiters: Set<Waiter>
-  /** Grows with each place that is given back here. */
-  releases: number
-  /** When the last of them got a place: who stands in a line that moves is not turned away. */
-  movedAt: number
-  onRelease: () => void
-}
-
 const maxWaitMs = 5000
 /** In all: a hundred passwords on a busy machine take that long, and browsers wait for longer. */
 const maxTotalMs = 30_000
@@ -36,92 +26,114 @@ const maxTotalMs = 30_000
 const pollMs = 200
 const timeIsOver: Admission = { place: undefined, waitMs: 0 }
 
-function newLine(): Line {
-  return { waiters: new Set(), releases: 0, movedAt: -Infinity, onRelease: () => {} }
-}
-
 type Places = Pick<Lockouts, 'admit' | 'settle'>
 
 export function createAdmissionQueue(lockouts: Places): AdmissionQueue {
   /** Of keys that somebody waits for: as many as sign-ins are open. */
   const lines = new Map<string, Line>()
-
-  function leave({ waiters }: Line, waiter: Waiter): boolean {
-    clearTimeout(waiter.timer)
-    return waiters.delete(waiter)
-  }
-
-  async function serve(key: string, line: Line): Promise<void> {
-    for (let [first] = line.waiters; first !== undefined; [first] = line.waiters) {
-      const { releases } = line
-      try {
-        const admission = await lockouts.admit(key, first.rule)
-        if (admission.place !== undefined) await give(key, line, first, admission.place)
-        else if (admission.waitMs > 0) refuseAll(line, admission)
-        else if (releases === line.releases) await released(line)
-      } catch (error) {
-        if (leave(line, first)) first.reject(error)
-      }
-    }
-    lines.delete(key)
-  }
-
-  async function give(key: string, line: Line, waiter: Waiter, place: string): Promise<void> {
-    line.movedAt = performance.now()
-    if (leave(line, waiter)) waiter.resolve({ place, waitMs: 0 })
-    else await lockouts.settle(key, waiter.rule, place, false)
-  }
-
-  function waitFor(ms: number, line: Line, waiter: Waiter): void {
-    waiter.timer = setTimeout(() => {
-      const now = performance.now()
-      const left = Math.min(line.movedAt + maxWaitMs, waiter.joinedAt + maxTotalMs) - now
-      if (left > 0) return waitFor(left, line, waiter)
-      if (leave(line, waiter)) waiter.resolve(timeIsOver)
-    }, ms)
-  }
-
-  function refuseAll(line: Line, admission: Admission): void {
-    for (const waiter of line.waiters) {
-      leave(line, waiter)
-      waiter.resolve(admission)
-    }
-  }
-
-  async function released(line: Line): Promise<void> {
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, pollMs)
-      line.onRelease = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    line.onRelease = () => {}
-  }
-
   return {
-    admit: async (key, rule) => {
-      const line = lines.get(key) ?? newLine()
-      const { promise, resolve, reject } = Promise.withResolvers<Admission>()
-      const waiter: Waiter = { rule, resolve, reject, joinedAt: performance.now() }
-      waitFor(maxWaitMs, line, waiter)
-      line.waiters.add(waiter)
-      if (!lines.has(key)) {
-        lines.set(key, line)
-        void serve(key, line)
-      }
-      return await promise
+    admit: (key, rule) => {
+      const line = lines.get(key)
+      if (line !== undefined) return line.join(rule)
+      const opened = new Line(key, lockouts)
+      lines.set(key, opened)
+      const admission = opened.join(rule)
+      void opened.serve(() => lines.delete(key))
+      return admission
     },
     settle: async (key, rule, place, failed) => {
       try {
         return await lockouts.settle(key, rule, place, failed)
       } finally {
-        const line = lines.get(key)
-        if (line !== undefined) {
-          line.releases++
-          line.onRelease()
-        }
+        lines.get(key)?.noteRelease()
       }
     }
+  }
+}
+
+/** Those who wait for a place of one key. */
+class Line {
+  readonly #key: string
+  readonly #lockouts: Places
+  /** The first to come first. */
+  readonly #waiters = new Set<Waiter>()
+  /** Grows with each place that this process gives back. */
+  #releases = 0
+  /** When the last waiter got a place: in a line that moves nobody is turned away. */
+  #movedAt = -Infinity
+  #onRelease: () => void = () => {}
+
+  constructor(key: string, lockouts: Places) {
+    this.#key = key
+    this.#lockouts = lockouts
+  }
+
+  join(rule: LockoutRule): Promise<Admission> {
+    const { promise, resolve, reject } = Promise.withResolvers<Admission>()
+    const waiter: Waiter = { rule, resolve, reject, joinedAt: performance.now() }
+    this.#setTimeLimit(waiter, maxWaitMs)
+    this.#waiters.add(waiter)
+    return promise
+  }
+
+  /** @param onEmpty called as soon as nobody waits: whoever comes then needs a line of its own */
+  async serve(onEmpty: () => void): Promise<void> {
+    for (let [first] = this.#waiters; first !== undefined; [first] = this.#waiters) {
+      const releases = this.#releases
+      try {
+        const admission = await this.#lockouts.admit(this.#key, first.rule)
+        if (admission.place !== undefined) await this.#admit(first, admission.place)
+        else if (admission.waitMs > 0) this.#refuseAll(admission)
+        else if (releases === this.#releases) await this.#nextRelease()
+      } catch (error) {
+        if (this.#leave(first)) first.reject(error)
+      }
+    }
+    onEmpty()
+  }
+
+  /** A place was given back. */
+  noteRelease(): void {
+    this.#releases++
+    this.#onRelease()
+  }
+
+  async #admit(waiter: Waiter, place: string): Promise<void> {
+    this.#movedAt = performance.now()
+    if (this.#leave(waiter)) waiter.resolve({ place, waitMs: 0 })
+    else await this.#lockouts.settle(this.#key, waiter.rule, place, false)
+  }
+
+  #refuseAll(admission: Admission): void {
+    for (const waiter of this.#waiters) {
+      this.#leave(waiter)
+      waiter.resolve(admission)
+    }
+  }
+
+  /** @returns whether it still waited */
+  #leave(waiter: Waiter): boolean {
+    clearTimeout(waiter.timer)
+    return this.#waiters.delete(waiter)
+  }
+
+  #setTimeLimit(waiter: Waiter, ms: number): void {
+    waiter.timer = setTimeout(() => {
+      const endsAt = Math.min(this.#movedAt + maxWaitMs, waiter.joinedAt + maxTotalMs)
+      const left = endsAt - performance.now()
+      if (left > 0) this.#setTimeLimit(waiter, left)
+      else if (this.#leave(waiter)) waiter.resolve(timeIsOver)
+    }, ms)
+  }
+
+  async #nextRelease(): Promise<void> {
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, pollMs)
+      this.#onRelease = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#onRelease = () => {}
   }
 }

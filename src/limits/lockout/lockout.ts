@@ -1,12 +1,12 @@
-/** Who may not try to sign in for a while: the arithmetic, the contract of its stores, and the one that keeps it in this process. */
+/** Lockouts of sign-in: the arithmetic, and the contract of the stores that keep them. */
 
 export interface LockoutRule {
   /** So many failures within `withinMs` lock. */
   readonly after: number
   readonly withinMs: number
-  /** The first lock's length; each further one is twice as long, up to `longestMs`. */
+  /** The first lock's length; each further one is twice as long, up to `maxDelayMs`. */
   readonly delayMs: number
-  readonly longestMs: number
+  readonly maxDelayMs: number
   /** How long after a lock it is remembered, so that the next one is longer. */
   readonly forgetMs: number
   /** Whether one more failure locks again, for so long as failures are remembered; otherwise it takes as many as the first time. */
@@ -81,7 +81,7 @@ export interface Lockouts {
 
 /** @returns what the attempt meets, and the state once it was counted */
 export function countAttempt(
-  { after, withinMs, delayMs, longestMs, forgetMs, strict }: LockoutRule,
+  { after, withinMs, delayMs, maxDelayMs, forgetMs, strict }: LockoutRule,
   state: LockoutState | undefined,
   now: number
 ): Omit<Attempt, 'id'> & { readonly next: LockoutState | undefined } {
@@ -98,7 +98,7 @@ export function countAttempt(
       lockMs: 0,
       next: [failures, isFresh ? now + withinMs : forgottenAt, locks, lockedUntil]
     }
-  const lockMs = Math.min(longestMs, delayMs * 2 ** Math.min(locks, 40))
+  const lockMs = Math.min(maxDelayMs, delayMs * 2 ** Math.min(locks, 40))
   return {
     waitMs: 0,
     locks,
@@ -122,12 +122,12 @@ export function refundAttempt(
 }
 
 /** Who was counted while nobody was locked, and meets a lock now, was counted one lock ago. */
-function locksBefore([, , locks, lockedUntil]: LockoutState, now: number): number {
+export function locksBefore([, , locks, lockedUntil]: LockoutState, now: number): number {
   return now < lockedUntil ? locks - 1 : locks
 }
 
 /** How many passwords may be evaluated at the same time: as many as failures are left. */
-function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): number {
+export function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): number {
   const [failures, forgottenAt] = state
   return after - (now >= forgottenAt ? 0 : failures)
 }
@@ -136,117 +136,7 @@ function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): n
 export const placeMs = 120_000
 
 /** When nothing of a state counts any more. */
-const lockoutEnd = ([, forgottenAt, locks, lockedUntil]: LockoutState, forgetMs: number): number =>
-  Math.max(forgottenAt, locks > 0 ? lockedUntil + forgetMs : 0)
-
-const maxKeys = 100_000
-
-interface Kept {
-  readonly state: LockoutState
-  readonly endsAt: number
-  /** Attempts that may be given back. */
-  readonly attempts: Set<string>
-}
-
-const nothing: LockoutState = [0, 0, 0, 0]
-
-/** Bounded: who is not locked gives way first, since clients choose the keys. */
-export function createMemoryLockouts(now: () => number = Date.now): Lockouts {
-  const states = new Map<string, Kept>()
-  /** When each place is free again at the latest. As many keys as sign-ins are running. */
-  const places = new Map<string, Map<string, number>>()
-  let lastId = 0
-
-  function keep(key: string, state: LockoutState, rule: LockoutRule, attempts: Set<string>): void {
-    states.delete(key)
-    if (states.size >= maxKeys) makeRoom()
-    states.set(key, { state, endsAt: lockoutEnd(state, rule.forgetMs), attempts })
-  }
-
-  function makeRoom(): void {
-    const time = now()
-    for (const [
-      key,
-      {
-        state: [, , , lockedUntil],
-        endsAt
-      }
-    ] of states)
-      if (endsAt <= time || lockedUntil <= time) states.delete(key)
-    if (states.size >= maxKeys) states.delete(states.keys().next().value ?? '')
-  }
-
-  const keptOf = (key: string, time: number) => {
-    const found = states.get(key)
-    return found !== undefined && found.endsAt > time ? found : undefined
-  }
-
-  function count(key: string, rule: LockoutRule, id: string): Omit<Attempt, 'id'> {
-    const time = now()
-    const kept = keptOf(key, time)
-    const { next, ...counted } = countAttempt(rule, kept?.state, time)
-    if (next === undefined) return counted
-    const attempts = kept?.attempts ?? new Set()
-    attempts.add(id)
-    // Those that failed are never given back.
-    if (attempts.size > 2 * rule.after) attempts.delete(attempts.values().next().value ?? '')
-    keep(key, next, rule, attempts)
-    return counted
-  }
-
-  function placesOf(key: string, time: number): Map<string, number> {
-    const taken = places.get(key) ?? new Map<string, number>()
-    for (const [place, until] of taken) if (until <= time) taken.delete(place)
-    return taken
-  }
-
-  return {
-    async attempt(key, rule, id = String(++lastId)) {
-      return { id, ...count(key, rule, id) }
-    },
-    async look(key, rule) {
-      const time = now()
-      return countAttempt(rule, keptOf(key, time)?.state, time).waitMs
-    },
-    async refund(key, rule, { id, locks }) {
-      const time = now()
-      const kept = keptOf(key, time)
-      if (kept?.attempts.delete(id) !== true) return
-      const attempt = { locks: locks ?? locksBefore(kept.state, time) }
-      keep(key, refundAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
-    },
-    async admit(key, rule, place = String(++lastId)) {
-      const time = now()
-      const state = keptOf(key, time)?.state ?? nothing
-      const [, , , lockedUntil] = state
-      if (time < lockedUntil) return { place: undefined, waitMs: lockedUntil - time }
-      const taken = placesOf(key, time)
-      if (taken.size >= placesLeft(rule, state, time)) return { place: undefined, waitMs: 0 }
-      taken.set(place, time + placeMs)
-      places.set(key, taken)
-      return { place, waitMs: 0 }
-    },
-    async settle(key, rule, place, failed) {
-      const taken = placesOf(key, now())
-      taken.delete(place)
-      if (taken.size === 0) places.delete(key)
-      return failed ? count(key, rule, place).lockMs : 0
-    },
-    async list() {
-      const time = now()
-      const bans: ActiveLock[] = []
-      for (const [
-        key,
-        {
-          state: [, , , until]
-        }
-      ] of states)
-        if (until > time) bans.push({ key, until })
-      return bans.toSorted((a, b) => a.until - b.until)
-    },
-    async lift(keys) {
-      for (const key of keys) states.delete(key)
-    },
-    close: () => {}
-  }
-}
+export const lockoutEnd = (
+  [, forgottenAt, locks, lockedUntil]: LockoutState,
+  forgetMs: number
+): number => Math.max(forgottenAt, locks > 0 ? lockedUntil + forgetMs : 0)

@@ -1,21 +1,27 @@
 /** Lockouts that all replicas share, in Redis. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
-import { type Attempt, type LockoutRule, type Lockouts, placeMs } from './lockout.ts'
+import {
+  type ActiveLock,
+  type Attempt,
+  type LockoutRule,
+  type Lockouts,
+  placeMs
+} from './lockout.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    lockoutAttempt(key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutLook(key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutGiveBack(key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutAdmit(key: string, ...given: Array<string | number>): Result<unknown, Context>
-    lockoutSettle(key: string, ...given: Array<string | number>): Result<unknown, Context>
+    lockoutAttempt(key: string, ...args: Array<string | number>): Result<unknown, Context>
+    lockoutLook(key: string, ...args: Array<string | number>): Result<unknown, Context>
+    lockoutRefund(key: string, ...args: Array<string | number>): Result<unknown, Context>
+    lockoutAdmit(key: string, ...args: Array<string | number>): Result<unknown, Context>
+    lockoutSettle(key: string, ...args: Array<string | number>): Result<unknown, Context>
   }
 }
 
 /**
  * The same as lockout.ts, by Redis' own clock. ARGV: after, within, delay, longest, forget, strict;
- * the locks of the attempt to give back, or nothing; another clock's time, or nothing; the
+ * the locks of the attempt to refund, or nothing; another clock's time, or nothing; the
  * attempt's id, or the place's; how long that is remembered. KEYS[2]: ids, and when each is
  * forgotten.
  */
@@ -74,7 +80,7 @@ ${countFailure}`
 const lookScript = `${common}
 return math.max(0, until_ - now)`
 
-const giveBackScript = `${common}
+const refundScript = `${common}
 if redis.call('ZREM', KEYS[2], ARGV[9]) == 0 then return 0 end
 local before = tonumber(ARGV[7]) or (now < until_ and locks - 1 or locks)
 if locks == before then
@@ -85,12 +91,12 @@ elseif locks == before + 1 and now < until_ then
 end
 return 0`
 
-/** An attempt that Redis should take back after an outage is known for so long. */
+/** For so long an attempt can be refunded, such as after an outage. */
 const attemptMs = 3_600_000
 
 /**
- * Rejects when Redis cannot answer. Each key is counted by itself, so that a Cluster may hold it anywhere; who is locked
- * stands in a list beside, for operators.
+ * Rejects when Redis cannot answer. Each key is counted by itself, so that a Cluster may hold it anywhere; the keys
+ * that are locked stand in a list beside, for operators.
  *
  * @param now another clock than Redis' own, for tests
  */
@@ -99,81 +105,101 @@ export function createRedisLockouts(
   prefix: string,
   now?: () => number
 ): Lockouts {
-  redis.defineCommand('lockoutAttempt', { numberOfKeys: 2, lua: attemptScript })
-  redis.defineCommand('lockoutLook', { numberOfKeys: 1, lua: lookScript })
-  redis.defineCommand('lockoutGiveBack', { numberOfKeys: 2, lua: giveBackScript })
-  redis.defineCommand('lockoutAdmit', { numberOfKeys: 2, lua: admitScript })
-  redis.defineCommand('lockoutSettle', { numberOfKeys: 2, lua: settleScript })
-  const bans = `${prefix}bans`
+  defineScripts(redis)
+  const locks = createLockList(redis, `${prefix}bans`, now)
   // Without braces of its own, so that `besides` can keep a second key in the same slot.
   const keyOf = (key: string) => {
     return `${prefix}lockout:${key.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
   }
-  const time = () => (now === undefined ? '' : now())
-  const given = (rule: LockoutRule, locks: number | '' = 0) => [
+  const argumentsOf = (rule: LockoutRule, locksBefore: number | '' = 0) => [
     rule.after,
     rule.withinMs,
     rule.delayMs,
-    rule.longestMs,
+    rule.maxDelayMs,
     rule.forgetMs,
     rule.strict ? 1 : 0,
-    locks,
-    time()
+    locksBefore,
+    now === undefined ? '' : now()
   ]
-  const redisTime = async () => {
-    if (now !== undefined) return now()
-    const [seconds, micros] = await redis.time()
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-  }
-  async function counted(key: string, answer: unknown): Promise<Omit<Attempt, 'id'>> {
-    const [waitMs, locks, lockMs, at] = numbersOf(answer, 4) as [number, number, number, number]
-    if (lockMs > 0) {
-      await redis.zadd(bans, at + lockMs, key)
-      await redis.zremrangebyscore(bans, '-inf', at)
-    }
-    return { waitMs, locks, lockMs }
+
+  async function counted(key: string, reply: unknown): Promise<Omit<Attempt, 'id'>> {
+    const [waitMs = 0, before = 0, lockMs = 0, at = 0] = numbersOf(reply, 4)
+    if (lockMs > 0) await locks.add(key, at, lockMs)
+    return { waitMs, locks: before, lockMs }
   }
 
   return {
     async attempt(key, rule, id = randomUUID()) {
       const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
-      const answer: unknown = await redis.lockoutAttempt(...keys, ...given(rule), id, attemptMs)
-      return { id, ...(await counted(key, answer)) }
+      const reply: unknown = await redis.lockoutAttempt(
+        ...keys,
+        ...argumentsOf(rule),
+        id,
+        attemptMs
+      )
+      return { id, ...(await counted(key, reply)) }
     },
     async look(key, rule) {
-      const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...given(rule))], 1)
+      const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...argumentsOf(rule))], 1)
       return waitMs
     },
-    async refund(key, rule, { id, locks }) {
+    async refund(key, rule, { id, locks: before }) {
       const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
-      const more = [...given(rule, locks ?? ''), id, attemptMs]
-      const unlocked = await redis.lockoutGiveBack(...keys, ...more)
-      if (unlocked === 1) await redis.zrem(bans, key)
+      const more = [...argumentsOf(rule, before ?? ''), id, attemptMs]
+      const unlocked = await redis.lockoutRefund(...keys, ...more)
+      if (unlocked === 1) await locks.remove([key])
     },
     async admit(key, rule, place = randomUUID()) {
       const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
-      const answer: unknown = await redis.lockoutAdmit(...keys, ...given(rule), place, placeMs)
-      const [isAdmitted, waitMs = 0] = numbersOf(answer, 2)
+      const reply: unknown = await redis.lockoutAdmit(...keys, ...argumentsOf(rule), place, placeMs)
+      const [isAdmitted, waitMs = 0] = numbersOf(reply, 2)
       return { place: isAdmitted === 1 ? place : undefined, waitMs }
     },
     async settle(key, rule, place, failed) {
       const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
-      const more = [...given(rule), place, placeMs, failed ? 1 : 0]
+      const more = [...argumentsOf(rule), place, placeMs, failed ? 1 : 0]
       const { lockMs } = await counted(key, await redis.lockoutSettle(...keys, ...more))
       return lockMs
     },
-    async list() {
-      const found = await redis.zrangebyscore(bans, `(${await redisTime()}`, '+inf', 'WITHSCORES')
-      return Array.from({ length: found.length / 2 }, (_, index) => ({
-        key: String(found[index * 2]),
-        until: Number(found[index * 2 + 1])
-      }))
-    },
+    list: locks.list,
     async lift(keys) {
       await Promise.all(keys.map(key => redis.del(keyOf(key))))
-      if (keys.length > 0) await redis.zrem(bans, ...keys)
+      await locks.remove(keys)
     },
     close: () => {}
+  }
+}
+
+function defineScripts(redis: Redis | Cluster): void {
+  redis.defineCommand('lockoutAttempt', { numberOfKeys: 2, lua: attemptScript })
+  redis.defineCommand('lockoutLook', { numberOfKeys: 1, lua: lookScript })
+  redis.defineCommand('lockoutRefund', { numberOfKeys: 2, lua: refundScript })
+  redis.defineCommand('lockoutAdmit', { numberOfKeys: 2, lua: admitScript })
+  redis.defineCommand('lockoutSettle', { numberOfKeys: 2, lua: settleScript })
+}
+
+/** The keys that are locked, for operators: a sorted set beside the states, by the end of each lock. */
+function createLockList(redis: Redis | Cluster, list: string, now?: () => number) {
+  async function redisTime(): Promise<number> {
+    if (now !== undefined) return now()
+    const [seconds, micros] = await redis.time()
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+  return {
+    add: async (key: string, at: number, lockMs: number): Promise<void> => {
+      await redis.zadd(list, at + lockMs, key)
+      await redis.zremrangebyscore(list, '-inf', at)
+    },
+    remove: async (keys: readonly string[]): Promise<void> => {
+      if (keys.length > 0) await redis.zrem(list, ...keys)
+    },
+    list: async (): Promise<ActiveLock[]> => {
+      const pairs = await redis.zrangebyscore(list, `(${await redisTime()}`, '+inf', 'WITHSCORES')
+      return Array.from({ length: pairs.length / 2 }, (_, index) => ({
+        key: String(pairs[index * 2]),
+        until: Number(pairs[index * 2 + 1])
+      }))
+    }
   }
 }
 
@@ -182,8 +208,8 @@ function besides(key: string, what: string): string {
   return `{${key}}.${what}`
 }
 
-function numbersOf(answer: unknown, count: number): number[] {
-  const isSound = Array.isArray(answer) && answer.length === count && answer.every(Number.isInteger)
+function numbersOf(reply: unknown, count: number): number[] {
+  const isSound = Array.isArray(reply) && reply.length === count && reply.every(Number.isInteger)
   if (!isSound) throw new Error('Redis gave an answer that makes no sense')
-  return answer as number[]
+  return reply as number[]
 }

@@ -4,23 +4,24 @@ import type { Leases } from '../counting/leases.ts'
 import type { Rule, Verdict } from '../counting/rules.ts'
 import {
   addTop,
+  binToJson,
   createBin,
   type HourUsage,
   hourMs,
   type LimitUsage,
-  type OpenBin,
-  binToJson
+  type OpenBin
 } from './hours.ts'
 
 export interface UsageRecord {
-  /** Each request, whether or not it passes. */
+  /** Counts each request, whether or not it passes. */
   readonly count: (rules: readonly Rule[], keys: readonly string[]) => void
+  /** Counts those of `verdicts` that are refusals. */
   readonly judge: (
     rules: readonly Rule[],
     keys: readonly string[],
     verdicts: readonly Verdict[]
   ) => void
-  /** An attempt to sign in, as the shared counters have it: `LIMIT:WHOM`, and how many there are now. */
+  /** Counts an attempt to sign in: `LIMIT:CALLER`, and how many there are by the shared counters. */
   readonly attempt: (key: string, windowMs: number, current: number) => void
   /** Of this process, the oldest first; hours in which nothing came too. */
   readonly hours: () => readonly HourUsage[]
@@ -34,190 +35,231 @@ interface Options {
   readonly now?: () => number
 }
 
-interface Followed {
-  readonly demand: RequiredLimit
+/** The time of the call that runs; one for all limits of a record. */
+interface Clock {
+  time: number
+  /** Whole hours since 1970. */
+  hour: number
+}
+
+/** A caller of one limit, and what it needed in its hour. */
+interface Caller {
+  readonly required: RequiredLimit
   hour: number
   peak: number
-  most: number
-  at: number
+  upperBound: number
+  peakAt: number
   refused: number
 }
 
-interface OfLimit {
-  readonly about: Pick<LimitUsage, 'limit' | 'kind' | 'windowMs' | 'per'>
-  readonly followed: Map<string, Followed>
-  readonly bins: Map<number, OpenBin>
-}
+type About = Pick<LimitUsage, 'limit' | 'kind' | 'windowMs' | 'per'>
 
-/** Of one limit: clients choose the keys. */
-const maxKeys = 50_000
+/** Of one limit. */
+const maxCallers = 50_000
 const sweepMs = 60_000
 
-export function createUsageRecord({
-  keepMs,
-  processes = () => 1,
-  now = Date.now
-}: Options): UsageRecord {
-  const startedAt = now()
-  let hour = Math.floor(startedAt / hourMs)
-  const limits = new Map<string, OfLimit>()
-  /** Rules are made anew with each reload. */
-  const ofRules = new WeakMap<Rule, OfLimit>()
-  const timer = setInterval(sweep, sweepMs).unref()
+export function createUsageRecord(options: Options): UsageRecord {
+  return new HourlyRecord(options)
+}
 
-  function adopt(rule: Rule): OfLimit {
-    const { name: limit, kind, windowMs, max } = rule
-    const found = ofAbout({ limit, kind, windowMs, per: kind === 'bucket' ? max : 0 })
-    ofRules.set(rule, found)
-    return found
+class HourlyRecord implements UsageRecord {
+  readonly #keepMs: number
+  readonly #processes: () => number
+  readonly #now: () => number
+  readonly #startedAt: number
+  readonly #clock: Clock
+  readonly #limits = new Map<string, LimitRecord>()
+  /** A reload makes all rules anew. */
+  readonly #byRule = new WeakMap<Rule, LimitRecord>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor({ keepMs, processes = () => 1, now = Date.now }: Options) {
+    this.#keepMs = keepMs
+    this.#processes = processes
+    this.#now = now
+    this.#startedAt = now()
+    this.#clock = { time: this.#startedAt, hour: Math.floor(this.#startedAt / hourMs) }
+    this.#timer = setInterval(() => this.#sweep(), sweepMs).unref()
   }
 
-  function ofAbout(about: OfLimit['about']): OfLimit {
+  count(rules: readonly Rule[], keys: readonly string[]): void {
+    this.#tick()
+    for (let index = 0; index < rules.length; index++) {
+      const rule = rules[index] as Rule
+      const key = keys[index] as string
+      const limit = this.#byRule.get(rule) ?? this.#addRule(rule)
+      const caller =
+        limit.find(key) ??
+        limit.follow(key, createRequiredLimit(rule, rule.replicas ?? this.#processes()))
+      const needed = caller.required.hit(this.#clock.time)
+      limit.note(key, caller, needed, caller.required.upperBound())
+    }
+  }
+
+  judge(rules: readonly Rule[], keys: readonly string[], verdicts: readonly Verdict[]): void {
+    for (let index = 0; index < verdicts.length; index++) {
+      if (verdicts[index]?.exceeded === true)
+        this.#byRule.get(rules[index] as Rule)?.noteRefused(keys[index] as string)
+    }
+  }
+
+  attempt(key: string, windowMs: number, current: number): void {
+    this.#tick()
+    const name = key.slice(0, key.indexOf(':'))
+    const limit = this.#limitOf({ limit: name, kind: 'attempts', windowMs, per: 0 })
+    const caller = limit.find(key) ?? limit.follow(key, countedUntil(this.#clock.time + windowMs))
+    limit.note(key, caller, current, current)
+  }
+
+  hours(): readonly HourUsage[] {
+    this.#sweep()
+    const { time, hour } = this.#clock
+    const first = Math.max(
+      Math.floor(this.#startedAt / hourMs),
+      Math.floor((time - this.#keepMs) / hourMs)
+    )
+    return Array.from({ length: hour - first + 1 }, (_, index): HourUsage => {
+      const at = first + index
+      return {
+        hour: at,
+        from: Math.max(this.#startedAt, at * hourMs),
+        until: Math.min(time, (at + 1) * hourMs),
+        processes: this.#processes(),
+        limits: [...this.#limits.values()].flatMap(limit => limit.usageIn(at))
+      }
+    })
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #addRule(rule: Rule): LimitRecord {
+    const { name, kind, windowMs, max } = rule
+    const limit = this.#limitOf({ limit: name, kind, windowMs, per: kind === 'bucket' ? max : 0 })
+    this.#byRule.set(rule, limit)
+    return limit
+  }
+
+  #limitOf(about: About): LimitRecord {
     const name = `${about.limit} ${about.kind} ${about.windowMs} ${about.per}`
-    let found = limits.get(name)
-    if (found === undefined)
-      limits.set(name, (found = { about, followed: new Map(), bins: new Map() }))
-    return found
+    let limit = this.#limits.get(name)
+    if (limit === undefined) this.#limits.set(name, (limit = new LimitRecord(about, this.#clock)))
+    return limit
   }
 
-  function binOf({ bins }: OfLimit, at: number): OpenBin {
-    let found = bins.get(at)
-    if (found === undefined) bins.set(at, (found = createBin()))
-    return found
+  #tick(): void {
+    const time = this.#now()
+    this.#clock.time = time
+    if (time >= (this.#clock.hour + 1) * hourMs) this.#clock.hour = Math.floor(time / hourMs)
   }
 
-  function follow(of: OfLimit, key: string, demand: RequiredLimit, time: number): Followed {
-    const { followed } = of
-    if (followed.size >= maxKeys) {
-      const [oldest, gone] = followed.entries().next().value as [string, Followed]
-      // Its window was not over: what it would have needed is not known.
-      if (!gone.demand.isOver(time)) binOf(of, hour).cut = true
-      fold(of, oldest, gone)
-      followed.delete(oldest)
-    }
-    const made = { demand, hour, peak: 0, most: 0, at: 0, refused: 0 }
-    followed.set(key, made)
-    return made
-  }
-
-  function fold(
-    of: OfLimit,
-    key: string,
-    { hour: at, peak, most, at: peakAt, refused }: Followed
-  ): void {
-    if (peak > 0) addTop(binOf(of, at), [key, peak, most, peakAt, refused])
-  }
-
-  function turn(of: OfLimit, key: string, one: Followed): void {
-    fold(of, key, one)
-    one.hour = hour
-    one.peak = one.most = one.refused = 0
-  }
-
-  function sweep(): void {
-    const time = now()
-    hour = Math.floor(time / hourMs)
-    for (const [name, of] of limits) {
-      for (const [key, one] of of.followed) {
-        if (one.hour === hour) continue
-        turn(of, key, one)
-        if (one.demand.isOver(time)) of.followed.delete(key)
-      }
-      for (const at of of.bins.keys()) if ((at + 1) * hourMs <= time - keepMs) of.bins.delete(at)
-      if (of.followed.size === 0 && of.bins.size === 0) limits.delete(name)
-    }
-  }
-
-  function note(
-    of: OfLimit,
-    key: string,
-    one: Followed,
-    needed: number,
-    most: number,
-    time: number
-  ): void {
-    if (one.hour !== hour) turn(of, key, one)
-    if (most > one.most) one.most = most
-    if (needed > one.peak) {
-      one.peak = needed
-      one.at = time
-    }
-    binOf(of, hour).requests++
-  }
-
-  function timeNow(): number {
-    const time = now()
-    if (time >= (hour + 1) * hourMs) hour = Math.floor(time / hourMs)
-    return time
-  }
-
-  return {
-    count: (rules, keys) => {
-      const time = timeNow()
-      for (let index = 0; index < rules.length; index++) {
-        const rule = rules[index] as Rule
-        const key = keys[index] as string
-        const of = ofRules.get(rule) ?? adopt(rule)
-        const one =
-          of.followed.get(key) ??
-          follow(of, key, createRequiredLimit(rule, rule.replicas ?? processes()), time)
-        const needed = one.demand.hit(time)
-        note(of, key, one, needed, one.demand.most(), time)
-      }
-    },
-    judge: (rules, keys, verdicts) => {
-      for (let index = 0; index < verdicts.length; index++) {
-        if (verdicts[index]?.exceeded !== true) continue
-        const of = ofRules.get(rules[index] as Rule)
-        const one = of?.followed.get(keys[index] as string)
-        if (of === undefined || one === undefined) continue
-        one.refused++
-        binOf(of, hour).refused++
-      }
-    },
-    attempt: (key, windowMs, current) => {
-      const time = timeNow()
-      const of = ofAbout({
-        limit: key.slice(0, key.indexOf(':')),
-        kind: 'attempts',
-        windowMs,
-        per: 0
-      })
-      const one = of.followed.get(key) ?? follow(of, key, counted(time + windowMs), time)
-      note(of, key, one, current, current, time)
-    },
-    hours: () => {
-      sweep()
-      const time = timeNow()
-      const first = Math.max(Math.floor(startedAt / hourMs), Math.floor((time - keepMs) / hourMs))
-      return Array.from({ length: hour - first + 1 }, (_, index): HourUsage => {
-        const at = first + index
-        return {
-          hour: at,
-          from: Math.max(startedAt, at * hourMs),
-          until: Math.min(time, (at + 1) * hourMs),
-          processes: processes(),
-          limits: [...limits.values()].flatMap(of => usedIn(of, at))
-        }
-      })
-    },
-    close: () => clearInterval(timer)
+  #sweep(): void {
+    const time = this.#now()
+    this.#clock.time = time
+    this.#clock.hour = Math.floor(time / hourMs)
+    for (const [name, limit] of this.#limits)
+      if (!limit.sweep(time - this.#keepMs)) this.#limits.delete(name)
   }
 }
 
-/** With what is not folded yet. */
-function usedIn({ about, followed, bins }: OfLimit, at: number): LimitUsage[] {
-  const bin = createBin(bins.get(at))
-  for (const [key, one] of followed)
-    if (one.hour === at && one.peak > 0) addTop(bin, [key, one.peak, one.most, one.at, one.refused])
-  return bin.requests === 0 && bin.top.length === 0 ? [] : [{ ...about, ...binToJson(bin) }]
+/** The record of one limit, with one kind and window. */
+class LimitRecord {
+  readonly #about: About
+  readonly #clock: Clock
+  readonly #callers = new Map<string, Caller>()
+  readonly #bins = new Map<number, OpenBin>()
+
+  constructor(about: About, clock: Clock) {
+    this.#about = about
+    this.#clock = clock
+  }
+
+  find(key: string): Caller | undefined {
+    return this.#callers.get(key)
+  }
+
+  /** Bounded: keys are attacker-controlled, so the oldest gives way. */
+  follow(key: string, required: RequiredLimit): Caller {
+    if (this.#callers.size >= maxCallers) {
+      const [oldest, former] = this.#callers.entries().next().value as [string, Caller]
+      // Its window is not over: what it would have needed is not known.
+      if (!former.required.isOver(this.#clock.time)) this.#binOf(this.#clock.hour).cut = true
+      this.#fold(oldest, former)
+      this.#callers.delete(oldest)
+    }
+    const caller = {
+      required,
+      hour: this.#clock.hour,
+      peak: 0,
+      upperBound: 0,
+      peakAt: 0,
+      refused: 0
+    }
+    this.#callers.set(key, caller)
+    return caller
+  }
+
+  note(key: string, caller: Caller, needed: number, upperBound: number): void {
+    if (caller.hour !== this.#clock.hour) this.#startHour(key, caller)
+    if (upperBound > caller.upperBound) caller.upperBound = upperBound
+    if (needed > caller.peak) {
+      caller.peak = needed
+      caller.peakAt = this.#clock.time
+    }
+    this.#binOf(this.#clock.hour).requests++
+  }
+
+  noteRefused(key: string): void {
+    const caller = this.#callers.get(key)
+    if (caller === undefined) return
+    caller.refused++
+    this.#binOf(this.#clock.hour).refused++
+  }
+
+  /** @returns whether anything is left */
+  sweep(keepFrom: number): boolean {
+    for (const [key, caller] of this.#callers) {
+      if (caller.hour === this.#clock.hour) continue
+      this.#startHour(key, caller)
+      if (caller.required.isOver(this.#clock.time)) this.#callers.delete(key)
+    }
+    for (const hour of this.#bins.keys())
+      if ((hour + 1) * hourMs <= keepFrom) this.#bins.delete(hour)
+    return this.#callers.size > 0 || this.#bins.size > 0
+  }
+
+  /** With what callers needed since their hour began, which is in no bin yet. */
+  usageIn(hour: number): LimitUsage[] {
+    const bin = createBin(this.#bins.get(hour))
+    for (const [key, { hour: at, peak, upperBound, peakAt, refused }] of this.#callers)
+      if (at === hour && peak > 0) addTop(bin, [key, peak, upperBound, peakAt, refused])
+    if (bin.requests === 0 && bin.top.length === 0) return []
+    return [{ ...this.#about, ...binToJson(bin) }]
+  }
+
+  #binOf(hour: number): OpenBin {
+    let bin = this.#bins.get(hour)
+    if (bin === undefined) this.#bins.set(hour, (bin = createBin()))
+    return bin
+  }
+
+  #startHour(key: string, caller: Caller): void {
+    this.#fold(key, caller)
+    caller.hour = this.#clock.hour
+    caller.peak = caller.upperBound = caller.refused = 0
+  }
+
+  #fold(key: string, { hour, peak, upperBound, peakAt, refused }: Caller): void {
+    if (peak > 0) addTop(this.#binOf(hour), [key, peak, upperBound, peakAt, refused])
+  }
 }
 
-/** What others count: only when it ends is known here. */
-function counted(end: number): RequiredLimit {
+/** Of attempts, which the shared counters count: the record knows only when their window ends. */
+function countedUntil(end: number): RequiredLimit {
   return {
     hit: () => 0,
-    most: () => 0,
+    upperBound: () => 0,
     isOver: now => now >= end
   }
 }

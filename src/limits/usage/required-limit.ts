@@ -9,7 +9,7 @@ export interface RequiredLimit {
    * After a hit: what this process adds to the number at most, so that the sum over all processes lets everything pass.
    * More than `hit` said, since all of them begin fixed windows at other times than one alone, and share what a bucket refills.
    */
-  readonly most: () => number
+  readonly upperBound: () => number
   /** Whether what was counted counts no more. */
   readonly isOver: (now: number) => boolean
 }
@@ -42,7 +42,7 @@ class RequiredFixed implements RequiredLimit {
     return ++this.#count
   }
 
-  most(): number {
+  upperBound(): number {
     return this.#count + (this.#beforeEnd > this.#now - this.#windowMs ? this.#before : 0)
   }
   isOver(now: number): boolean {
@@ -75,7 +75,7 @@ class RequiredSliding implements RequiredLimit {
     return ++this.#used
   }
 
-  most(): number {
+  upperBound(): number {
     return this.#used
   }
   isOver(now: number): boolean {
@@ -111,7 +111,7 @@ class RequiredBucket implements RequiredLimit {
     return needed
   }
 
-  most(): number {
+  upperBound(): number {
     return Math.ceil((this.#fullOfPart - this.#now - rounding) / (this.#each * this.#processes))
   }
   isOver(now: number): boolean {

@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import { lockoutsWithFallback } from '../../../src/limits/lockout/fallback-lockouts.ts'
 import {
   countAttempt,
-  createMemoryLockouts,
   type LockoutState,
   refundAttempt
 } from '../../../src/limits/lockout/lockout.ts'
+import { createMemoryLockouts } from '../../../src/limits/lockout/memory-lockouts.ts'
 import { createRedisLockouts } from '../../../src/limits/lockout/redis-lockouts.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { lockoutsContract, lockRule } from '../../suites/lockouts.ts'
@@ -61,7 +61,7 @@ t.test(
     const { redis } = await connected(t.after)
     const rule = lockRule({
       delayMs: 600 * minute,
-      longestMs: 600 * minute,
+      maxDelayMs: 600 * minute,
       withinMs: 600 * minute
     })
     const [a, b] = [createRedisLockouts(redis, 'cg:'), createRedisLockouts(redis, 'cg:')]
@@ -89,7 +89,7 @@ t.test('Redis counts with the longest times that config allows', async t => {
   const rule = lockRule({
     withinMs: longest,
     delayMs: longest,
-    longestMs: longest,
+    maxDelayMs: longest,
     forgetMs: longest
   })
   for (let index = 0; index < 3; index++)
@@ -116,7 +116,7 @@ t.test(
           for (const pause of pauses) {
             now += pause
             const { waitMs, next } = countAttempt(rule, state, now)
-            if (waitMs > rule.longestMs) return false
+            if (waitMs > rule.maxDelayMs) return false
             if (waitMs > 0 && countAttempt(rule, state, now + waitMs).waitMs > 0) return false
             if (next !== undefined) {
               state = next

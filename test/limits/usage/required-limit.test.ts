@@ -80,7 +80,7 @@ t.test('what several processes saw of one caller, summed up, is never too little
               .filter((_, index) => process[index] === one)
               .map(now => {
                 demand.hit(now)
-                return demand.most()
+                return demand.upperBound()
               })
           )
         })
