@@ -3,14 +3,8 @@ import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
-import {
-  describe,
-  envelopeName,
-  errorsByStatus,
-  freeName,
-  type Operation,
-  reference
-} from './operations.ts'
+import { describe } from './describe.ts'
+import { envelopeName, errorsByStatus, freeName, type Operation, reference } from './operations.ts'
 import { pascal } from './contract-components.ts'
 
 type Members = Record<string, unknown>

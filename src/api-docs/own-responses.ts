@@ -14,22 +14,32 @@ const record = (
   required: readonly string[] = Object.keys(properties)
 ): JsonSchema => ({ type: 'object', properties, ...(required.length > 0 && { required }) })
 
-/** What stands around `data` where it went well. */
+/** The members of an envelope by its dialect, before `data`. */
+const successMembers: Readonly<Record<Dialect, (successCode: number) => Members>> = {
+  'dual': successCode => ({ ...numberedSuccess(successCode), success: { const: true } }),
+  'ant-design-pro': () => ({ success: { const: true } }),
+  'base-response': successCode => numberedSuccess(successCode)
+}
+
+function numberedSuccess(successCode: number): Members {
+  return { ok: { const: true }, code: { const: successCode }, message: text }
+}
+
+/** The envelope of a success, with `data` and the members beside it. */
 export function successSchema(
-  dialect: Dialect,
-  successCode: number,
+  { dialect, successCode }: Pick<GatewayConfig['envelope'], 'dialect' | 'successCode'>,
   data: JsonSchema,
-  beside: Members = {},
-  requiredBeside: readonly string[] = Object.keys(beside)
+  beside: { readonly members: Members; readonly required: readonly string[] } = {
+    members: {},
+    required: []
+  }
 ): JsonSchema {
-  const ok = { ok: { const: true }, code: { const: successCode }, message: text }
-  const own =
-    dialect === 'ant-design-pro'
-      ? { success: { const: true } }
-      : dialect === 'base-response'
-        ? ok
-        : { ...ok, success: { const: true } }
-  return record({ ...own, data, ...beside }, [...Object.keys(own), 'data', ...requiredBeside])
+  const own = successMembers[dialect](successCode)
+  return record({ ...own, data, ...beside.members }, [
+    ...Object.keys(own),
+    'data',
+    ...beside.required
+  ])
 }
 
 /** Every error under the public paths. */

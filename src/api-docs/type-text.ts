@@ -40,24 +40,23 @@ function unionOf(branches: unknown, indent: string): string[] {
 function own(schema: JsonSchema, indent: string): string[] {
   if (Object.hasOwn(schema, 'const')) return [literal(schema['const'])]
   if (Array.isArray(schema['enum'])) return [union(schema['enum'].map(literal))]
-  const types = Array.isArray(schema['type']) ? schema['type'] : [schema['type'] ?? guessed(schema)]
+  const types = Array.isArray(schema['type'])
+    ? schema['type']
+    : [schema['type'] ?? guessedType(schema)]
   return [union(types.map(type => ofType(type, schema, indent)))]
 }
 
-function guessed(schema: JsonSchema) {
-  return isRecord(schema['properties'])
-    ? 'object'
-    : schema['items'] !== undefined
-      ? 'array'
-      : undefined
+/** The type of a schema that names none. */
+function guessedType({ properties, items }: JsonSchema): 'object' | 'array' | undefined {
+  if (isRecord(properties)) return 'object'
+  return items === undefined ? undefined : 'array'
 }
+
 /** As the code of consoles writes texts. */
 export function literal(value: unknown): string {
-  return typeof value === 'string'
-    ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
-    : typeof value === 'object' && value !== null
-      ? 'unknown'
-      : JSON.stringify(value)
+  if (typeof value === 'string')
+    return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+  return typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value)
 }
 
 function ofType(type: unknown, schema: JsonSchema, indent: string): string {
@@ -102,9 +101,7 @@ function objectText(
   })
   const others = isRecord(additionalProperties)
     ? [additionalProperties]
-    : isRecord(patternProperties)
-      ? Object.values(patternProperties)
-      : []
+    : Object.values(isRecord(patternProperties) ? patternProperties : {})
   // Beside named members an index would have to fit them all.
   if (members.length === 0)
     return others.length > 0

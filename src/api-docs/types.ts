@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import { successSchema } from './own-responses.ts'
-import { describe, envelopeName, type Operation, reference } from './operations.ts'
+import { describe } from './describe.ts'
+import { envelopeName, type Operation, reference } from './operations.ts'
 import { comment, literal, typeName, typeText } from './type-text.ts'
 
 export function typeDeclarations(config: Config): string {
@@ -18,7 +19,7 @@ export function typeDeclarations(config: Config): string {
     ...Array.from(
       dialects,
       dialect =>
-        `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema(dialect, successCode, reference('T')))}`
+        `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema({ dialect, successCode }, reference('T')))}`
     ),
     ...Object.entries(schemas).map(([name, schema]) =>
       declaration(typeName(`#/components/schemas/${name}`), schema)
@@ -73,13 +74,28 @@ function callsText(operations: readonly Operation[], usual: Operation['dialect']
     wrapped,
     dialect
   }: Operation) => {
-    const said = `${summary}${isAlias ? ` (an alias of ${name})` : ''}. ${access === 'public' ? 'For anyone.' : access === 'session' ? 'Signed in.' : `Signed in, as ${access.roles.join(' or ')}.`}`
+    const alias = isAlias ? ` (an alias of ${name})` : ''
+    const description = `${summary}${alias}. ${accessText(access)}`
     const members = [
       ...(request === undefined ? [] : [`request: ${typeText(request, '    ')}`]),
-      `answer: ${wrapped === undefined ? typeText(answer, '    ') : `${envelopeName('Success', dialect, usual)}<${typeText(wrapped.data, '    ')}>${wrapped.beside === undefined ? '' : ` & ${typeText(wrapped.beside, '    ')}`}`}`,
+      `answer: ${wrapped === undefined ? typeText(answer, '    ') : wrappedText(wrapped, envelopeName('Success', dialect, usual))}`,
       `failure: ${envelopeName('Failure', dialect, usual)}`
     ]
-    return `  ${comment(said, '  ')}\n  ${literal(`${method} ${path}`)}: {\n${members.map(member => `    ${member}`).join('\n')}\n  }`
+    return `  ${comment(description, '  ')}\n  ${literal(`${method} ${path}`)}: {\n${members.map(member => `    ${member}`).join('\n')}\n  }`
   }
   return `/** Every call, by method and path; \`*\` stands for what is below. */\nexport interface Calls {\n${operations.map(line).join('\n')}\n}`
+}
+
+function accessText(access: Operation['access']): string {
+  if (access === 'public') return 'For anyone.'
+  if (access === 'session') return 'Signed in.'
+  return `Signed in, as ${access.roles.join(' or ')}.`
+}
+
+function wrappedText(
+  { data, beside }: NonNullable<Operation['wrapped']>,
+  envelope: string
+): string {
+  const besideText = beside === undefined ? '' : ` & ${typeText(beside, '    ')}`
+  return `${envelope}<${typeText(data, '    ')}>${besideText}`
 }

@@ -1,4 +1,4 @@
-/** The whole that runs: who serves, the operators' listener, and the config that is in force: load → build → listen → watch → swap → drain. */
+/** The running gateway: public server, operators' listener and the config in force: load → build → listen → watch → swap → drain. */
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,14 +11,19 @@ import type { Config } from '../config/schema/config.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import type { Environment } from '../config/load/references.ts'
-import { isAsRead, watchFiles } from './reload/watcher.ts'
+import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import { createAdminServer, type Readiness } from '../admin/server.ts'
 import { addConfigRoutes } from '../admin/config.ts'
-import { validate } from './reload/validator.ts'
+import { validate, type Validated } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { createPublicServer, splitAddress, urlOf } from './server/public-server.ts'
+import {
+  createPublicServer,
+  type PublicServer,
+  splitAddress,
+  urlOf
+} from './server/public-server.ts'
 import { createStatus, measureConfig } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
@@ -41,94 +46,140 @@ export async function startGateway(
   log = createLogger(config.gateway.log),
   environment: Environment = process.env
 ): Promise<Gateway> {
-  const {
-    gateway: { ops: opsSettings, drain }
-  } = config
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
-  const count = workersOf(config.gateway)
-  const state = { stopping: false }
-  const opened: Array<() => unknown> = []
+  const opened: Start['opened'] = []
   try {
-    const serving =
-      count > 1 ? await createPrimary({ count, config, log }) : createPublicServer(config, log)
-    opened.push(serving.close)
-    const first = await serving.create(1, config)
-    await serving.activate(first)
-    const measured = measureConfig(serving.metrics)
-    const userReview = createUserReview({ serving, log, isStopping: () => state.stopping })
-    const reloader = createReloader({
-      massClosing: userReview.massClosing,
-      reviewUsers: userReview.reviewUsers,
-      first,
-      validate: running =>
-        validate({ folder: config.folder, environment: { ...environment }, running }),
-      create: serving.create,
-      activate: serving.activate,
-      onFiles: files => watch?.follow(files),
-      onOutcome: measured.onOutcome,
-      log
-    })
-    opened.push(reloader.close)
-    measured.follow(reloader)
-    opened.push(() => serving.stop(0))
-    const ready = async () => readiness(await serving.readiness(), reloader, state.stopping)
-    const secret = opsSettings.secret ?? randomBytes(32).toString('base64url')
-    const ops = createAdminServer({
-      readiness: ready,
-      metrics: { text: serving.metricsText },
-      openApi: () => openApi(reloader.current().config),
-      guard: createGuard({ secret, openMetrics: opsSettings.openMetrics }),
-      checkHost: createHostCheck({ hosts: opsSettings.hosts, log })
-    })
-    serving.addAdminRoutes(ops)
-    addConfigRoutes(ops, {
-      status: createStatus(reloader, ready, serving.workers),
-      reload: confirmed => reloader.reload('operator', confirmed),
-      rollback: reloader.rollback,
-      plan: async balancerMs => {
-        const { result } = await validate({
-          folder: config.folder,
-          environment: { ...environment }
-        })
-        const { config: running } = reloader.current()
-        if ('config' in result) return comparePlan(running, result.config, balancerMs)
-        const faults = result.faults.filter(({ severity }) => severity === 'fault')
-        return { faults: faults.map(describeFault) }
-      }
-    })
-    opened.push(() => ops.close())
-    const opsAddress = splitAddress(opsSettings.listen)
-    await ops.listen(opsAddress)
-    const opsUrl = urlOf(opsAddress.host, ops.server)
-    const isMadeUp = opsSettings.secret === undefined
-    const secretFile = isMadeUp ? leaveSecret(opsUrl, secret, log) : undefined
-    opened.push(() => secretFile?.remove())
-    const url = await serving.listen()
-    // Requests need not wait for it: each session is judged when it is used as well.
-    void userReview.reviewAtStart(reloader.current().config)
-    const watch = watchConfig(config, reloader)
-    opened.push(() => watch?.close())
-    log.info(
-      { url, ops: opsUrl, ...(count > 1 && { workers: count }) },
-      `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`
-    )
-    const stop = once(async ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) => {
-      state.stopping = true
-      watch?.close()
-      log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
-      await wait(noticeMs)
-      if (!(await serving.stop(drain.grace)))
-        log.warn(`requests were still running after ${drain.grace} ms: cut`)
-      await reloader.close()
-      await ops.close()
-      secretFile?.remove()
-      await serving.close()
-      log.info('stopped')
-    })
-    return { url, opsUrl, reload: reloader.reload, stop }
+    return await open({ config, log, environment, opened })
   } catch (error) {
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
+  }
+}
+
+interface Start {
+  readonly config: Config
+  readonly log: Log
+  readonly environment: Environment
+  /** Closes what was opened, where a later step fails. */
+  readonly opened: Array<() => unknown>
+}
+
+type Validate = (running?: GatewayConfig) => Promise<Validated>
+
+async function open({ config, log, environment, opened }: Start): Promise<Gateway> {
+  const { folder, gateway } = config
+  const state = { isStopping: false }
+  let watch: Watch | undefined
+  const validateFiles: Validate = running =>
+    validate({ folder, environment: { ...environment }, ...(running && { running }) })
+  const count = workersOf(gateway)
+  const publicServer =
+    count > 1 ? await createPrimary({ count, config, log }) : createPublicServer(config, log)
+  opened.push(publicServer.close)
+  const first = await publicServer.create(1, config)
+  await publicServer.activate(first)
+  const measured = measureConfig(publicServer.metrics)
+  const userReview = createUserReview({ publicServer, log, isStopping: () => state.isStopping })
+  const reloader = createReloader({
+    first,
+    validate: validateFiles,
+    create: publicServer.create,
+    activate: publicServer.activate,
+    massClosing: userReview.massClosing,
+    reviewUsers: userReview.reviewUsers,
+    onFiles: files => watch?.follow(files),
+    onOutcome: measured.onOutcome,
+    log
+  })
+  opened.push(reloader.close)
+  measured.follow(reloader)
+  opened.push(() => publicServer.stop(0))
+  const admin = await openAdmin({
+    config,
+    publicServer,
+    reloader,
+    readiness: async () => readinessOf(await publicServer.readiness(), reloader, state.isStopping),
+    validate: validateFiles,
+    log,
+    opened
+  })
+  const url = await publicServer.listen()
+  // Requests need not wait for it: each session is reviewed when it is used as well.
+  void userReview.reviewAtStart(reloader.current().config)
+  watch = watchConfig(config, reloader)
+  opened.push(() => watch?.close())
+  log.info(
+    { url, ops: admin.url, ...(count > 1 && { workers: count }) },
+    `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${admin.url}`
+  )
+  const stop = once(
+    async ({ noticeMs = gateway.drain.notice }: { readonly noticeMs?: number } = {}) => {
+      state.isStopping = true
+      watch?.close()
+      log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
+      await wait(noticeMs)
+      if (!(await publicServer.stop(gateway.drain.grace)))
+        log.warn(`requests were still running after ${gateway.drain.grace} ms: cut`)
+      await reloader.close()
+      await admin.close()
+      await publicServer.close()
+      log.info('stopped')
+    }
+  )
+  return { url, opsUrl: admin.url, reload: reloader.reload, stop }
+}
+
+interface AdminOptions extends Omit<Start, 'environment'> {
+  readonly publicServer: PublicServer
+  readonly reloader: Reloader
+  readonly readiness: () => Promise<Readiness>
+  readonly validate: Validate
+}
+
+/** Opens the operators' listener, and leaves its secret in a file where the config names none. */
+async function openAdmin({
+  config,
+  publicServer,
+  reloader,
+  readiness,
+  validate: validateFiles,
+  log,
+  opened
+}: AdminOptions): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const { listen, hosts, openMetrics, secret: configured } = config.gateway.ops
+  const secret = configured ?? randomBytes(32).toString('base64url')
+  const app = createAdminServer({
+    readiness,
+    metrics: { text: publicServer.metricsText },
+    openApi: () => openApi(reloader.current().config),
+    guard: createGuard({ secret, openMetrics }),
+    checkHost: createHostCheck({ hosts, log })
+  })
+  publicServer.addAdminRoutes(app)
+  addConfigRoutes(app, {
+    status: createStatus(reloader, readiness, publicServer.workers),
+    reload: confirmed => reloader.reload('operator', confirmed),
+    rollback: reloader.rollback,
+    plan: async balancerMs => {
+      const { result } = await validateFiles()
+      const { config: running } = reloader.current()
+      if ('config' in result) return comparePlan(running, result.config, balancerMs)
+      const faults = result.faults.filter(({ severity }) => severity === 'fault')
+      return { faults: faults.map(describeFault) }
+    }
+  })
+  opened.push(() => app.close())
+  const address = splitAddress(listen)
+  await app.listen(address)
+  const url = urlOf(address.host, app.server)
+  const secretFile = configured === undefined ? leaveSecret(url, secret, log) : undefined
+  opened.push(() => secretFile?.remove())
+  return {
+    url,
+    close: async () => {
+      await app.close()
+      secretFile?.remove()
+    }
   }
 }
 
@@ -162,7 +213,7 @@ function workersOf(gateway: GatewayConfig): number {
 function watchConfig(
   { gateway: { reload }, inputs }: Config,
   reloader: Reloader
-): ReturnType<typeof watchFiles> | undefined {
+): Watch | undefined {
   if (!reload.watch) return undefined
   const onChange = () => void reloader.reload('files changed')
   const watch = watchFiles({
@@ -176,24 +227,35 @@ function watchConfig(
   return watch
 }
 
-function readiness({ ready, parts }: Readiness, reloader: Reloader, stopping: boolean): Readiness {
-  const files = reloader.files()
+function readinessOf(
+  { ready, parts }: Readiness,
+  reloader: Reloader,
+  isStopping: boolean
+): Readiness {
   return {
-    ready: ready && !stopping,
+    ready: ready && !isStopping,
     parts: {
-      ...(stopping && { gateway: 'stopping' }),
-      // A config that was refused is no reason to take a replica away: it runs with the last good one.
-      ...(files.state !== 'running' && {
-        config: `generation ${reloader.current().number} runs; the files were ${files.state} at ${files.since}${files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''}`
-      }),
+      ...(isStopping && { gateway: 'stopping' }),
+      ...configPart(reloader),
       ...parts
     }
   }
 }
 
+/** A refused config is no reason to take a replica away: it runs with the last good one. */
+function configPart(reloader: Reloader): { readonly config?: string } {
+  const files = reloader.files()
+  if (files.state === 'running') return {}
+  const reason = files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''
+  const { number } = reloader.current()
+  return {
+    config: `generation ${number} runs; the files were ${files.state} at ${files.since}${reason}`
+  }
+}
+
 function once<A extends unknown[], T>(
-  work: (...given: A) => Promise<T>
-): (...given: A) => Promise<T> {
+  work: (...parameters: A) => Promise<T>
+): (...parameters: A) => Promise<T> {
   let running: Promise<T> | undefined
-  return (...given) => (running ??= work(...given))
+  return (...parameters) => (running ??= work(...parameters))
 }

@@ -8,6 +8,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/hosts': ['admin/browser-guard'],
   'api-docs/openapi': [
     'api-docs/contract-components',
+    'api-docs/describe',
     'api-docs/error-codes',
     'api-docs/operations',
     'api-docs/own-responses',
@@ -131,7 +132,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'limits/usage/redis-usage': ['limits/usage/hours', 'limits/usage/record'],
   'login/token-refresh': ['app/hooks/token-refresh'],
   'observability/log': ['observability/unprintable'],
-  'process/cluster/primary': ['process/cluster/rpc', 'process/cluster/worker'],
+  'process/cluster/primary': [
+    'process/cluster/rpc',
+    'process/cluster/worker',
+    'process/cluster/worker-pool'
+  ],
   'process/gateway': [
     'admin/server',
     'app/app',
@@ -144,6 +149,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'process/reload/reload': [
     'app/generation-services',
+    'process/reload/generations',
     'process/reload/revisions',
     'process/server/generation'
   ],

@@ -1,28 +1,28 @@
 /** The metrics of several processes as one text for Prometheus. */
 
 interface LabelledText {
-  /** What each series of this text gets, such as `worker="1"`; empty for nothing. */
+  /** Labels that each series of this text gets, such as `worker="1"`; empty for none. */
   readonly labels: string
   /** As Prometheus reads it. */
   readonly text: string
 }
 
-/** Each metric stands once, with the series of all; what it is for is told as in the first text that has it. */
+/** Each metric stands once, with the series of all texts; its help is that of the first text that has it. */
 export function mergeTexts(texts: readonly LabelledText[]): string {
   const metrics = new Map<string, { readonly head: string[]; readonly series: string[] }>()
   for (const { labels, text } of texts) {
     let name = ''
-    let known = false
+    let hasHead = false
     for (const line of text.split('\n')) {
       if (line === '' || line === '# EOF') continue
-      const [, kind, of = ''] = /^# (HELP|TYPE) (\S+)/.exec(line) ?? []
+      const [, kind, metric = ''] = /^# (HELP|TYPE) (\S+)/.exec(line) ?? []
       if (kind !== undefined) {
-        if (of !== name) {
-          name = of
-          known = metrics.has(name)
-          if (!known) metrics.set(name, { head: [], series: [] })
+        if (metric !== name) {
+          name = metric
+          hasHead = metrics.has(name)
+          if (!hasHead) metrics.set(name, { head: [], series: [] })
         }
-        if (!known) metrics.get(name)?.head.push(line)
+        if (!hasHead) metrics.get(name)?.head.push(line)
         continue
       }
       metrics.get(name)?.series.push(labels === '' ? line : withLabels(line, labels))

@@ -1,4 +1,4 @@
-/** What the first process and its workers say to each other. */
+/** Remote calls between the primary and its workers. */
 import type { Worker } from 'node:cluster'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../config/schema/config.ts'
@@ -14,117 +14,123 @@ export interface WorkerState {
   readonly requests: ReadonlyArray<readonly [generation: number, requests: number]>
 }
 
-/** What a worker does when it is asked to. */
+/** The calls that a worker serves. */
 export interface WorkerCalls {
   /** Gets all ready, but to listen. */
-  readonly start: (given: {
+  readonly start: (parameters: {
     readonly index: number
     readonly number: number
     readonly config: Config
   }) => Promise<true>
   /** @returns where it listens */
-  readonly listen: (given: object) => Promise<string>
-  readonly build: (given: { readonly number: number; readonly config: Config }) => Promise<true>
-  readonly activate: (given: { readonly number: number }) => Promise<true>
+  readonly listen: (parameters: object) => Promise<string>
+  readonly build: (parameters: {
+    readonly number: number
+    readonly config: Config
+  }) => Promise<true>
+  readonly activate: (parameters: { readonly number: number }) => Promise<true>
   /** What was built will not be used. */
-  readonly drop: (given: { readonly number: number }) => Promise<true>
+  readonly drop: (parameters: { readonly number: number }) => Promise<true>
   /** @returns how many requests had to be ended */
-  readonly retire: (given: { readonly number: number; readonly graceMs: number }) => Promise<number>
-  readonly state: (given: object) => Promise<WorkerState>
-  readonly metrics: (given: object) => Promise<{ readonly index: number; readonly body: string }>
+  readonly retire: (parameters: {
+    readonly number: number
+    readonly graceMs: number
+  }) => Promise<number>
+  readonly state: (parameters: object) => Promise<WorkerState>
+  readonly metrics: (
+    parameters: object
+  ) => Promise<{ readonly index: number; readonly body: string }>
   /** One of several does it for all: they share the store. */
-  readonly countEndings: (given: {
+  readonly countEndings: (parameters: {
     readonly before: Sources
     readonly after: Sources
   }) => Promise<Endings>
-  readonly reviewChanged: (given: {
+  readonly reviewChanged: (parameters: {
     readonly changed: readonly ChangedUser[]
   }) => Promise<ReviewedUser[]>
-  readonly reviewSignedIn: (given: { readonly sources: Sources }) => Promise<ReviewedUser[]>
-  readonly admin: (given: {
+  readonly reviewSignedIn: (parameters: { readonly sources: Sources }) => Promise<ReviewedUser[]>
+  readonly admin: (parameters: {
     readonly method: string
     readonly url: string
     readonly headers: IncomingHttpHeaders
     readonly body?: unknown
   }) => Promise<{ readonly status: number; readonly type: string; readonly text: string }>
   /** Takes no more requests, ends the rest after the time, and then itself. @returns whether all finished */
-  readonly stop: (given: { readonly graceMs: number }) => Promise<boolean>
+  readonly stop: (parameters: { readonly graceMs: number }) => Promise<boolean>
 }
 
 export type CallWorker = <K extends keyof WorkerCalls>(
-  what: K,
-  given: Parameters<WorkerCalls[K]>[0]
+  method: K,
+  parameters: Parameters<WorkerCalls[K]>[0]
 ) => ReturnType<WorkerCalls[K]>
 
 interface Call {
   readonly id: number
-  readonly what: keyof WorkerCalls
-  readonly given: object
+  readonly method: keyof WorkerCalls
+  readonly parameters: object
 }
-
-/** The worker tells that it drains and ends, because of an uncaught error. */
-const failing = 'failing'
 
 type Reply = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly error: Error; readonly fields: object }
 )
 
-/** The worker ended before it had answered. */
+/** Sent by a worker that drains and ends, because of an uncaught error. */
+const failing = 'failing'
+
+/** The worker ended before it had replied. */
 export class WorkerGone extends Error {}
 
-/** Asks a worker, which answers with `answerFirst`. What it throws is thrown here. */
-export function askWorker(worker: Worker, onFailing: () => void): CallWorker {
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
-  let last = 0
-  let gone = false
-  worker.on('message', (answer: Reply | typeof failing) => {
-    if (answer === failing) return onFailing()
-    const asked = waiting.get(answer.id)
-    waiting.delete(answer.id)
-    if ('error' in answer) asked?.reject(Object.assign(answer.error, answer.fields))
-    else asked?.resolve(answer.value)
+/** @returns calls the worker, which serves it by `servePrimary`; throws what the worker throws */
+export function connectWorker(worker: Worker, onFailing: () => void): CallWorker {
+  const pending = new Map<number, PromiseWithResolvers<unknown>>()
+  let lastId = 0
+  let isGone = false
+  worker.on('message', (reply: Reply | typeof failing) => {
+    if (reply === failing) return onFailing()
+    const call = pending.get(reply.id)
+    pending.delete(reply.id)
+    if ('error' in reply) call?.reject(Object.assign(reply.error, reply.fields))
+    else call?.resolve(reply.value)
   })
-  const end = () => {
-    gone = true
-    for (const asked of waiting.values()) asked.reject(new WorkerGone('the worker ended'))
-    waiting.clear()
-  }
-  worker.once('exit', end)
-  return (async (what: keyof WorkerCalls, given: object) => {
-    if (gone) throw new WorkerGone('the worker ended')
-    const id = ++last
-    const asked = Promise.withResolvers<unknown>()
+  worker.once('exit', () => {
+    isGone = true
+    for (const call of pending.values()) call.reject(new WorkerGone('the worker ended'))
+    pending.clear()
+  })
+  return (async (method: keyof WorkerCalls, parameters: object) => {
+    if (isGone) throw new WorkerGone('the worker ended')
+    const id = ++lastId
+    const call = Promise.withResolvers<unknown>()
     // Throws at once for what cannot be sent.
-    worker.send({ id, what, given } satisfies Call, error => {
-      if (error !== null && waiting.delete(id)) asked.reject(new WorkerGone(error.message))
+    worker.send({ id, method, parameters } satisfies Call, error => {
+      if (error !== null && pending.delete(id)) call.reject(new WorkerGone(error.message))
     })
-    waiting.set(id, asked)
-    return await asked.promise
+    pending.set(id, call)
+    return await call.promise
   }) as CallWorker
 }
 
-/** In a worker: from now on the first process asks it nothing more. */
-export function tellFailing(): void {
-  if (process.connected) process.send?.(failing, undefined, undefined, () => {})
+/** In a worker: the primary calls it no more from now on. */
+export function reportFailing(): void {
+  sendToPrimary(failing)
 }
 
-/** In a worker: answers what the first process asks. */
+/** In a worker: serves the calls of the primary. */
 export function servePrimary(calls: WorkerCalls): void {
-  process.on('message', ({ id, what, given }: Call) => {
-    const answer = (told: Reply) => {
-      // Without a callback, an answer that cannot be sent is an `error` of the process.
-      if (process.connected) process.send?.(told, undefined, undefined, () => {})
-    }
-    // Fields of an error are lost on the way, but for its message.
-    ;(calls[what] as (given: object) => Promise<unknown>)(given).then(
-      value => answer({ id, value }),
-      (error: NodeJS.ErrnoException & { address?: string; port?: number }) =>
-        answer({
-          id,
-          error,
-          fields: { code: error.code, address: error.address, port: error.port }
-        })
+  process.on('message', ({ id, method, parameters }: Call) => {
+    ;(calls[method] as (parameters: object) => Promise<unknown>)(parameters).then(
+      value => sendToPrimary({ id, value }),
+      (error: NodeJS.ErrnoException & { address?: string; port?: number }) => {
+        // Only the message of an error crosses by itself.
+        const { code, address, port } = error
+        sendToPrimary({ id, error, fields: { code, address, port } })
+      }
     )
   })
+}
+
+function sendToPrimary(message: Reply | typeof failing): void {
+  // Without a callback, a message that cannot be sent is an `error` of the process.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

@@ -1,30 +1,31 @@
-/** One of the processes that serve: it does what the first one says, and ends when that is gone. */
+/** A worker process: serves the calls of the primary, and ends when the primary is gone. */
 import { createAdminServer } from '../../admin/server.ts'
 import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
 import { createLogger, type Log } from '../../services/services.ts'
 import { createPublicServer, type PublicServer } from '../server/public-server.ts'
-import { servePrimary, tellFailing } from './rpc.ts'
+import { servePrimary, reportFailing } from './rpc.ts'
 
 // Signals go to all processes of a terminal; the first one says what they mean.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let index = 0
 let log: Log | undefined
-let serving: PublicServer | undefined
-let ops: ReturnType<typeof createAdminServer> | undefined
+let publicServer: PublicServer | undefined
+let admin: ReturnType<typeof createAdminServer> | undefined
 let graceMs = 0
 /** Those that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
 
-const there = () => {
-  if (serving === undefined || ops === undefined) throw new Error('the worker was not started')
-  return { serving, ops }
+const started = () => {
+  if (publicServer === undefined || admin === undefined)
+    throw new Error('the worker was not started')
+  return { publicServer, admin }
 }
 
-/** What is left after the drain has so long. */
+/** How long a failing worker may take to end after the drain. */
 const endMs = 3000
-/** Clients with an idle connection get so long to learn that it ends. */
+/** How long clients with an idle connection have to learn that it ends. */
 const lingerMs = 500
 let stopping: Promise<boolean> | undefined
 
@@ -34,9 +35,9 @@ async function stop(withinMs: number, idleMs = 0): Promise<boolean> {
 }
 
 async function drain(withinMs: number, idleMs: number): Promise<boolean> {
-  if (serving === undefined) return true
-  const ending = serving
-  serving = undefined
+  if (publicServer === undefined) return true
+  const ending = publicServer
+  publicServer = undefined
   const inTime = await ending.stop(withinMs, idleMs)
   await Promise.all([...generations.values()].map(generation => generation.retire(0)))
   await ending.close()
@@ -47,39 +48,39 @@ catchUncaught({
   log: () => (log ??= createLogger({ level: 'info', format: 'json' })),
   onFatal: () => {
     setTimeout(() => process.exit(1), graceMs + endMs)
-    tellFailing()
+    reportFailing()
     void stop(graceMs, Math.min(lingerMs, graceMs)).finally(() => process.exit(1))
   }
 })
 
 servePrimary({
-  start: async ({ number, config, ...given }) => {
-    index = given.index
+  start: async ({ number, config, ...worker }) => {
+    index = worker.index
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
-    const made = createPublicServer(config, log)
-    serving = made
-    ops = createAdminServer({
-      readiness: made.readiness,
-      metrics: made.metrics,
+    const server = createPublicServer(config, log)
+    publicServer = server
+    admin = createAdminServer({
+      readiness: server.readiness,
+      metrics: server.metrics,
       openApi: () => ({}),
       guard: 'checked elsewhere'
     })
-    made.addAdminRoutes(ops)
-    const first = await made.create(number, config)
+    server.addAdminRoutes(admin)
+    const first = await server.create(number, config)
     generations.set(number, first)
-    await made.activate(first)
+    await server.activate(first)
     return true
   },
-  listen: async () => await there().serving.listen(),
+  listen: async () => await started().publicServer.listen(),
   build: async ({ number, config }) => {
-    generations.set(number, await there().serving.create(number, config))
+    generations.set(number, await started().publicServer.create(number, config))
     return true
   },
   activate: async ({ number }) => {
     const generation = generations.get(number)
     if (generation === undefined) throw new Error(`generation ${number} was not built`)
-    await there().serving.activate(generation)
+    await started().publicServer.activate(generation)
     return true
   },
   drop: async ({ number }) => {
@@ -95,23 +96,24 @@ servePrimary({
   state: async () => ({
     index,
     pid: process.pid,
-    readiness: await there().serving.readiness(),
+    readiness: await started().publicServer.readiness(),
     requests: Array.from(
       generations,
       ([number, generation]) => [number, generation.requests()] as const
     )
   }),
-  metrics: async () => ({ index, body: (await there().serving.metricsText()).body }),
-  countEndings: async ({ before, after }) => await there().serving.countEndings(before, after),
-  reviewChanged: async ({ changed }) => await there().serving.reviewChanged(changed),
-  reviewSignedIn: async ({ sources }) => await there().serving.reviewSignedIn(sources),
+  metrics: async () => ({ index, body: (await started().publicServer.metricsText()).body }),
+  countEndings: async ({ before, after }) =>
+    await started().publicServer.countEndings(before, after),
+  reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),
+  reviewSignedIn: async ({ sources }) => await started().publicServer.reviewSignedIn(sources),
   admin: async ({ method, url, headers, body }) => {
     const { 'content-length': _, ...rest } = headers
     const {
       statusCode,
       headers: { 'content-type': type = 'application/json' },
       body: text
-    } = await there().ops.inject({
+    } = await started().admin.inject({
       method: method as 'GET',
       url,
       headers: rest,

@@ -1,12 +1,13 @@
-/** Replaces the running config: files → examined → built → swapped, all or nothing; keeps the last ten and what became of the last attempt. */
+/** Replaces the running config: files → validated → built → swapped, all or nothing. Keeps the last configs and the outcome of the last attempt. */
 import { differences } from '../../config/load/differences.ts'
-import { describeFault, type Fault } from '../../config/schema/faults.ts'
+import { describeFault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
-import { createRevisions, type Revision } from './revisions.ts'
+import { Generations } from './generations.ts'
+import { createRevisions, type Revision, type Revisions } from './revisions.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
@@ -81,115 +82,139 @@ interface Options {
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
-const mostInLine = 12
+const maxInLine = 12
 
-export function createReloader({
-  first,
-  validate: examine,
-  create,
-  activate: use,
-  massClosing,
-  reviewUsers,
-  onFiles,
-  onOutcome,
-  log
-}: Options): Reloader {
-  let current = first
-  let files: FilesState = { state: 'running' }
-  let restartNeeded = first.config.restartNeeded
-  const revisions = createRevisions(first.config)
-  const draining = new Map<Generation, Promise<void>>()
-  const { grace } = first.config.gateway.reload
+export function createReloader(options: Options): Reloader {
+  return new ConfigReloader(options)
+}
 
-  // One at a time, and what is asked for while one waits is that one.
-  let last: Promise<unknown> = Promise.resolve()
-  let waiting: Promise<Outcome> | undefined
-  let isConfirmed = false
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = last.then(work)
-    last = turn.catch(() => {})
-    return turn
-  }
-  const told = (outcome: Outcome): Outcome => {
-    onOutcome(outcome.outcome, outcome.generation)
-    return outcome
+class ConfigReloader implements Reloader {
+  readonly #options: Options
+  readonly #generations: Generations
+  readonly #revisions: Revisions
+  #files: FilesState = { state: 'running' }
+  #restartNeeded: readonly string[]
+  /** Attempts run one after the other. */
+  #lastAttempt: Promise<unknown> = Promise.resolve()
+  /** The reload that has not begun: whoever asks meanwhile gets its outcome. */
+  #waiting: Promise<Outcome> | undefined
+  #isConfirmed = false
+
+  constructor(options: Options) {
+    const { first, create, activate, log } = options
+    this.#options = options
+    this.#generations = new Generations({
+      first,
+      create,
+      activate,
+      graceMs: first.config.gateway.reload.grace,
+      log
+    })
+    this.#revisions = createRevisions(first.config)
+    this.#restartNeeded = first.config.restartNeeded
   }
 
-  async function takeFiles(by: Trigger): Promise<Outcome> {
-    waiting = undefined
-    const mayEndMost = isConfirmed
-    isConfirmed = false
-    let examined: Validated
-    try {
-      examined = await examine(current.config.gateway)
-    } catch (error) {
-      return refuse(by, [error instanceof Error ? error.message : String(error)])
-    }
-    onFiles(examined.files)
-    const { result } = examined
-    if ('faults' in result) return refuse(by, result.faults.filter(isFault).map(describeFault))
+  readonly current = (): Generation => this.#generations.current
+  readonly files = (): FilesState => this.#files
+  readonly restartNeeded = (): readonly string[] => this.#restartNeeded
+  readonly revisions = (): readonly Revision[] => this.#revisions.all()
+  readonly draining: Reloader['draining'] = () => this.#generations.draining()
+
+  readonly reload: Reloader['reload'] = (by, { yes = false } = {}) => {
+    this.#isConfirmed ||= yes
+    this.#waiting ??= this.#enqueue(() => this.#takeFiles(by))
+    return this.#waiting
+  }
+
+  readonly rollback: Reloader['rollback'] = (to, confirmed = {}) =>
+    this.#enqueue(() => this.#takeRevision(to, confirmed))
+
+  readonly close = async (): Promise<void> => {
+    await this.#lastAttempt
+    await this.#generations.close()
+  }
+
+  #enqueue(attempt: () => Promise<Outcome>): Promise<Outcome> {
+    const { onOutcome } = this.#options
+    const attempted = this.#lastAttempt.then(attempt).then(outcome => {
+      onOutcome(outcome.outcome, outcome.generation)
+      return outcome
+    })
+    this.#lastAttempt = attempted.catch(() => {})
+    return attempted
+  }
+
+  async #takeFiles(by: Trigger): Promise<Outcome> {
+    this.#waiting = undefined
+    const isConfirmed = this.#isConfirmed
+    this.#isConfirmed = false
+    const result = await this.#validateFiles()
+    if ('faults' in result) return this.#refuse(by, result.faults)
     const { config } = result
-    const changes = differences(current.config, config).map(({ file, text }) =>
+    const before = this.current().config
+    const changes = differences(before, config).map(({ file, text }) =>
       file === 'users' ? `users ${text}` : text
     )
-    tellWarnings(config)
-    tellRestart(config.restartNeeded)
-    if (changes.length === 0) {
-      if (files.state !== 'running' || by === 'SIGHUP') {
-        const message =
-          files.state === 'running'
-            ? 'the config files are what runs: nothing to reload'
-            : 'the config files are again what runs'
-        log.info({ event: 'config.unchanged', generation: current.number, by }, message)
-      }
-      files = { state: 'running' }
-      return unchanged()
-    }
-    const before = current.config
-    const reason = mayEndMost ? undefined : await massClosing(before, config, 'reload')
-    if (reason !== undefined) return refuse(by, [reason])
+    this.#logNewWarnings(before, config)
+    this.#takeRestartNeeded(config.restartNeeded)
+    if (changes.length === 0) return this.#keep(by)
+    const { massClosing, reviewUsers, log } = this.#options
+    const reason = isConfirmed ? undefined : await massClosing(before, config, 'reload')
+    if (reason !== undefined) return this.#refuse(by, [reason])
     try {
-      await take(config)
+      await this.#generations.swap(config)
     } catch (error) {
-      return refuse(by, [
-        `it could not be built: ${error instanceof Error ? error.message : String(error)}`
-      ])
+      return this.#refuse(by, [`it could not be built: ${messageOf(error)}`])
     }
-    files = { state: 'running' }
-    revisions.add({ number: current.number, by, changes, config })
+    const { number: generation } = this.current()
+    this.#files = { state: 'running' }
+    this.#revisions.add({ number: generation, by, changes, config })
     log.info(
-      { event: 'config.reloaded', generation: current.number, by, changes },
+      { event: 'config.reloaded', generation, by, changes },
       `config reloaded: ${inWords(changes)}`
     )
     const sessions = await reviewUsers(before, config)
-    return { outcome: 'reloaded', generation: current.number, changes, sessions, restartNeeded }
+    return {
+      outcome: 'reloaded',
+      generation,
+      changes,
+      sessions,
+      restartNeeded: this.#restartNeeded
+    }
   }
 
-  async function takeBack(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
-    const target = revisions.find(to)
-    if (target === undefined)
-      throw new GatewayError('request.malformed', {
-        message:
-          to === undefined
-            ? `There is no earlier config to go back to. Name one with its number: ${revisions
-                .all()
-                .map(({ number }) => number)
-                .join(', ')}.`
-            : `There is no revision ${to}; there are ${revisions
-                .all()
-                .map(({ number }) => number)
-                .join(', ')}.`
-      })
-    const changes = differences(current.config, target.config).map(({ text }) => text)
-    if (changes.length === 0) return unchanged()
-    const before = current.config
+  /** @returns the config of the files, or why it cannot run */
+  async #validateFiles(): Promise<
+    { readonly config: Config } | { readonly faults: readonly string[] }
+  > {
+    const { validate, onFiles } = this.#options
+    let validated: Validated
+    try {
+      validated = await validate(this.current().config.gateway)
+    } catch (error) {
+      return { faults: [messageOf(error)] }
+    }
+    onFiles(validated.files)
+    const { result } = validated
+    if ('config' in result) return result
+    const faults = result.faults.filter(({ severity }) => severity === 'fault')
+    return { faults: faults.map(describeFault) }
+  }
+
+  async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
+    const target = this.#revisionOf(to)
+    const before = this.current().config
+    const changes = differences(before, target.config).map(({ text }) => text)
+    if (changes.length === 0) return this.#unchanged()
+    const { massClosing, reviewUsers, log } = this.#options
     const command = to === undefined ? 'rollback' : `rollback ${to}`
     const reason = yes ? undefined : await massClosing(before, target.config, command)
-    if (reason !== undefined) return refuseBack(target, reason)
-    await take(target.config)
-    files = { state: 'rolled back', since: new Date().toISOString() }
-    revisions.add({
-      number: current.number,
+    if (reason !== undefined) return this.#refuseRollback(target, reason)
+    await this.#generations.swap(target.config)
+    const { number: generation } = this.current()
+    this.#files = { state: 'rolled back', since: new Date().toISOString() }
+    this.#revisions.add({
+      number: generation,
       by: 'rollback',
       changes,
       config: target.config,
@@ -197,115 +222,111 @@ export function createReloader({
       named: to !== undefined
     })
     log.warn(
-      { event: 'config.rolled-back', generation: current.number, to: target.number, changes },
-      `config rolled back to revision ${target.number}: ${inWords(changes)}; the files hold another one, which comes back with their next change, a reload or a restart`
+      { event: 'config.rolled-back', generation, to: target.number, changes },
+      `config rolled back to revision ${target.number}: ${inWords(changes)}; ` +
+        'the files hold another one, which comes back with their next change, ' +
+        'a reload or a restart'
     )
     const sessions = await reviewUsers(before, target.config)
-    return { outcome: 'rolled back', generation: current.number, changes, sessions, restartNeeded }
-  }
-
-  function unchanged(): Outcome {
-    const [running] = revisions.all()
-    const taken = running === undefined || running.number === 1 ? undefined : running
     return {
-      outcome: 'unchanged',
-      generation: current.number,
-      restartNeeded,
-      ...(taken !== undefined && { taken: { at: taken.at, by: taken.by, changes: taken.changes } })
+      outcome: 'rolled back',
+      generation,
+      changes,
+      sessions,
+      restartNeeded: this.#restartNeeded
     }
   }
 
-  /** @throws what building throws; then nothing has changed */
-  async function take(config: Config): Promise<void> {
-    const old = current
-    const next = await create(old.number + 1, config)
-    await use(next)
-    current = next
-    draining.set(
-      old,
-      old
-        .retire(grace)
-        .then(
-          ended => {
-            if (ended > 0)
-              log.warn(
-                { event: 'config.drained', generation: old.number, ended },
-                `requests that began before a reload were still running after ${grace} ms: ended`
-              )
-          },
-          err => log.error({ err }, 'an old generation could not be closed')
-        )
-        .finally(() => draining.delete(old))
-    )
+  /** @throws GatewayError `request.malformed` when there is none */
+  #revisionOf(to: number | undefined): Revision {
+    const target = this.#revisions.find(to)
+    if (target !== undefined) return target
+    const numbers = this.#revisions
+      .all()
+      .map(({ number }) => number)
+      .join(', ')
+    throw new GatewayError('request.malformed', {
+      message:
+        to === undefined
+          ? `There is no earlier config to go back to. Name one with its number: ${numbers}.`
+          : `There is no revision ${to}; there are ${numbers}.`
+    })
   }
 
-  function refuse(by: Trigger, faults: readonly string[]): Outcome {
-    // One save of an editor is often several changes of the file: what was told once is not told again.
-    const isTold =
+  /** The files say what runs. */
+  #keep(by: Trigger): Outcome {
+    const wasRunning = this.#files.state === 'running'
+    if (!wasRunning || by === 'SIGHUP') {
+      const message = wasRunning
+        ? 'the config files are what runs: nothing to reload'
+        : 'the config files are again what runs'
+      const { number: generation } = this.current()
+      this.#options.log.info({ event: 'config.unchanged', generation, by }, message)
+    }
+    this.#files = { state: 'running' }
+    return this.#unchanged()
+  }
+
+  #unchanged(): Outcome {
+    const [running] = this.#revisions.all()
+    const isFirst = running === undefined || running.number === 1
+    return {
+      outcome: 'unchanged',
+      generation: this.current().number,
+      restartNeeded: this.#restartNeeded,
+      ...(!isFirst && { taken: { at: running.at, by: running.by, changes: running.changes } })
+    }
+  }
+
+  #refuse(by: Trigger, faults: readonly string[]): Outcome {
+    const { number: generation } = this.current()
+    // An editor often saves a file in several steps: the same faults are logged once.
+    const isLogged =
       by === 'files changed' &&
-      files.state === 'refused' &&
-      files.faults.join('\n') === faults.join('\n')
-    if (isTold) return { outcome: 'refused', generation: current.number, faults }
-    files = { state: 'refused', since: new Date().toISOString(), faults }
-    log.error(
-      { event: 'config.refused', generation: current.number, by, faults },
+      this.#files.state === 'refused' &&
+      this.#files.faults.join('\n') === faults.join('\n')
+    if (isLogged) return { outcome: 'refused', generation, faults }
+    this.#files = { state: 'refused', since: new Date().toISOString(), faults }
+    this.#options.log.error(
+      { event: 'config.refused', generation, by, faults },
       `config refused, what runs goes on: ${inWords(faults)}`
     )
-    return { outcome: 'refused', generation: current.number, faults }
+    return { outcome: 'refused', generation, faults }
   }
 
-  /** The files stand to what runs as they did before. */
-  function refuseBack(target: Revision, reason: string): Outcome {
-    const { number: generation } = current
-    const fields = { event: 'config.rollback-refused', generation, to: target.number, reason }
-    log.error(fields, `rollback to revision ${target.number} refused, what runs goes on: ${reason}`)
+  /** Leaves the state of the files as it was: they were not read. */
+  #refuseRollback(target: Revision, reason: string): Outcome {
+    const { number: generation } = this.current()
+    this.#options.log.error(
+      { event: 'config.rollback-refused', generation, to: target.number, reason },
+      `rollback to revision ${target.number} refused, what runs goes on: ${reason}`
+    )
     return { outcome: 'refused', generation, faults: [reason] }
   }
 
-  function tellRestart(keys: readonly string[]): void {
-    if (keys.length > 0 && keys.join() !== restartNeeded.join())
-      log.warn({ event: 'config.restart-needed', keys }, `restart needed: ${keys.join(', ')}`)
-    restartNeeded = keys
-  }
-
-  function tellWarnings({ warnings }: Config): void {
-    const known = new Set(current.config.warnings.map(({ path, message }) => path + message))
-    for (const warning of warnings)
-      if (!known.has(warning.path + warning.message))
-        log.warn({ config: warning.path }, describeFault(warning))
-  }
-
-  return {
-    current: () => current,
-    reload: (by, { yes = false } = {}) => {
-      isConfirmed ||= yes
-      waiting ??= inTurn(async () => told(await takeFiles(by)))
-      return waiting
-    },
-    rollback: (to, confirmed = {}) => inTurn(async () => told(await takeBack(to, confirmed))),
-    files: () => files,
-    restartNeeded: () => restartNeeded,
-    revisions: revisions.all,
-    draining: () =>
-      [...draining.keys()].map(generation => ({
-        generation: generation.number,
-        requests: generation.requests()
-      })),
-    close: async () => {
-      await last
-      await Promise.all([current, ...draining.keys()].map(generation => generation.retire(0)))
-      await Promise.all(draining.values())
+  #takeRestartNeeded(keys: readonly string[]): void {
+    if (keys.length > 0 && keys.join() !== this.#restartNeeded.join()) {
+      const message = `restart needed: ${keys.join(', ')}`
+      this.#options.log.warn({ event: 'config.restart-needed', keys }, message)
     }
+    this.#restartNeeded = keys
+  }
+
+  #logNewWarnings(before: Config, { warnings }: Config): void {
+    const logged = new Set(before.warnings.map(({ path, message }) => path + message))
+    for (const warning of warnings)
+      if (!logged.has(warning.path + warning.message))
+        this.#options.log.warn({ config: warning.path }, describeFault(warning))
   }
 }
 
-function isFault({ severity }: Fault) {
-  return severity === 'fault'
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 function inWords(lines: readonly string[]) {
   return [
-    ...lines.slice(0, mostInLine),
-    ...(lines.length > mostInLine ? [`and ${lines.length - mostInLine} more`] : [])
+    ...lines.slice(0, maxInLine),
+    ...(lines.length > maxInLine ? [`and ${lines.length - maxInLine} more`] : [])
   ].join('; ')
 }

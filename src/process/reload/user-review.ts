@@ -10,7 +10,7 @@ interface Log {
 }
 
 interface Options {
-  readonly serving: Pick<PublicServer, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
+  readonly publicServer: Pick<PublicServer, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
   readonly log: Log
   readonly isStopping: () => boolean
 }
@@ -19,7 +19,7 @@ interface Options {
 const maxLines = 50
 const reviewAgainMs = 500
 
-export function createUserReview({ serving, log, isStopping }: Options) {
+export function createUserReview({ publicServer, log, isStopping }: Options) {
   /** What was put in force last. */
   let latest: Sources | undefined
   let isDue = false
@@ -34,7 +34,7 @@ export function createUserReview({ serving, log, isStopping }: Options) {
     const changed = changedUsers(before, after)
     if (changed.every(({ change }) => change === 'roles or profile changed')) return undefined
     try {
-      const endings = await serving.countEndings(before, after)
+      const endings = await publicServer.countEndings(before, after)
       if (!isMassClosing(endings)) return undefined
       return (
         `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
@@ -51,7 +51,7 @@ export function createUserReview({ serving, log, isStopping }: Options) {
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     latest = after
     const changed = changedUsers(before, after)
-    return changed.length === 0 ? [] : await logged(serving.reviewChanged(changed), after)
+    return changed.length === 0 ? [] : await logged(publicServer.reviewChanged(changed), after)
   }
 
   /** For what changed while the gateway did not run. The store may come later than the gateway. */
@@ -68,7 +68,7 @@ export function createUserReview({ serving, log, isStopping }: Options) {
     while (isDue && !isStopping()) {
       isDue = false
       try {
-        logReview(log, await serving.reviewSignedIn(latest ?? sources))
+        logReview(log, await publicServer.reviewSignedIn(latest ?? sources))
       } catch {
         isDue = true
         await wait(reviewAgainMs, undefined, { ref: false })

@@ -87,13 +87,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
       return {
         ready: strictRedis ? redis.up : redis.hasConnected,
-        parts: {
-          redis: redis.up
-            ? 'up'
-            : redis.hasConnected
-              ? 'away: what needs a session answers 503'
-              : 'not reached yet'
-        }
+        parts: { redis: redisPart(redis) }
       }
     },
     metrics: services.metrics,
@@ -134,6 +128,17 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     },
     close: services.close
   }
+}
+
+function redisPart({
+  up,
+  hasConnected
+}: {
+  readonly up: boolean
+  readonly hasConnected: boolean
+}): string {
+  if (up) return 'up'
+  return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }
 
 function idsOf(files: Config['users'], name: string): string[] {

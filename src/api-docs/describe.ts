@@ -1,0 +1,208 @@
+/** Every public operation that a config makes: its own endpoints and its routes. */
+import type { Config } from '../config/schema/config.ts'
+import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
+import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
+import { pascal } from './contract-components.ts'
+import {
+  type Description,
+  DescriptionBuilder,
+  envelopeName,
+  freeName,
+  type Method,
+  type Operation
+} from './operations.ts'
+import {
+  closedSchema,
+  closeRequestSchema,
+  currentUserSchema,
+  failureSchema,
+  listedSessionSchema,
+  loginBeside,
+  loginRefusedSchema,
+  loginRequestSchema,
+  loginResultSchema,
+  sessionSchema
+} from './own-responses.ts'
+import { describeShape } from './shape-schema.ts'
+
+export function describe(config: Config): Description {
+  const builder = new DescriptionBuilder(config)
+  addLogin(builder, config)
+  addLogout(builder, config)
+  addProfile(builder, config)
+  addSession(builder, config)
+  for (const [name, route] of Object.entries(config.routes.routes))
+    addRoute(builder, config, name, route)
+  const { operations, schemas } = builder
+  return { operations, schemas }
+}
+
+function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): void {
+  const {
+    envelope: { dialect },
+    login
+  } = gateway
+  const signedIn = builder.addSchema(
+    'LoginAnswer',
+    builder.success(builder.addSchema('LoginResult', loginResultSchema), {
+      members: loginBeside(dialect)
+    }).answer
+  )
+  builder.add(routes.endpoints.login.path, ['POST'], {
+    name: 'login',
+    summary: 'Sign in',
+    access: 'public',
+    request: builder.addSchema('LoginRequest', loginRequestSchema(login.fields)),
+    answer:
+      login.refusedStatus === 200
+        ? { anyOf: [signedIn, builder.addSchema('LoginRefused', loginRefusedSchema(dialect))] }
+        : signedIn,
+    facts: {
+      endpoint: 'login',
+      asksUpstream: login.sources.some(({ kind }) => kind === 'upstream-login')
+    }
+  })
+}
+
+function addLogout(builder: DescriptionBuilder, { routes }: Config): void {
+  builder.add(routes.endpoints.logout.path, ['GET', 'POST'], {
+    name: 'logout',
+    summary: 'Sign out; also without a session',
+    access: 'public',
+    ...builder.success({ type: 'object' }),
+    facts: { endpoint: 'logout' }
+  })
+}
+
+/** A profile without a session says so beside the error. */
+const notSignedIn: JsonSchema = {
+  data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] }
+}
+
+function addProfile(builder: DescriptionBuilder, { routes }: Config): void {
+  const { profile } = routes.endpoints
+  const { shapes } = routes
+  const fromUpstream = profile.from === 'upstream' || Object.keys(profile.parts).length > 0
+  const shaped = describeShape(shapes[profile.shape ?? ''] ?? [], shapes).data['properties']
+  const user =
+    builder.addContract('profile', 'CurrentUser') ??
+    builder.addSchema(
+      'CurrentUser',
+      currentUserSchema(isRecord(shaped) ? (shaped as Record<string, JsonSchema>) : {})
+    )
+  builder.add(profile.path, ['GET'], {
+    name: 'profile',
+    summary: 'The current user',
+    access: 'session',
+    ...builder.success(user, { members: missingOf(profile), required: [] }),
+    failureBeside: { 401: notSignedIn },
+    facts: {
+      endpoint: 'profile',
+      asksUpstream: fromUpstream,
+      namesSource: fromUpstream && namesSource(profile, routes.upstreams),
+      isRead: fromUpstream,
+      isStrict: profile.contract?.mode === 'strict'
+    },
+    upstreamErrors: fromUpstream ? 'enveloped' : 'none'
+  })
+}
+
+function addSession(builder: DescriptionBuilder, { routes }: Config): void {
+  const add = (
+    path: string,
+    method: Method,
+    operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
+  ) =>
+    builder.add(routes.endpoints.session.path + path, [method], {
+      name: 'session',
+      access: 'session',
+      facts: { endpoint: 'session' },
+      ...operation
+    })
+  const session = builder.success(builder.addSchema('Session', sessionSchema))
+  add('', 'GET', {
+    summary: 'What is left of the session; asking does not extend it',
+    ...session
+  })
+  add('/extend', 'POST', { summary: 'Extend the session', ...session })
+  const listed = builder.addSchema('ListedSession', listedSessionSchema)
+  add('/list', 'GET', {
+    summary: 'The user’s own sessions',
+    ...builder.success(
+      { type: 'array', items: listed },
+      { members: { total: { type: 'integer' } } }
+    )
+  })
+  add('/close', 'POST', {
+    summary: 'Close one of them, the others, or all',
+    request: closeRequestSchema,
+    ...builder.success(closedSchema)
+  })
+}
+
+function addRoute(
+  builder: DescriptionBuilder,
+  { gateway: { envelope }, routes: { shapes, upstreams }, contracts }: Config,
+  name: string,
+  route: RouteConfig
+): void {
+  const { schemas } = builder
+  const dialect = route.dialect ?? envelope.dialect
+  if (dialect !== envelope.dialect)
+    schemas[envelopeName('Failure', dialect, envelope.dialect)] = failureSchema(dialect)
+  const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
+  const isRead = route.shape !== undefined || Object.keys(route.parts).length > 0
+  const dataName = freeName(`${pascal(name)}Data`, taken => Object.hasOwn(schemas, taken))
+  const shapedData = () =>
+    Object.keys(shaped.data).length === 0 ? {} : builder.addSchema(dataName, shaped.data)
+  const data = builder.addContract(name, dataName) ?? shapedData()
+  const success = () =>
+    shaped.isWrapped
+      ? builder.success(data, {
+          members: { ...shaped.beside, ...missingOf(route) },
+          required: [...shaped.requiredBeside],
+          dialect
+        })
+      : { answer: data }
+  builder.add(route.path, route.methods as Method[], {
+    name,
+    summary: `The route ${name}`,
+    access: route.access,
+    dialect,
+    errorsAreOk: (route.errorStatus ?? envelope.errorStatus) === 'ok',
+    ...((isRead || contracts[name] !== undefined) && success()),
+    facts: {
+      asksUpstream: true,
+      namesSource: namesSource(route, upstreams),
+      isRead,
+      isStrict: route.contract?.mode === 'strict'
+    },
+    upstreamErrors: isRead ? 'enveloped' : 'plain'
+  })
+}
+
+/** Whether an upstream of the route takes the credentials of one source only. */
+function namesSource(
+  { upstream, parts }: Pick<RouteConfig, 'upstream' | 'parts'>,
+  upstreams: Config['routes']['upstreams']
+): boolean {
+  return [upstream, ...Object.values(parts).map(part => part.upstream)].some(
+    name => credentialOf(upstreams[name ?? '']?.credential ?? 'none').from !== undefined
+  )
+}
+
+/** The member that names missing parts, where a part may be missing. */
+function missingOf({
+  parts,
+  missing
+}: Pick<RouteConfig, 'parts' | 'missing'>): Record<string, JsonSchema> {
+  return Object.values(parts).some(({ required }) => !required)
+    ? {
+        [missing]: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'The parts of the answer that are missing; absent where none is.'
+        }
+      }
+    : {}
+}

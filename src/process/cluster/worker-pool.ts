@@ -1,0 +1,213 @@
+/** Worker processes: starts them, replaces those that end by themselves, and calls them. */
+import cluster, { type Worker } from 'node:cluster'
+import { getCompileCacheDir } from 'node:module'
+import { extname } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../../config/schema/config.ts'
+import { adopt } from '../../observability/emitters.ts'
+import type { Log } from '../../services/services.ts'
+import { keepHandedConnections } from './handed-connections.ts'
+import { type CallWorker, connectWorker, WorkerGone, type WorkerState } from './rpc.ts'
+
+export interface WorkerHandle {
+  readonly index: number
+  readonly worker: Worker
+  readonly call: CallWorker
+  readonly startedAt: number
+  /** Starts in a row that failed before this one. */
+  readonly failures: number
+  /** Whether it serves the config that is in force. */
+  isServing: boolean
+  state?: WorkerState
+}
+
+interface Options {
+  readonly config: Config
+  readonly log: Log
+  readonly onRestart: () => void
+}
+
+const minBackoffMs = 100
+const maxBackoffMs = 10_000
+/** A worker that ran for so long did not fail at its start. */
+const stableAfterMs = 30_000
+/** How long a worker with nothing left to do may take to end. */
+const exitWithinMs = 3000
+
+export class WorkerPool {
+  readonly #options: Options
+  readonly #workers = new Map<number, WorkerHandle>()
+  /** Had an uncaught error: they finish what is in flight and end, and others stand in their place. */
+  readonly #draining = new Set<WorkerHandle>()
+  #inForce: { readonly number: number; readonly config: Config }
+  #isListening = false
+  #isStopping = false
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#inForce = { number: 1, config: options.config }
+    // The config goes over as it is, with what was read from secrets.
+    cluster.setupPrimary({
+      exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
+      args: [],
+      serialization: 'advanced'
+    })
+  }
+
+  /** The number of the generation that is in force. */
+  get generation(): number {
+    return this.#inForce.number
+  }
+
+  serving(): WorkerHandle[] {
+    return [...this.#workers.values()].filter(({ isServing }) => isServing)
+  }
+
+  /** @throws when one of them cannot start */
+  async start(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, (_, n) => this.#start(n + 1)))
+  }
+
+  /** Calls all that serve. One that ends meanwhile gives no result. */
+  async callAll<T>(
+    method: (call: CallWorker) => Promise<T>,
+    handles = this.serving()
+  ): Promise<T[]> {
+    const results = await Promise.all(
+      handles.map(({ call }) =>
+        method(call).catch((error: unknown) => {
+          if (error instanceof WorkerGone) return undefined
+          throw error
+        })
+      )
+    )
+    return results.filter((result): result is Awaited<T> & {} => result !== undefined)
+  }
+
+  async callAny<T>(method: (call: CallWorker) => Promise<T>): Promise<T> {
+    const [any] = this.serving()
+    if (any === undefined) throw new WorkerGone('no worker serves')
+    return await method(any.call)
+  }
+
+  async activate(number: number, config: Config): Promise<void> {
+    // Before the calls: a worker that starts just now takes it too.
+    this.#inForce = { number, config }
+    await this.callAll(call => call('activate', { number }))
+  }
+
+  /** @returns the address of the listener, which all share */
+  async listen(): Promise<string> {
+    this.#isListening = true
+    const [url = ''] = await this.callAll(call => call('listen', {}))
+    return url
+  }
+
+  /** Asks all that serve for their state, and keeps it in their handles. */
+  async states(): Promise<WorkerState[]> {
+    const states = await this.callAll(call => call('state', {}))
+    for (const state of states) {
+      const handle = this.#workers.get(state.index)
+      if (handle !== undefined) handle.state = state
+    }
+    return states
+  }
+
+  /** @returns whether all requests finished within the time */
+  async stop(graceMs: number): Promise<boolean> {
+    this.#isStopping = true
+    const results = await this.callAll(call => call('stop', { graceMs }), this.#all())
+    return results.every(Boolean)
+  }
+
+  async close(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#all().map(async ({ worker }) => endWorker(worker)))
+  }
+
+  #all(): WorkerHandle[] {
+    return [...this.#workers.values(), ...this.#draining]
+  }
+
+  /** @returns once it serves what is in force, also where that changed meanwhile. @throws when it cannot */
+  async #start(index: number, failures = 0): Promise<void> {
+    const handle = this.#fork(index, failures)
+    this.#workers.set(index, handle)
+    let taken = this.#inForce
+    await handle.call('start', { index, ...taken })
+    while (taken !== this.#inForce) {
+      taken = this.#inForce
+      await handle.call('build', taken)
+      await handle.call('activate', { number: taken.number })
+    }
+    handle.isServing = true
+    if (this.#isListening) await handle.call('listen', {})
+  }
+
+  #fork(index: number, failures: number): WorkerHandle {
+    const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
+    keepHandedConnections(worker)
+    const handle: WorkerHandle = {
+      index,
+      worker,
+      call: connectWorker(worker, () => this.#drain(handle)),
+      startedAt: performance.now(),
+      failures,
+      isServing: false
+    }
+    worker.once('exit', (code, signal) => {
+      this.#draining.delete(handle)
+      this.#replace(handle, { code, signal }, 'a worker ended')
+    })
+    return handle
+  }
+
+  /** After an uncaught error. */
+  #drain(handle: WorkerHandle): void {
+    this.#draining.add(handle)
+    this.#replace(handle, {}, 'a worker had an internal error and drains')
+  }
+
+  #replace(handle: WorkerHandle, reason: object, message: string): void {
+    const { index, failures, startedAt, isServing } = handle
+    handle.isServing = false
+    if (this.#isStopping || !isServing) return
+    const { onRestart, log } = this.#options
+    onRestart()
+    log.error({ worker: index, ...reason }, `${message}; starting another in its place`)
+    const isStable = performance.now() - startedAt >= stableAfterMs
+    void this.#restart(index, isStable ? 0 : failures + 1)
+  }
+
+  async #restart(index: number, failures: number): Promise<void> {
+    // The first time at once.
+    if (failures > 1) await wait(Math.min(minBackoffMs * 2 ** failures, maxBackoffMs))
+    if (this.#isStopping) return
+    try {
+      await this.#start(index, failures)
+    } catch (err) {
+      this.#options.log.error({ worker: index, err }, 'a worker could not start; trying again')
+      this.#kill(index)
+      void this.#restart(index, failures + 1)
+    }
+  }
+
+  #kill(index: number): void {
+    const handle = this.#workers.get(index)
+    this.#workers.delete(index)
+    handle?.worker.process.kill('SIGKILL')
+  }
+}
+
+/** Disconnected, a worker ends itself once it has written its log. */
+async function endWorker(worker: Worker): Promise<void> {
+  if (worker.isDead()) return
+  const exited = new Promise<void>(resolve => {
+    worker.once('exit', () => resolve())
+  })
+  if (worker.isConnected()) worker.process.disconnect()
+  const timer = setTimeout(() => worker.process.kill('SIGKILL'), exitWithinMs)
+  await exited
+  clearTimeout(timer)
+}
