@@ -11,17 +11,17 @@ export interface ForgottenEpoch {
 /**
  * A store whose epoch never falls: where it says less than it said before, or than a session carries, it
  * has forgotten. It is told the greatest epoch again; until it has taken that, everything that asks fails.
- * @param onForgotten told each time
+ * @param onForgotten called each time
  */
 export function guardEpoch(store: SessionStore, onForgotten: (forgotten: ForgottenEpoch) => void) {
   let greatest = 0
 
   /** @throws StoreUnavailable */
   async function epoch(): Promise<number> {
-    const found = await store.epoch()
-    if (found >= greatest) {
-      greatest = found
-      return found
+    const stored = await store.epoch()
+    if (stored >= greatest) {
+      greatest = stored
+      return stored
     }
     // The answer may have been overtaken by that of a later question.
     const again = await store.epoch()
@@ -35,15 +35,18 @@ export function guardEpoch(store: SessionStore, onForgotten: (forgotten: Forgott
   }
 
   /**
-   * The epoch, where a session carries a greater one than is remembered.
+   * The epoch, where a session carries a greater one than is cached.
    * @throws StoreUnavailable
    */
-  async function epochAtLeast(carried: number): Promise<number> {
-    const found = await epoch()
-    if (found >= carried) return found
-    greatest = Math.max(greatest, carried)
-    return await restore(found)
+  async function epochAtLeast(ofSession: number): Promise<number> {
+    const stored = await epoch()
+    if (stored >= ofSession) return stored
+    greatest = Math.max(greatest, ofSession)
+    return await restore(stored)
   }
 
-  return { ...store, epoch, epochAtLeast }
+  /** Bumps it above all that this process knows, also where the store has forgotten. */
+  const bumpEpoch = async (): Promise<number> => await store.bumpEpoch(await epoch())
+
+  return { ...store, epoch, epochAtLeast, bumpEpoch }
 }

@@ -30,13 +30,13 @@ export interface CachedSession {
   readonly review: Review
 }
 
-/** What is remembered of a record: the session, why it ended, or why it could not be read. */
+/** What is cached of a record: the session, why it ended, or why it could not be read. */
 export type CachedRecord =
   | CachedSession
   | { readonly ended: EndReason; readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
-/** How long the reason of an end is remembered, so that a late request can be told. */
+/** How long the store keeps the reason of an end, so that a late request can be told. */
 export const tombstoneMs: Duration = 10 * 60_000
 
 export function createEvaluator(
@@ -64,22 +64,22 @@ export function createEvaluator(
   }
 
   /** @param epoch how often everyone's sessions have been ended */
-  function evaluate(known: CachedRecord | undefined, epoch: number): Evaluation {
-    if (known === undefined) return { ended: 'unknown' }
-    if ('ended' in known) return known
+  function evaluate(record: CachedRecord | undefined, epoch: number): Evaluation {
+    if (record === undefined) return { ended: 'unknown' }
+    if ('ended' in record) return record
     // A cookie that our secret signed names a record that another sealed: it opens for nobody here.
-    if ('unreadable' in known) {
-      return known.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
+    if ('unreadable' in record) {
+      return record.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
     }
     const time = now()
-    const { live } = known
-    if (known.epoch < epoch) return { ended: 'revoked' }
+    const { live } = record
+    if (record.epoch < epoch) return { ended: 'revoked' }
     // Only the store can say what became of a count that the session is ahead of.
-    if (known.epoch > epoch) return { ended: 'unknown' }
+    if (record.epoch > epoch) return { ended: 'unknown' }
     if (time >= live.session.absoluteEnd) return { ended: 'absolute' }
     if (time >= live.idleEnd) return { ended: 'idle' }
-    if (known.review === 'refused') return { ended: 'revoked' }
-    return known
+    if (record.review === 'refused') return { ended: 'revoked' }
+    return record
   }
 
   return { parse, evaluate }

@@ -4,10 +4,10 @@ import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { createEvaluator, CachedRecord, Live, Evaluation } from './evaluate.ts'
 import { tombstoneMark, type IndexEntry, type SessionStore } from './store.ts'
 
-/** What is behind a note: a live session, or a record that this process cannot read. */
+/** What an index entry leads to: a live session, or a record that this process cannot read. */
 interface Entry {
   readonly key: string
-  /** The order of sign-ins; see `Note`. */
+  /** The order of sign-ins; see `IndexEntry`. */
   readonly at: number
   readonly live?: Live
 }
@@ -27,32 +27,33 @@ interface Options {
   readonly store: SessionStore
   readonly parse: ReturnType<typeof createEvaluator>['parse']
   /** Asks the store where a session is ahead of the epoch. */
-  readonly evaluate: (known: CachedRecord | undefined, epoch: number) => Promise<Evaluation>
+  readonly evaluate: (record: CachedRecord | undefined, epoch: number) => Promise<Evaluation>
 }
 
 export function createLists({ store, parse, evaluate }: Options) {
   /**
-   * What is behind the notes of a user, oldest first. Asks the store itself, past whatever is
-   * remembered. A note goes only where the store no longer has its record: what this process cannot
+   * What the index of a user leads to, oldest first. Asks the store itself, past the cache. An
+   * entry goes only where the store no longer has its record: what this process cannot
    * read, or takes for over by its clock, may live on elsewhere.
    */
-  async function look(user: IdentityKey, notes: readonly IndexEntry[]): Promise<Looked> {
+  async function look(user: IdentityKey, indexed: readonly IndexEntry[]): Promise<Looked> {
     const epoch = await store.epoch()
     const gone: string[] = []
     const entries: Entry[] = []
     let unreadable = 0
     await Promise.all(
-      notes.map(async ({ key, at }) => {
-        const found = await store.read(key)
-        if (found === undefined || found.record.startsWith(tombstoneMark))
+      indexed.map(async ({ key, at }) => {
+        const stored = await store.read(key)
+        if (stored === undefined || stored.record.startsWith(tombstoneMark))
           return void gone.push(key)
-        const known = parse(key, found)
-        if ('unreadable' in known) unreadable++
-        // A note of a former version may be about another user with the same id.
-        if ('unreadable' in known && at !== undefined) entries.push({ key, at })
-        const resolved = await evaluate(known, epoch)
-        if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return
-        entries.push({ key, at: at ?? resolved.live.session.createdAt * 1000, live: resolved.live })
+        const record = parse(key, stored)
+        if ('unreadable' in record) unreadable++
+        // An entry of a former version may be about another user with the same id.
+        if ('unreadable' in record && at !== undefined) entries.push({ key, at })
+        const evaluation = await evaluate(record, epoch)
+        if (!('live' in evaluation) || identityKey(evaluation.live.session) !== user) return
+        const { live } = evaluation
+        entries.push({ key, at: at ?? live.session.createdAt * 1000, live })
       })
     )
     if (gone.length > 0) await store.unindex(user, gone)

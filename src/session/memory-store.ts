@@ -3,54 +3,74 @@ import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
   contestedMs,
-  tombstoneMark,
-  StoreUnavailable,
+  type EpochStore,
   type Follower,
-  type SessionStore
+  type LockStore,
+  type RecordStore,
+  type SessionIndex,
+  type SessionStore,
+  StoreUnavailable,
+  tombstoneMark,
+  type UserStore
 } from './store.ts'
 
-interface Entry {
-  record: string
-  endsAt: number
+type Now = () => number
+
+/** A part of the store that lets go of what is over. */
+interface Swept {
+  readonly sweep: () => void
 }
 
 const sweepEveryMs = 60_000
+const heartbeatEveryMs = 250
 
-export function createMemoryStore(now: () => number = Date.now): SessionStore {
-  const entries = new Map<string, Entry>()
-  const notes = new Map<IdentityKey, Map<string, { readonly at: number; readonly until: number }>>()
-  let lastNotedAt = 0
-  const locks = new Map<string, { owner: string; endsAt: number }>()
-  const signedIn = new Map<string, { readonly user: SignedIn; readonly until: number }>()
-  const fences = new Map<string, { owner: string; number: number; endsAt: number }>()
-  let lastFence = 0
-  let epoch = 0
+export function createMemoryStore(now: Now = Date.now): SessionStore {
   let follower: Follower | undefined
-  const sweep = setInterval(() => {
-    const time = now()
-    for (const [key, { endsAt }] of entries) if (endsAt <= time) entries.delete(key)
-    for (const [key, { until }] of signedIn) if (until <= time) signedIn.delete(key)
-    for (const [name, { endsAt }] of fences) if (endsAt <= time) fences.delete(name)
-    for (const [name, { endsAt }] of locks) if (endsAt <= time) locks.delete(name)
-    for (const [user, keys] of notes) {
-      for (const [key, { until }] of keys) if (until <= time) keys.delete(key)
-      if (keys.size === 0) notes.delete(user)
-    }
+  const onChanged = (key: string) => follower?.onChanged(key)
+  const { sweep: sweepRecords, clear, ...records } = createRecords(now, onChanged)
+  const { sweep: sweepIndex, ...index } = createIndex(now)
+  const { sweep: sweepUsers, ...users } = createUsers(now)
+  const { sweep: sweepLocks, ...locks } = createLocks(now)
+  const sweeper = setInterval(() => {
+    for (const sweep of [sweepRecords, sweepIndex, sweepUsers, sweepLocks]) sweep()
   }, sweepEveryMs)
-  // In one process news is as good as its word: nothing can get lost on the way.
-  const alive = setInterval(() => follower?.onHeartbeat(0), 250)
-  sweep.unref()
-  alive.unref()
+  // In one process no announcement gets lost on the way.
+  const heartbeat = setInterval(() => follower?.onHeartbeat(0), heartbeatEveryMs)
+  sweeper.unref()
+  heartbeat.unref()
+
+  return {
+    ...records,
+    ...index,
+    ...users,
+    ...locks,
+    ...createEpoch(() => follower?.onEpoch()),
+    follow(next) {
+      follower = next
+      next.onUp()
+    },
+    async ping() {
+      return true
+    },
+    async close() {
+      clearInterval(sweeper)
+      clearInterval(heartbeat)
+      clear()
+    }
+  }
+}
+
+function createRecords(
+  now: Now,
+  onChanged: (key: string) => void
+): RecordStore & Swept & { readonly clear: () => void } {
+  const entries = new Map<string, { record: string; endsAt: number }>()
+
   const entryOf = (key: string) => {
     const entry = entries.get(key)
     if (entry !== undefined && entry.endsAt > now()) return entry
     entries.delete(key)
     return undefined
-  }
-
-  const notesOf = (user: IdentityKey) => {
-    const found = [...(notes.get(user) ?? [])]
-    return found.flatMap(([key, { at, until }]) => (until > now() ? [{ key, at }] : []))
   }
 
   return {
@@ -59,7 +79,7 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
         throw new StoreUnavailable(new Error('a session with this id exists already'))
       }
       entries.set(key, { record, endsAt: now() + ttlMs })
-      follower?.onChanged(key)
+      onChanged(key)
     },
     async read(key) {
       const entry = entryOf(key)
@@ -69,37 +89,62 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
       const entry = entryOf(key)
       if (entry === undefined || entry.endsAt - now() <= aboveMs) return
       entry.endsAt = now() + ttlMs
-      follower?.onChanged(key)
+      onChanged(key)
     },
     async replace(key, from, to) {
       const entry = entryOf(key)
       if (entry?.record !== from) return false
       entry.record = to
-      follower?.onChanged(key)
+      onChanged(key)
       return true
     },
     async end(key, tombstone, ttlMs) {
       const entry = entryOf(key)
       if (entry === undefined || entry.record.startsWith(tombstoneMark)) return false
       entries.set(key, { record: tombstone, endsAt: now() + ttlMs })
-      follower?.onChanged(key)
+      onChanged(key)
       return true
     },
+    sweep: () => deleteOver(entries, ({ endsAt }) => endsAt <= now()),
+    clear: () => entries.clear()
+  }
+}
+
+function createIndex(now: Now): SessionIndex & Swept {
+  const users = new Map<IdentityKey, Map<string, { readonly at: number; readonly until: number }>>()
+  let lastAt = 0
+
+  const entriesOf = (user: IdentityKey) => {
+    const entries = [...(users.get(user) ?? [])]
+    return entries.flatMap(([key, { at, until }]) => (until > now() ? [{ key, at }] : []))
+  }
+
+  return {
     async indexSession(user, key, until) {
-      lastNotedAt = Math.max(lastNotedAt + 1, now() * 1000)
-      const keys = notes.get(user) ?? new Map<string, { at: number; until: number }>()
-      notes.set(user, keys.set(key, { at: lastNotedAt, until }))
-      return notesOf(user)
+      lastAt = Math.max(lastAt + 1, now() * 1000)
+      const keys = users.get(user) ?? new Map<string, { at: number; until: number }>()
+      users.set(user, keys.set(key, { at: lastAt, until }))
+      return entriesOf(user)
     },
     async indexEntriesOf(user) {
-      return notesOf(user)
+      return entriesOf(user)
     },
     async sessionKeysOf(user) {
-      return notesOf(user).map(({ key }) => key)
+      return entriesOf(user).map(({ key }) => key)
     },
     async unindex(user, keys) {
-      for (const key of keys) notes.get(user)?.delete(key)
+      for (const key of keys) users.get(user)?.delete(key)
     },
+    sweep: () => {
+      for (const keys of users.values()) deleteOver(keys, ({ until }) => until <= now())
+      deleteOver(users, keys => keys.size === 0)
+    }
+  }
+}
+
+function createUsers(now: Now): UserStore & Swept {
+  const signedIn = new Map<string, { readonly user: SignedIn; readonly until: number }>()
+  return {
     async addSignedIn(user, until) {
       const key = JSON.stringify(user)
       signedIn.set(key, { user, until: Math.max(until, signedIn.get(key)?.until ?? 0) })
@@ -112,20 +157,35 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
     async announceUsers() {
       return true
     },
+    sweep: () => deleteOver(signedIn, ({ until }) => until <= now())
+  }
+}
+
+function createEpoch(onEpoch: () => void): EpochStore {
+  let epoch = 0
+  return {
+    async confirmEnds() {},
     async epoch() {
       return epoch
     },
-    async bumpEpoch() {
-      epoch++
-      follower?.onEpoch()
+    async bumpEpoch(above = 0) {
+      epoch = Math.max(epoch, above) + 1
+      onEpoch()
       return epoch
     },
-    async confirmEnds() {},
     async restoreEpoch(wanted) {
       if (wanted <= epoch) return
       epoch = wanted
-      follower?.onEpoch()
-    },
+      onEpoch()
+    }
+  }
+}
+
+function createLocks(now: Now): LockStore & Swept {
+  const locks = new Map<string, { owner: string; endsAt: number }>()
+  const fences = new Map<string, { owner: string; number: number; endsAt: number }>()
+  let lastNumber = 0
+  return {
     async lock(name, owner, ttlMs) {
       const held = locks.get(name)
       if (held !== undefined && held.endsAt > now()) return false
@@ -138,29 +198,25 @@ export function createMemoryStore(now: () => number = Date.now): SessionStore {
       if (held === undefined || held.owner !== owner || held.endsAt <= time) return undefined
       held.endsAt = time + ttlMs
       const before = fences.get(name)
-      const isKnown = before !== undefined && before.endsAt > time
-      if (isKnown && before.owner === owner) return { number: before.number, isContested: false }
-      const number = (lastFence = Math.max(lastFence + 1, time * 1000))
-      if (isKnown) return { number, isContested: true }
-      fences.set(name, { owner, number, endsAt: time + contestedMs })
-      return { number, isContested: false }
+      const isThere = before !== undefined && before.endsAt > time
+      if (isThere && before.owner === owner) return { number: before.number, isContested: false }
+      lastNumber = Math.max(lastNumber + 1, time * 1000)
+      if (isThere) return { number: lastNumber, isContested: true }
+      fences.set(name, { owner, number: lastNumber, endsAt: time + contestedMs })
+      return { number: lastNumber, isContested: false }
     },
     async unlock(name, owner, isSettled = true) {
       if (locks.get(name)?.owner !== owner) return
       locks.delete(name)
       if (isSettled) fences.delete(name)
     },
-    follow(given) {
-      follower = given
-      given.onUp()
-    },
-    async ping() {
-      return true
-    },
-    async close() {
-      clearInterval(sweep)
-      clearInterval(alive)
-      entries.clear()
+    sweep: () => {
+      deleteOver(fences, ({ endsAt }) => endsAt <= now())
+      deleteOver(locks, ({ endsAt }) => endsAt <= now())
     }
   }
+}
+
+function deleteOver<K, V>(entries: Map<K, V>, isOver: (value: V) => boolean): void {
+  for (const [key, value] of entries) if (isOver(value)) entries.delete(key)
 }

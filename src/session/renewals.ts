@@ -1,6 +1,7 @@
 /** Renewed credentials of back-ends: written by compare-and-set, held while the store is away. */
 import type { Duration } from '../config/schema/primitives.ts'
-import type { CachedRecord, Live, Evaluation } from './evaluate.ts'
+import type { Evaluation, Live } from './evaluate.ts'
+import type { StoredSession } from './lookup.ts'
 import { recentlyUsed } from './recently-used.ts'
 import type { Credential, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
@@ -22,8 +23,8 @@ export interface Renewals {
 interface Options {
   readonly store: SessionStore
   readonly format: RecordFormat
-  /** What the store has now, and what that says. */
-  readonly read: (key: string) => Promise<{ known: CachedRecord | undefined; resolved: Evaluation }>
+  /** The record as the store has it now, and what that says. */
+  readonly read: (key: string) => Promise<StoredSession>
   readonly onWritten: (key: string) => void
   readonly now: () => number
 }
@@ -48,18 +49,18 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
   async function write(from: Live, credential: Credential, fence: number): Promise<Evaluation> {
     const { key } = from
     for (let tries = 0; tries < maxTries; tries++) {
-      const { known, resolved } = await read(key)
-      if (!('live' in resolved) || known === undefined || !('live' in known)) return resolved
+      const { record, evaluation } = await read(key)
+      if (!('live' in evaluation) || record === undefined || !('live' in record)) return evaluation
       // As it is stored: what a review of the users file says of it is not part of the record.
-      const { stored } = known
+      const { stored } = record
       const isOther = !isSameCredential(stored, from.session)
-      if (isOther && (stored.fence ?? 0) > fence) return resolved
+      if (isOther && (stored.fence ?? 0) > fence) return evaluation
       const renewed = { credential, ...(fence > 0 && { fence }) }
-      const content = { session: { ...stored, ...renewed }, epoch: known.epoch }
-      const record = format.close(key, content)
-      if (!(await store.replace(key, known.sealed, record))) continue
+      const content = { session: { ...stored, ...renewed }, epoch: record.epoch }
+      const sealed = format.close(key, content)
+      if (!(await store.replace(key, record.sealed, sealed))) continue
       onWritten(key)
-      const { live } = resolved
+      const { live } = evaluation
       return { live: { ...live, session: { ...live.session, ...renewed } } }
     }
     throw new StoreUnavailable(new Error('the session changed whenever it was to be written'))
@@ -104,9 +105,9 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
 
   function withHeld(live: Live): Live {
     if (held.size === 0) return live
-    const found = held.get(live.key)
-    if (found === undefined || !isSameCredential(found.from.session, live.session)) return live
-    return found.live
+    const renewal = held.get(live.key)
+    if (renewal === undefined || !isSameCredential(renewal.from.session, live.session)) return live
+    return renewal.live
   }
 
   return { renew, withHeld }

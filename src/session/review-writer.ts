@@ -25,7 +25,7 @@ interface Options extends ReturnType<typeof createEvaluator> {
   /** @returns how many were alive */
   readonly endKeys: (keys: readonly string[], reason: EndReason) => Promise<number>
   readonly drop: (key: string) => void
-  /** Told when the store could not be. */
+  /** Called when the store could not be written. */
   readonly onFailed: (error: unknown) => void
 }
 
@@ -33,50 +33,52 @@ export function createReviewWriter(options: Options) {
   const { store, format, reviewer, parse, evaluate, endKeys, drop, onFailed } = options
 
   /** @throws StoreUnavailable */
-  async function write(known: CachedSession): Promise<Written> {
+  async function write(record: CachedSession): Promise<Written> {
     const {
       live: { key },
       sealed,
       stored,
       epoch,
       review
-    } = known
+    } = record
     if (review === 'unchanged' || !(await reviewer.isLatest(stored.source))) return undefined
     if (review === 'refused') return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined
-    const record = format.close(key, { session: review.renewed, epoch })
-    const isWritten = await store.replace(key, sealed, record)
+    const renewed = format.close(key, { session: review.renewed, epoch })
+    const isWritten = await store.replace(key, sealed, renewed)
     drop(key)
     if (!isWritten) return undefined
     return isSameIdentity(stored, review.renewed) ? 'noted' : 'renewed'
   }
 
-  /** What is known of a session that somebody uses, once the store has been told of it. */
+  /** What becomes of a session that somebody uses, once the store has been told of it. */
   async function settle(
-    known: CachedRecord | undefined,
-    resolved: Evaluation
+    record: CachedRecord | undefined,
+    evaluation: Evaluation
   ): Promise<Evaluation> {
-    if (known === undefined || !('live' in known) || known.review === 'unchanged') return resolved
+    if (record === undefined || !('live' in record) || record.review === 'unchanged') {
+      return evaluation
+    }
     // The session is refused, or its roles are narrowed, whether the store can be told or not.
-    const done = await write(known).catch(onFailed)
+    const done = await write(record).catch(onFailed)
     const isWritten = done === 'renewed' || done === 'noted'
-    if (!isWritten || typeof known.review !== 'object') return resolved
-    return { live: { ...known.live, session: known.review.renewed } }
+    if (!isWritten || typeof record.review !== 'object') return evaluation
+    return { live: { ...record.live, session: record.review.renewed } }
   }
 
   /**
-   * Holds all sessions of a user against what their source says now, past whatever is remembered.
+   * Holds all sessions of a user against what their source says now, past the cache.
    * @throws StoreUnavailable
    */
   async function reviewOf(user: IdentityKey): Promise<Reviewed> {
     const [keys, epoch] = await Promise.all([store.sessionKeysOf(user), store.epoch()])
     const done = await Promise.all(
       keys.map(async key => {
-        const found = await store.read(key)
-        const known = found && parse(key, found)
-        if (known === undefined || !('live' in known)) return undefined
-        const isTheirs = identityKey(known.stored) === user
-        const isAlive = 'live' in evaluate({ ...known, review: 'unchanged' }, epoch)
-        return isTheirs && isAlive ? await write(known) : undefined
+        const stored = await store.read(key)
+        const record = stored && parse(key, stored)
+        if (record === undefined || !('live' in record)) return undefined
+        const isTheirs = identityKey(record.stored) === user
+        const isAlive = 'live' in evaluate({ ...record, review: 'unchanged' }, epoch)
+        return isTheirs && isAlive ? await write(record) : undefined
       })
     )
     const count = (what: string) => done.filter(each => each === what).length

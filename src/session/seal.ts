@@ -42,11 +42,11 @@ export function createSeal(secrets: readonly string[]): Seal {
     },
     open: (key, written) => {
       const [id, body = ''] = written.split('.', 2)
-      const known = keys.find(candidate => candidate.id === id)
+      const sealer = keys.find(each => each.id === id)
       const sealed = Buffer.from(body, 'base64url')
-      if (known === undefined || sealed.length <= ivBytes + tagBytes) return undefined
+      if (sealer === undefined || sealed.length <= ivBytes + tagBytes) return undefined
       try {
-        const decipher = createDecipheriv('aes-256-gcm', known.key, sealed.subarray(0, ivBytes), {
+        const decipher = createDecipheriv('aes-256-gcm', sealer.key, sealed.subarray(0, ivBytes), {
           authTagLength: tagBytes
         })
           .setAAD(Buffer.from(key))

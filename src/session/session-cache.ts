@@ -1,26 +1,14 @@
-/** What this process remembers of the store, so that a session's requests cost it nothing; honest because every change is told. */
+/**
+ * What this process knows of the store, so that a session's requests cost it nothing. It may be trusted
+ * because the store announces every change, and because silence makes it stale.
+ */
 import { recentlyUsed } from './recently-used.ts'
-import type { StoredRecord, SessionStore } from './store.ts'
-
-export interface SessionCache<T extends object> {
-  /** @throws StoreUnavailable */
-  readonly read: (key: string) => Promise<T | undefined>
-  /** What is known without asking; undefined where the store has to be asked. */
-  readonly getCached: (key: string) => { readonly value: T; readonly epoch: number } | undefined
-  /** @throws StoreUnavailable */
-  readonly epoch: () => Promise<number>
-  readonly drop: (key: string) => void
-  /** What is parsed from now on counts, also of what is being read. */
-  readonly forgetAll: () => void
-  readonly dropEpoch: () => void
-  /** For metrics and tests. */
-  readonly stats: { hits: number; misses: number }
-}
+import type { SessionStore, StoredRecord } from './store.ts'
 
 interface Options<T extends object> {
-  readonly store: SessionStore
-  /** Turns what was read into what is remembered; undefined is not remembered. */
-  readonly parse: (key: string, found: StoredRecord) => T | undefined
+  readonly store: Pick<SessionStore, 'read' | 'epoch' | 'follow'>
+  /** Turns a stored record into what is cached; undefined is not cached. */
+  readonly parse: (key: string, stored: StoredRecord) => T | undefined
   /** The longest time that a change can go unnoticed, whatever fails. */
   readonly maxStalenessMs: number
   readonly maxEntries?: number
@@ -28,106 +16,120 @@ interface Options<T extends object> {
   readonly ticks?: () => number
 }
 
-interface Slot<T> {
+/** A read in progress, shared by all who ask for the key. */
+interface PendingRead<T> {
   readonly promise: Promise<T | undefined>
-  dirty: boolean
+  /** The record changed since the read began: its result is used once, and not kept. */
+  isOutdated: boolean
 }
 
-export function createSessionCache<T extends object>({
-  store,
-  parse,
-  maxStalenessMs,
-  maxEntries = 50_000,
-  ticks = () => performance.now()
-}: Options<T>): SessionCache<T> {
-  // The least recently used go first: those that many requests ask for stay, however many there are.
-  const entries = recentlyUsed<T>(maxEntries)
-  const reading = new Map<string, Slot<T>>()
-  const stats = { hits: 0, misses: 0 }
-  let followed = false
-  let aliveAt = 0
-  let epoch: number | undefined
-  let epochTold = 0
+export class SessionCache<T extends object> {
+  /** For metrics and tests. */
+  readonly stats = { hits: 0, misses: 0 }
+  readonly #store: Options<T>['store']
+  readonly #parse: Options<T>['parse']
+  readonly #maxStalenessMs: number
+  readonly #ticks: () => number
+  /** The least recently used go first: those that many requests ask for stay, however many there are. */
+  readonly #entries
+  readonly #pending = new Map<string, PendingRead<T>>()
+  #isFollowed = false
+  #heartbeatAt = 0
+  #epoch: number | undefined
+  /** Rises with each change of the epoch: a read that a change overtook is not kept. */
+  #epochChanges = 0
 
-  const forgetAll = () => {
-    entries.clear()
-    epoch = undefined
-    epochTold++
-    for (const slot of reading.values()) slot.dirty = true
-  }
-  /** An answer that was overtaken by the news of a change is used once, and not kept. */
-  const drop = (key: string) => {
-    entries.delete(key)
-    const slot = reading.get(key)
-    if (slot !== undefined) slot.dirty = true
-  }
-
-  const dropEpoch = () => {
-    epoch = undefined
-    epochTold++
-  }
-
-  store.follow({
-    onUp: () => {
-      forgetAll()
-      followed = true
-      aliveAt = ticks()
-    },
-    onDown: () => {
-      followed = false
-      forgetAll()
-    },
-    onHeartbeat: agoMs => {
-      aliveAt = ticks() - agoMs
-    },
-    onChanged: drop,
-    onEpoch: dropEpoch
-  })
-
-  /** Silence is not health: without a sign of life for so long, nothing that is remembered counts. */
-  const isFresh = () => followed && ticks() - aliveAt < maxStalenessMs
-
-  async function load(key: string): Promise<T | undefined> {
-    stats.misses++
-    const found = await store.read(key)
-    return found === undefined ? undefined : parse(key, found)
+  constructor(options: Options<T>) {
+    const { store, parse, maxStalenessMs, maxEntries = 50_000 } = options
+    this.#store = store
+    this.#parse = parse
+    this.#maxStalenessMs = maxStalenessMs
+    this.#ticks = options.ticks ?? (() => performance.now())
+    this.#entries = recentlyUsed<T>(maxEntries)
+    store.follow({
+      onUp: () => {
+        this.clear()
+        this.#isFollowed = true
+        this.#heartbeatAt = this.#ticks()
+      },
+      onDown: () => {
+        this.#isFollowed = false
+        this.clear()
+      },
+      onHeartbeat: agoMs => {
+        this.#heartbeatAt = this.#ticks() - agoMs
+      },
+      onChanged: key => this.drop(key),
+      onEpoch: () => this.dropEpoch()
+    })
   }
 
-  function getCached(key: string): { value: T; epoch: number } | undefined {
-    const value = entries.get(key)
-    if (value === undefined || epoch === undefined || !isFresh()) return undefined
-    stats.hits++
+  /** Without a heartbeat for `maxStalenessMs` nothing in the cache counts: silence is not health. */
+  #isFresh(): boolean {
+    return this.#isFollowed && this.#ticks() - this.#heartbeatAt < this.#maxStalenessMs
+  }
+
+  /** What is known without asking; undefined where the store has to be asked. */
+  getCached(key: string): { readonly value: T; readonly epoch: number } | undefined {
+    const value = this.#entries.get(key)
+    const epoch = this.#epoch
+    if (value === undefined || epoch === undefined || !this.#isFresh()) return undefined
+    this.stats.hits++
     return { value, epoch }
   }
 
-  async function read(key: string): Promise<T | undefined> {
-    if (isFresh()) {
-      const known = entries.get(key)
-      if (known !== undefined) {
-        stats.hits++
-        return known
-      }
+  /** @throws StoreUnavailable */
+  async read(key: string): Promise<T | undefined> {
+    const cached = this.#isFresh() ? this.#entries.get(key) : undefined
+    if (cached !== undefined) {
+      this.stats.hits++
+      return cached
     }
-    const running = reading.get(key)
-    if (running !== undefined && !running.dirty) return await running.promise
-    const slot: Slot<T> = { promise: load(key), dirty: false }
-    reading.set(key, slot)
+    const running = this.#pending.get(key)
+    if (running !== undefined && !running.isOutdated) return await running.promise
+    const pending: PendingRead<T> = { promise: this.#load(key), isOutdated: false }
+    this.#pending.set(key, pending)
     try {
-      const value = await slot.promise
-      if (value !== undefined && !slot.dirty && isFresh()) entries.set(key, value)
+      const value = await pending.promise
+      if (value !== undefined && !pending.isOutdated && this.#isFresh()) {
+        this.#entries.set(key, value)
+      }
       return value
     } finally {
-      if (reading.get(key) === slot) reading.delete(key)
+      if (this.#pending.get(key) === pending) this.#pending.delete(key)
     }
   }
 
-  async function currentEpoch(): Promise<number> {
-    if (epoch !== undefined && isFresh()) return epoch
-    const told = epochTold
-    const found = await store.epoch()
-    if (isFresh() && told === epochTold) epoch = found
-    return found
+  async #load(key: string): Promise<T | undefined> {
+    this.stats.misses++
+    const stored = await this.#store.read(key)
+    return stored === undefined ? undefined : this.#parse(key, stored)
   }
 
-  return { read, getCached, epoch: currentEpoch, drop, dropEpoch, forgetAll, stats }
+  /** @throws StoreUnavailable */
+  async epoch(): Promise<number> {
+    if (this.#epoch !== undefined && this.#isFresh()) return this.#epoch
+    const changes = this.#epochChanges
+    const epoch = await this.#store.epoch()
+    if (this.#isFresh() && changes === this.#epochChanges) this.#epoch = epoch
+    return epoch
+  }
+
+  drop(key: string): void {
+    this.#entries.delete(key)
+    const pending = this.#pending.get(key)
+    if (pending !== undefined) pending.isOutdated = true
+  }
+
+  dropEpoch(): void {
+    this.#epoch = undefined
+    this.#epochChanges++
+  }
+
+  /** What is parsed from now on counts, also of what is being read. */
+  clear(): void {
+    this.#entries.clear()
+    this.dropEpoch()
+    for (const pending of this.#pending.values()) pending.isOutdated = true
+  }
 }

@@ -15,6 +15,73 @@ export interface StoredRecord {
   readonly ttlMs: number
 }
 
+/**
+ * None but `create` brings a record into being, so that nothing that is late can revive a closed session.
+ */
+export interface RecordStore {
+  /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
+  create(key: string, record: string, ttlMs: number): Promise<void>
+  read(key: string): Promise<StoredRecord | undefined>
+  /** Sets the time left of a record that has more than `aboveMs` left. */
+  touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
+  /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
+  replace(key: string, from: string, to: string): Promise<boolean>
+  /** Puts `tombstone` in the place of a record, unless none or another tombstone is there; says whether it did. */
+  end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
+}
+
+export interface IndexEntry {
+  readonly key: string
+  /**
+   * Microseconds since the epoch by the store's clock, of no two entries of a user the same: the order
+   * of their sign-ins, whatever the clocks of replicas say. Missing in entries of versions before this.
+   */
+  readonly at?: number
+}
+
+/** Finds the sessions of a user. */
+export interface SessionIndex {
+  /**
+   * Records that a key is of a user, until a time of the store's clock. An entry may outlive its record.
+   * @returns all entries of the user as they were at this very moment, this one among them
+   */
+  indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
+  /** The entries of a user, oldest first, but those whose time is over. As for `sessionKeysOf`. */
+  indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
+  /**
+   * The keys indexed for a user, but those whose time is over. Entries of versions that did not tell
+   * credential sources apart are among them: such a key may be of a user of another source with
+   * the same id, which its record tells.
+   */
+  sessionKeysOf(user: IdentityKey): Promise<string[]>
+  /** Takes back entries whose records are gone. */
+  unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
+}
+
+export interface UserStore {
+  /** Records that a user has sessions until a time, so that operators find them by name. */
+  addSignedIn(user: SignedIn, until: number): Promise<void>
+  /** Users who have sessions, at most so many; a session of theirs may be over. */
+  signedIn(max: number): Promise<SignedIn[]>
+  /**
+   * Says which state of a source's users a replica has read, by a digest, and the one before where
+   * it saw the change: known states stand in the order in which they came.
+   * @returns whether no replica knows a later one
+   */
+  announceUsers(source: string, digest: string, before?: string): Promise<boolean>
+}
+
+export interface EpochStore {
+  /** Resolves once no failover undoes the ends that were written so far, by anyone. */
+  confirmEnds(): Promise<void>
+  /** How often all sessions of everyone were ended. */
+  epoch(): Promise<number>
+  /** Makes the epoch greater than it is, and than `above`. */
+  bumpEpoch(above?: number): Promise<number>
+  /** Makes the epoch at least so great, wherever it is kept. */
+  restoreEpoch(epoch: number): Promise<void>
+}
+
 export interface Fence {
   /** Greater than that of each earlier holder of the lock, by the store's clock. */
   readonly number: number
@@ -25,61 +92,7 @@ export interface Fence {
 /** How long a holder that never said that it was done contests what later ones find. */
 export const contestedMs = 120_000
 
-export interface IndexEntry {
-  readonly key: string
-  /**
-   * Microseconds since the epoch by the store's clock, of no two notes of a user the same: the order
-   * of their sign-ins, whatever the clocks of replicas say. Missing in notes of versions before this.
-   */
-  readonly at?: number
-}
-
-/**
- * Every method throws {@link StoreUnavailable} when it cannot tell. None but `create` brings a record
- * into being, so that nothing that is late can revive a closed session.
- */
-export interface SessionStore {
-  /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
-  create(key: string, record: string, ttlMs: number): Promise<void>
-  read(key: string): Promise<StoredRecord | undefined>
-  /** Sets the time left of a record that has more than `aboveMs` left. */
-  touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
-  /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
-  replace(key: string, from: string, to: string): Promise<boolean>
-  /** Puts `tombstone` in the place of a record, unless none or another tombstone is there; says whether it did. */
-  end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
-  /**
-   * Notes that a key is of a user, until a time of the store's clock. A note may outlive its record.
-   * @returns all notes of the user as they were at this very moment, this one among them
-   */
-  indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
-  /** The notes of a user, oldest first, but those whose time is over. As for `keysOf`. */
-  indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
-  /**
-   * The keys noted for a user, but those whose time is over. Notes of versions that did not tell
-   * credential sources apart are among them: such a key may be of a user of another source with
-   * the same id, which its record tells.
-   */
-  sessionKeysOf(user: IdentityKey): Promise<string[]>
-  /** Takes back notes whose records are gone. */
-  unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
-  /** Notes that a user has sessions until a time, so that operators find them by name. */
-  addSignedIn(user: SignedIn, until: number): Promise<void>
-  /** Those who have sessions, at most so many; a session of theirs may be over. */
-  signedIn(max: number): Promise<SignedIn[]>
-  /**
-   * Says which state of a source's users a replica has read, by a digest, and the one before where
-   * it saw the change: known states stand in the order in which they came.
-   * @returns whether no replica knows a later one
-   */
-  announceUsers(source: string, digest: string, before?: string): Promise<boolean>
-  /** Resolves once no failover undoes the ends that were written so far, by anyone. */
-  confirmEnds(): Promise<void>
-  /** How often all sessions of everyone were ended. */
-  epoch(): Promise<number>
-  bumpEpoch(): Promise<number>
-  /** Makes the epoch at least so great, wherever it is kept. */
-  restoreEpoch(epoch: number): Promise<void>
+export interface LockStore {
   /** Takes a lock that ends by itself; says whether it was free. */
   lock(name: string, owner: string, ttlMs: number): Promise<boolean>
   /**
@@ -92,7 +105,11 @@ export interface SessionStore {
    * @param isSettled whether all that was done under it is written; a fence contests it otherwise
    */
   unlock(name: string, owner: string, isSettled?: boolean): Promise<void>
-  /** Tells of every change of a record or the epoch by anyone. At most one follows a store. */
+}
+
+/** Every method throws {@link StoreUnavailable} when it cannot tell. */
+export interface SessionStore extends RecordStore, SessionIndex, UserStore, EpochStore, LockStore {
+  /** Announces every change of a record or the epoch by anyone. At most one follows a store. */
   follow(follower: Follower): void
   /** Whether the store answers now. */
   ping(): Promise<boolean>
@@ -100,13 +117,13 @@ export interface SessionStore {
 }
 
 export interface Follower {
-  /** From now on every change is told. */
+  /** From now on every change is announced. */
   readonly onUp: () => void
-  /** Changes may be missed from now on, or were: whatever is remembered may be wrong. */
+  /** Changes may be missed from now on, or were: whatever is cached may be wrong. */
   readonly onDown: () => void
   readonly onChanged: (key: string) => void
   readonly onEpoch: () => void
-  /** Whatever changed until `agoMs` milliseconds ago has been told. No wall clock has a part in it. */
+  /** All changes until `agoMs` milliseconds ago have been announced. No wall clock has a part in it. */
   readonly onHeartbeat: (agoMs: number) => void
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createSessionCache } from '../../src/session/session-cache.ts'
+import { SessionCache } from '../../src/session/session-cache.ts'
 
 t.test('of more sessions than are kept, those in use stay', async t => {
   const inner = createMemoryStore()
@@ -8,7 +8,7 @@ t.test('of more sessions than are kept, those in use stay', async t => {
   const keys = Array.from({ length: 30 }, (_, n) => `key-${n}`)
   for (const key of keys) await inner.create(key, key, 60_000)
   const reads: string[] = []
-  const remembered = createSessionCache({
+  const cache = new SessionCache({
     store: {
       ...inner,
       read: async key => {
@@ -22,8 +22,8 @@ t.test('of more sessions than are kept, those in use stay', async t => {
   })
   const [busy = ''] = keys
   for (const key of keys) {
-    await remembered.read(key)
-    t.match(await remembered.read(busy), { record: busy })
+    await cache.read(key)
+    t.match(await cache.read(busy), { record: busy })
   }
   t.equal(reads.filter(key => key === busy).length, 1, 'the busy one was read once')
   t.equal(reads.length, keys.length)

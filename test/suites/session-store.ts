@@ -179,6 +179,8 @@ export function sessionStoreContract(
     const before = await store.epoch()
     t.equal(await store.bumpEpoch(), before + 1)
     t.equal(await store.epoch(), before + 1)
+    t.equal(await store.bumpEpoch(before + 5), before + 6, 'to more than a caller knows of')
+    t.equal(await store.bumpEpoch(before), before + 7, 'and never to less')
   })
 
   t.test('the epoch is restored to at least what it was, and never lowered', async t => {

@@ -169,8 +169,24 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
   'redis/shapes': ['services/redis', 'services/redis-cluster'],
   'session/record-format': ['session/record'],
-  'session/redis-store': ['session/former-notes', 'session/redis-invalidation'],
-  'session/session': ['session/evaluate', 'session/identity-key', 'session/store'],
+  'session/redis-store': [
+    'session/former-notes',
+    'session/redis-context',
+    'session/redis-epoch',
+    'session/redis-index',
+    'session/redis-invalidation',
+    'session/redis-locks',
+    'session/redis-records'
+  ],
+  'session/session': [
+    'session/ending',
+    'session/evaluate',
+    'session/identity-key',
+    'session/idle-clock',
+    'session/lookup',
+    'session/opening',
+    'session/store'
+  ],
   'shaping/expressions': [
     'shaping/expression-lanes',
     'shaping/expression-runner',

@@ -1,0 +1,90 @@
+/** Looks sessions up by the cookie's value: in the cache where that is fresh, else in the store. */
+import type { CachedRecord, createEvaluator, Evaluation, Live } from './evaluate.ts'
+import type { guardEpoch } from './epoch.ts'
+import { recentlyUsed } from './recently-used.ts'
+import { type EndReason, keyOf } from './record.ts'
+import type { createReviewWriter } from './review-writer.ts'
+import type { SessionCache } from './session-cache.ts'
+
+const maxHashes = 10_000
+
+interface EpochCheckOptions {
+  readonly store: ReturnType<typeof guardEpoch>
+  readonly cache: SessionCache<CachedRecord>
+  readonly evaluator: ReturnType<typeof createEvaluator>
+}
+
+export interface StoredSession {
+  readonly record: CachedRecord | undefined
+  readonly evaluation: Evaluation
+}
+
+/** Evaluates records against the store's epoch, also those that are ahead of the cached one. */
+export function createEpochCheck({ store, cache, evaluator }: EpochCheckOptions) {
+  const { parse, evaluate } = evaluator
+
+  /** Asks the store where a session is ahead of the epoch. @throws StoreUnavailable */
+  async function evaluateCurrent(
+    record: CachedRecord | undefined,
+    epoch: number
+  ): Promise<Evaluation> {
+    const isAhead = record !== undefined && 'live' in record && record.epoch > epoch
+    if (!isAhead) return evaluate(record, epoch)
+    cache.dropEpoch()
+    return evaluate(record, await store.epochAtLeast(record.epoch))
+  }
+
+  /** The record as the store has it now, past the cache. @throws StoreUnavailable */
+  async function readStored(key: string): Promise<StoredSession> {
+    const [stored, epoch] = await Promise.all([store.read(key), store.epoch()])
+    const record = stored && parse(key, stored)
+    return { record, evaluation: await evaluateCurrent(record, epoch) }
+  }
+
+  return { evaluateCurrent, readStored }
+}
+
+interface Options extends EpochCheckOptions {
+  readonly evaluateCurrent: ReturnType<typeof createEpochCheck>['evaluateCurrent']
+  readonly settle: ReturnType<typeof createReviewWriter>['settle']
+  /** Ends sessions whose users' ids a former version had rounded. */
+  readonly endRounded: (keys: readonly string[], reason: EndReason) => Promise<number>
+}
+
+export function createLookup(options: Options) {
+  const { store, cache, evaluateCurrent, settle, endRounded } = options
+  const { evaluate } = options.evaluator
+  /** Saves hashing an id again. An id in here had a live session once, and may have none now. */
+  const hashes = recentlyUsed<string>(maxHashes)
+
+  /**
+   * The session behind an id, or why there is none. A lookup does not keep it from going idle.
+   * @throws StoreUnavailable
+   */
+  async function get(secretId: string): Promise<Evaluation> {
+    const key = keyOf(secretId)
+    const [record, epoch] = await Promise.all([cache.read(key), cache.epoch()])
+    if (record !== undefined && 'isRounded' in record) await endRounded([key], 'revoked')
+    const evaluation = await evaluateCurrent(record, epoch)
+    if (record === undefined || !('live' in record)) return evaluation
+    if ('live' in evaluation) return await settle(record, evaluation)
+    // A cached record says that the session is over: nobody is turned away before the store says so.
+    cache.drop(key)
+    const fresh = await cache.read(key)
+    return await settle(fresh, await evaluateCurrent(fresh, await store.epoch()))
+  }
+
+  /** The live session, where `get` would answer without asking the store. */
+  function getCached(secretId: string): Live | undefined {
+    const hashed = hashes.get(secretId)
+    const key = hashed ?? keyOf(secretId)
+    const cached = cache.getCached(key)
+    if (cached === undefined) return undefined
+    const evaluation = evaluate(cached.value, cached.epoch)
+    if (!('live' in evaluation)) return undefined
+    if (hashed === undefined) hashes.set(secretId, key)
+    return evaluation.live
+  }
+
+  return { get, getCached }
+}

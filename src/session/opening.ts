@@ -1,0 +1,111 @@
+/** Opens sessions, and holds each user to the number of sessions that config allows. */
+import type { Duration } from '../config/schema/primitives.ts'
+import { GatewayError } from '../errors.ts'
+import { type Live, tombstoneMs } from './evaluate.ts'
+import { type IdentityKey, identityKey } from './identity-key.ts'
+import type { createLists } from './lists.ts'
+import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
+import { newestRecordVersion, type RecordFormat } from './record-format.ts'
+import type { IndexEntry, SessionStore } from './store.ts'
+
+export interface LifeTimes {
+  readonly idle: Duration
+  readonly absolute: Duration
+  readonly remembered: { readonly idle?: Duration; readonly absolute?: Duration }
+}
+
+export type NewSession = Pick<
+  Session,
+  'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent' | 'file'
+>
+
+/** How many sessions a user may have, and what a further sign-in does. */
+export interface SessionCap {
+  readonly max: number
+  readonly over: 'evict-oldest' | 'refuse'
+}
+
+interface Options {
+  readonly store: SessionStore
+  readonly format: RecordFormat
+  readonly lifeTimes: LifeTimes
+  readonly perUser: SessionCap
+  readonly look: ReturnType<typeof createLists>['look']
+  readonly endKeys: (keys: readonly string[], reason: EndReason) => Promise<number>
+  readonly drop: (key: string) => void
+  readonly now: () => number
+}
+
+export function createOpening(options: Options) {
+  const { store, format, lifeTimes, perUser, look, endKeys, drop, now } = options
+
+  /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
+  async function open(secretId: string, opening: NewSession): Promise<Live> {
+    const key = keyOf(secretId)
+    const session = sessionOf(key, opening, lifeTimes, now())
+    const { createdAt, idleMs } = session
+    // As the store has it now: with a cached epoch, a session could be over before it begins.
+    const epoch = await store.epoch()
+    await store.create(key, format.close(key, { session, epoch }), idleMs + tombstoneMs)
+    // Indexed afterwards: whoever reads the index throws entries without a session away.
+    const user = identityKey(session)
+    const [entries] = await Promise.all([
+      store.indexSession(user, key, session.absoluteEnd),
+      store.addSignedIn(signedInOf(session), session.absoluteEnd)
+    ]).catch(async (error: unknown) => {
+      // Nobody could find it again to end it.
+      await endKeys([key], 'revoked').catch(() => {})
+      throw error
+    })
+    drop(key)
+    await holdToCap(key, user, entries)
+    return { session, key, idleEnd: createdAt + idleMs }
+  }
+
+  /**
+   * Runs after the session is open, by the order in which the store indexed the sessions: each sign-in
+   * sees all that came before it, so that of several at once, at any replicas, not one too many stays.
+   */
+  async function holdToCap(
+    key: string,
+    user: IdentityKey,
+    indexed: readonly IndexEntry[]
+  ): Promise<void> {
+    // Each live session is in the index.
+    if (indexed.length <= perUser.max) return
+    const { entries } = await look(user, indexed)
+    const place = entries.findIndex(entry => entry.key === key)
+    // Somebody has ended it since: it takes no place. Later sign-ins hold to the cap themselves.
+    if (place === -1) return
+    const older = entries.slice(0, place)
+    const excess = older.length + 1 - perUser.max
+    if (excess <= 0) return
+    if (perUser.over === 'evict-oldest') {
+      const evicted = older.slice(0, excess).map(entry => entry.key)
+      await endKeys(evicted, 'replaced')
+    } else {
+      await endKeys([key], 'revoked')
+      throw new GatewayError('login.too-many')
+    }
+  }
+
+  return open
+}
+
+function sessionOf(
+  key: string,
+  opening: NewSession,
+  { idle, absolute, remembered }: LifeTimes,
+  createdAt: number
+): Session {
+  const absoluteMs = (opening.remembered ? remembered.absolute : undefined) ?? absolute
+  const idleMs = (opening.remembered ? remembered.idle : undefined) ?? idle
+  return {
+    ...opening,
+    id: publicId(key),
+    createdAt,
+    absoluteEnd: createdAt + absoluteMs,
+    idleMs: Math.min(idleMs, absoluteMs),
+    recordVersion: newestRecordVersion
+  }
+}

@@ -1,0 +1,72 @@
+/** Session records in Redis: one string a session, its time to live the idle clock. */
+import { nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
+import { scripts } from './redis-scripts.ts'
+import { createRevocationJournal } from './revocation-journal.ts'
+import { type RecordStore, StoreUnavailable, tombstoneMark } from './store.ts'
+
+type Read = [record: string, ttlMs: number]
+
+export function createRedisRecords({ redis, keys, write }: RedisContext) {
+  const journal = createRevocationJournal()
+
+  /**
+   * Writes the latest ends again, to a server that may not have heard of them. As whole scripts, since
+   * one that has to be loaded first would come after the reads that follow over the same connection.
+   */
+  function replayEnds(): void {
+    for (const { key, tombstone, ttlMs } of journal.recent()) {
+      redis
+        .eval(scripts.sessionEnd, 1, keys.session + key, tombstone, ttlMs, tombstoneMark)
+        .catch(() => {})
+    }
+  }
+
+  const records: RecordStore = {
+    async create(key, record, ttlMs) {
+      const name = keys.session + key
+      const written = await write(
+        name,
+        'connected',
+        async on => await on.set(name, record, 'PX', ttlMs, 'NX')
+      )
+      if (written === 'OK') return
+      throw new StoreUnavailable(new Error('a session with this id exists already'))
+    },
+    async read(key) {
+      let reply: unknown
+      try {
+        reply = await redis.sessionRead(keys.session + key)
+      } catch (error) {
+        // A key of another type is surely no session of ours.
+        if (error instanceof Error && error.message.includes('WRONGTYPE')) return undefined
+        throw new StoreUnavailable(error)
+      }
+      if (reply === null) return undefined
+      if (!isRead(reply)) throw nonsense()
+      const [record, ttlMs] = reply
+      // Without a time to live it is not ours either: we never write such.
+      return ttlMs < 0 ? undefined : { record, ttlMs }
+    },
+    async touch(key, ttlMs, aboveMs) {
+      await orUnavailable(redis.sessionTouch(keys.session + key, Math.ceil(ttlMs), aboveMs))
+    },
+    async replace(key, from, to) {
+      return (await orUnavailable(redis.sessionReplace(keys.session + key, from, to))) === 1
+    },
+    async end(key, tombstone, ttlMs) {
+      const name = keys.session + key
+      journal.add({ key, tombstone, ttlMs })
+      const ended = await write(
+        name,
+        'every',
+        async on => await on.sessionEnd(name, tombstone, ttlMs, tombstoneMark)
+      )
+      return ended === 1
+    }
+  }
+  return { records, replayEnds }
+}
+
+function isRead(reply: unknown): reply is Read {
+  return Array.isArray(reply) && typeof reply[0] === 'string' && typeof reply[1] === 'number'
+}
