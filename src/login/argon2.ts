@@ -20,7 +20,10 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
   argon2(algorithm, parameters, done)
 )
 
-/** Hashing fills cores and memory: so many run at once, so many may wait; who comes then is told to come back. */
+/**
+ * Hashing fills cores and memory: so many run at once, so many may wait; who comes then is told to
+ * come back.
+ */
 const atOnce = 2
 const mayWait = 100
 let running = 0
@@ -61,7 +64,10 @@ export function parseHash(written: string): Hash {
   }
 }
 
-/** A hash that no password has, as costly as `like`: what an unknown user's password is compared with. */
+/**
+ * A hash that no password has, as costly as `like`: what an unknown user's password is compared
+ * with.
+ */
 export function decoyHash(like?: Hash): Hash {
   return {
     memory: like?.memory ?? recommended.memory,

@@ -1,4 +1,7 @@
-/** What a change of users files does to live sessions: foreseen before a reload, carried out after it. */
+/**
+ * What a change of users files does to live sessions: foreseen before a reload, carried out after
+ * it.
+ */
 import {
   type ChangedUser,
   changeSince,

@@ -43,7 +43,9 @@ export interface CredentialSource {
   signOut?(session: Session): Promise<void>
 }
 
-/** Ends a session where it came from. Nobody waits for it: ours is over, whatever the source says. */
+/**
+ * Ends a session where it came from. Nobody waits for it: ours is over, whatever the source says.
+ */
 export function signOutAtSource(
   sources: readonly CredentialSource[],
   session: Session,

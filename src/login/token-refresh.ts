@@ -11,7 +11,8 @@ import type { CredentialSource } from './credential-source.ts'
 export interface TokenRefresh {
   /**
    * The session with a token that holds. Only waits for a renewal where the old one has ended.
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it cannot be asked and the old token has ended
+   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it cannot
+   * be asked and the old token has ended
    */
   readonly ensureFresh: (live: Live) => Promise<Live>
 }

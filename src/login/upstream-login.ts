@@ -1,4 +1,7 @@
-/** Credential source: a back-end's own sign-in, told by config how to ask and how to read the answer. */
+/**
+ * Credential source: a back-end's own sign-in, told by config how to ask and how to read the
+ * answer.
+ */
 import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
@@ -276,7 +279,9 @@ function readAnswer(body: Buffer, headers: Headers): unknown {
   }
 }
 
-/** Back-ends name a charset that their text is not in: a broken letter in a name refuses no sign-in. */
+/**
+ * Back-ends name a charset that their text is not in: a broken letter in a name refuses no sign-in.
+ */
 function readLeniently(body: Buffer): unknown {
   try {
     return parseKeepingDigits(body.toString('utf8'))

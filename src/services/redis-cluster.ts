@@ -1,4 +1,7 @@
-/** What a Cluster needs beside its client: a key on each primary, and a connection of its own to each for replicated writes. */
+/**
+ * What a Cluster needs beside its client: a key on each primary, and a connection of its own to
+ * each for replicated writes.
+ */
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
 import { createReplicatedWrites, type ReplicatedWrites } from './redis-replicated.ts'
@@ -13,8 +16,8 @@ const slotEvents = ['refresh', '+node', '-node', 'ready']
 const maxTags = 400_000
 
 /**
- * Tags that make a key belong to each primary: `key:{tag}`. The same in every process that sees the same
- * slots. Found anew when slots have moved.
+ * Tags that make a key belong to each primary: `key:{tag}`. The same in every process that sees the
+ * same slots. Found anew when slots have moved.
  */
 export function createTags(cluster: Cluster): () => ReadonlyMap<string, string> {
   let tags: Map<string, string> | undefined

@@ -1,4 +1,7 @@
-/** How ioredis is led to the primary that the Sentinels name, and away from it as soon as it has moved. */
+/**
+ * How ioredis is led to the primary that the Sentinels name, and away from it as soon as it has
+ * moved.
+ */
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectSecured, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { AbstractConnector, type RedisOptions } from 'ioredis'
@@ -12,9 +15,9 @@ const disconnectWithinMs = 100
 const reportEveryMs = 1000
 
 /**
- * ioredis' own connector asks the Sentinels one after the other and believes the first, who may not have
- * heard of the failover yet. This one goes where the greatest epoch points, and breaks off at once a
- * connection whose server is the primary no more.
+ * ioredis' own connector asks the Sentinels one after the other and believes the first, who may not
+ * have heard of the failover yet. This one goes where the greatest epoch points, and breaks off at
+ * once a connection whose server is the primary no more.
  */
 export function primaryConnector(sentinels: Sentinels, tls?: ConnectionOptions): ConnectorClass {
   const sockets = new Map<Socket | TLSSocket, Address>()

@@ -1,12 +1,15 @@
-/** Writes that outlive their primary: acknowledged only once the replicas that might take over have them. */
+/**
+ * Writes that outlive their primary: acknowledged only once the replicas that might take over have
+ * them.
+ */
 import { isIP } from 'node:net'
 import type { Redis } from 'ioredis'
 import { type Address, isSame, type Sentinels, type SentinelView } from './redis-sentinels.ts'
 
 /**
- * `every`: each replica that counts as up. `connected`: not the former primary either, until it has been
- * told that it is a replica; but while a failover runs nothing is acknowledged. Without Sentinels each that
- * follows the primary now, or did two seconds ago.
+ * `every`: each replica that counts as up. `connected`: not the former primary either, until it has
+ * been told that it is a replica; but while a failover runs nothing is acknowledged. Without
+ * Sentinels each that follows the primary now, or did two seconds ago.
  */
 export type Confirmation = 'every' | 'connected'
 
@@ -68,7 +71,10 @@ export function createReplicatedWrites(options: Options): ReplicatedWrites {
     return started
   }
 
-  /** Begun after the call, so that it holds for what the caller wrote; shared by all who wait at the time. */
+  /**
+   * Begun after the call, so that it holds for what the caller wrote; shared by all who wait at the
+   * time.
+   */
   function evidence(): Promise<Evidence> {
     if (running === undefined) return start()
     const startNext = () => {
@@ -164,7 +170,10 @@ function unlessFull(error: Error): void {
   if (!error.message.startsWith('OOM')) throw error
 }
 
-/** @returns what tells, of the replicas that are connected now, which others were so until a moment ago */
+/**
+ * @returns what tells, of the replicas that are connected now, which others were so until a moment
+ * ago
+ */
 function createDepartures(): (connected: readonly Address[]) => Address[] {
   const seen = new Map<string, { readonly address: Address; leftAt: number | undefined }>()
   return connected => {
@@ -194,7 +203,8 @@ function missingBySentinels(
   if (current.some(view => view.isFailingOver)) return 'a failover is in progress'
   const isUp = (replica: Address) =>
     up.some(each => isSame(each, replica)) || !replicas.some(each => isSame(each, replica))
-  // Right after a failover the other replicas have yet to turn to the new primary, which may fail in turn.
+  // Right after a failover the other replicas have yet to turn to the new primary, which may fail
+  // in turn.
   const turning = up.filter(({ isPrimary }) => !isPrimary)
   return missingOf(found, [...turning, ...[...found.connected, ...found.justLeft].filter(isUp)])
 }
@@ -202,7 +212,8 @@ function missingBySentinels(
 function missingOf({ confirmedBy }: Evidence, wanted: readonly Address[]): string | undefined {
   const distinct = new Map(wanted.map(each => [`${each.host}:${each.port}`, each]))
   const all = [...distinct.values(), ...confirmedBy]
-  // Sentinels may know a replica by a name, the primary by its address: then only their number can be compared.
+  // Sentinels may know a replica by a name, the primary by its address: then only their number can
+  // be compared.
   const isComparable = all.every(({ host }) => isIP(host) !== 0)
   const isMissing = isComparable
     ? [...distinct.values()].some(each => !confirmedBy.some(other => isSame(each, other)))

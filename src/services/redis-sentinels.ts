@@ -9,7 +9,10 @@ export interface Address {
 /** What one Sentinel says at one moment. */
 export interface SentinelView {
   readonly primary: Address
-  /** Rises with each failover: of two Sentinels that differ, the one with the greater epoch is right. */
+  /**
+   * Rises with each failover: of two Sentinels that differ, the one with the greater epoch is
+   * right.
+   */
   readonly epoch: number
   readonly isFailingOver: boolean
   /** `isPrimary`: it was replaced by a failover, and not told yet. */
@@ -39,7 +42,10 @@ interface Options {
 }
 
 const askEveryMs = 1000
-/** After so long without a Sentinel that confirms the primary, a lower epoch is believed too: Sentinels may be set up anew. */
+/**
+ * After so long without a Sentinel that confirms the primary, a lower epoch is believed too:
+ * Sentinels may be set up anew.
+ */
 const outdatedAfterMs = 10_000
 /** Sentinels name each other; however many they name, so many are asked at most. */
 const maxSentinels = 16

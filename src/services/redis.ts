@@ -1,4 +1,7 @@
-/** The only dialler of Redis: one server, Sentinel or Cluster; clients that fail fast, say when Redis comes and goes, and re-dial a connection that lost its answers. */
+/**
+ * The only dialler of Redis: one server, Sentinel or Cluster; clients that fail fast, say when
+ * Redis comes and goes, and re-dial a connection that lost its answers.
+ */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
@@ -18,13 +21,18 @@ export interface RedisEvents {
 export interface RedisDialler {
   /** For people: where it is. */
   readonly place: string
-  /** A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
+  /**
+   * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
+   */
   readonly client: (events: RedisEvents) => Redis | Cluster
   /** Connections that bring news, one for each primary that `client` knows. */
   readonly trackingConnections: (client: Redis | Cluster) => Redis[]
   /** Tells when the primaries have changed. */
   readonly onTopology: (client: Redis | Cluster, changed: () => void) => void
-  /** Writes that the replicas confirm, over connections of their own. `prepare` gets each of these first. */
+  /**
+   * Writes that the replicas confirm, over connections of their own. `prepare` gets each of these
+   * first.
+   */
   readonly replicatedWrites: (
     client: Redis | Cluster,
     options: ReplicatedOptions
@@ -251,7 +259,8 @@ function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
   )
   client.on('close', () => down('the connection closed'))
   let redialledAt = -Infinity
-  // A connection can stay open and yet lose its answers, or lead to a server that is no primary any more; only asking shows it.
+  // A connection can stay open and yet lose its answers, or lead to a server that is no primary any
+  // more; only asking shows it.
   const askAll = () => {
     for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
       if (node.status !== 'ready') continue

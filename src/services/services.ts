@@ -1,4 +1,7 @@
-/** What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and which adapter each is. */
+/**
+ * What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and
+ * which adapter each is.
+ */
 import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import pino, { type DestinationStream, type Logger } from 'pino'
@@ -108,7 +111,10 @@ function prettyOutput(): DestinationStream {
   }
 }
 
-/** Of an error only these: an ioredis error carries the command's arguments, and so a session's data. */
+/**
+ * Of an error only these: an ioredis error carries the command's arguments, and so a session's
+ * data.
+ */
 function errorFields(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
@@ -317,7 +323,10 @@ const noWait =
   'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
   'Add +wait to the user, or set session.revocation to primary'
 
-/** Two clients, since they fail differently: without sessions a request is 503, without shared counters it is counted here. */
+/**
+ * Two clients, since they fail differently: without sessions a request is 503, without shared
+ * counters it is counted here.
+ */
 function connectRedis(
   gateway: GatewayConfig,
   config: RedisConfig,

@@ -1,4 +1,6 @@
-/** How often everyone's sessions were ended: a count that only rises, and that the store may forget. */
+/**
+ * How often everyone's sessions were ended: a count that only rises, and that the store may forget.
+ */
 import type { SessionStore } from './store.ts'
 
 export interface ForgottenEpoch {
@@ -9,8 +11,9 @@ export interface ForgottenEpoch {
 }
 
 /**
- * A store whose epoch never falls: where it says less than it said before, or than a session carries, it
- * has forgotten. It is told the greatest epoch again; until it has taken that, everything that asks fails.
+ * A store whose epoch never falls: where it says less than it said before, or than a session
+ * carries, it has forgotten. It is told the greatest epoch again; until it has taken that,
+ * everything that asks fails.
  * @param onForgotten called each time
  */
 export function guardEpoch(store: SessionStore, onForgotten: (forgotten: ForgottenEpoch) => void) {

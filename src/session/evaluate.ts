@@ -53,7 +53,8 @@ export function createEvaluator(
     if (hasRoundedId(stored)) return { ended: 'revoked', isRounded: true }
     const reviewed = review(stored)
     const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
-    // The store's own clock tells how long ago the session was used: each use sets the time left anew.
+    // The store's own clock tells how long ago the session was used: each use sets the time left
+    // anew.
     return {
       sealed: record,
       live: { session, key, idleEnd: now() + ttlMs - tombstoneMs },

@@ -17,13 +17,16 @@ const touchAtMostEveryMs: Duration = 60_000
 const maxTouches = 50_000
 
 export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) {
-  /** When this process last touched a session. Kept apart from the cache, whose entry each touch drops. */
+  /**
+   * When this process last touched a session. Kept apart from the cache, whose entry each touch
+   * drops.
+   */
   const touchedAt = recentlyUsed<number>(maxTouches)
 
   /**
-   * Records that a session is used: sets its idle clock anew, at the cost of one write a minute at most.
-   * The idle clock runs on beyond the absolute end, which is evaluated apart: it tells the last use, and
-   * a session that is used up to its absolute end must not be called idle before.
+   * Records that a session is used: sets its idle clock anew, at the cost of one write a minute at
+   * most. The idle clock runs on beyond the absolute end, which is evaluated apart: it tells the
+   * last use, and a session that is used up to its absolute end must not be called idle before.
    * @returns when it ends now unless it is used
    */
   function use({ session, key, idleEnd }: Live): number {

@@ -19,7 +19,9 @@ interface Looked {
 
 export interface Inspected {
   readonly listed: Listed[]
-  /** Sessions that another version of the gateway or another secret wrote, and that may be alive. */
+  /**
+   * Sessions that another version of the gateway or another secret wrote, and that may be alive.
+   */
   readonly unreadable: number
 }
 

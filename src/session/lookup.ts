@@ -68,7 +68,8 @@ export function createLookup(options: Options) {
     const evaluation = await evaluateCurrent(record, epoch)
     if (record === undefined || !('live' in record)) return evaluation
     if ('live' in evaluation) return await settle(record, evaluation)
-    // A cached record says that the session is over: nobody is turned away before the store says so.
+    // A cached record says that the session is over: nobody is turned away before the store says
+    // so.
     cache.drop(key)
     const fresh = await cache.read(key)
     return await settle(fresh, await evaluateCurrent(fresh, await store.epoch()))

@@ -39,7 +39,10 @@ interface Options {
 export function createOpening(options: Options) {
   const { store, format, lifeTimes, perUser, look, endKeys, drop, now } = options
 
-  /** @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too many */
+  /**
+   * @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too
+   * many
+   */
   async function open(secretId: string, opening: NewSession): Promise<Live> {
     const key = keyOf(secretId)
     const session = sessionOf(key, opening, lifeTimes, now())
@@ -63,8 +66,9 @@ export function createOpening(options: Options) {
   }
 
   /**
-   * Runs after the session is open, by the order in which the store indexed the sessions: each sign-in
-   * sees all that came before it, so that of several at once, at any replicas, not one too many stays.
+   * Runs after the session is open, by the order in which the store indexed the sessions: each
+   * sign-in sees all that came before it, so that of several at once, at any replicas, not one too
+   * many stays.
    */
   async function holdToCap(
     key: string,

@@ -9,7 +9,10 @@ type Value = string | number | object
  */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
-/** As long as half of it is free nothing is about to go, so that who was used last need not be known. */
+/**
+ * As long as half of it is free nothing is about to go, so that who was used last need not be
+ * known.
+ */
 class RecentlyUsed<V extends Value> extends LRUCache<string, V> {
   readonly #roomy: number
 

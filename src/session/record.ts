@@ -13,7 +13,10 @@ export interface Identity {
   readonly profile: Readonly<Record<string, unknown>>
 }
 
-/** What a back-end gave at its own sign-in. Never leaves the gateway but to upstreams that ask for it. */
+/**
+ * What a back-end gave at its own sign-in. Never leaves the gateway but to upstreams that ask for
+ * it.
+ */
 export interface Credential {
   readonly token?: string
   readonly refreshToken?: string
@@ -36,7 +39,9 @@ export interface Session {
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
-  /** What the users file says of the user; missing for other sources, and where it was never read. */
+  /**
+   * What the users file says of the user; missing for other sources, and where it was never read.
+   */
   readonly file?: FileState
   readonly remembered: boolean
   /** Milliseconds since the epoch, as all times here. */
@@ -121,7 +126,10 @@ export function parseRecord(record: string): RecordContent | undefined {
   }
 }
 
-/** The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session cheat sheet). */
+/**
+ * The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session
+ * cheat sheet).
+ */
 export function keyOf(secretId: string): string {
   return hash('sha256', secretId, 'hex')
 }
@@ -131,5 +139,8 @@ export function signedInOf({ source, identity: { id, username } }: Session): Sig
   return { source, id, username }
 }
 
-/** What names a session in logs, in lists and on command lines (where a `-` in front would make it an option): the beginning of its key. */
+/**
+ * What names a session in logs, in lists and on command lines (where a `-` in front would make it
+ * an option): the beginning of its key.
+ */
 export const publicId = (key: string) => key.slice(0, 12)

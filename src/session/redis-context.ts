@@ -1,4 +1,7 @@
-/** What all parts of the Redis session store share: the client, the names of keys, and writes that replicas confirm. */
+/**
+ * What all parts of the Redis session store share: the client, the names of keys, and writes that
+ * replicas confirm.
+ */
 import type { Cluster, Redis } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
 import { StoreUnavailable } from './store.ts'
@@ -15,7 +18,9 @@ export interface ReplicatedWrites {
   ) => Promise<T>
 }
 
-/** The names of the store's keys. Other replicas, also of other versions, read and write the same. */
+/**
+ * The names of the store's keys. Other replicas, also of other versions, read and write the same.
+ */
 export function createKeys(prefix: string) {
   // One beginning for all whose changes have to be announced.
   const tracked = `${prefix}session`
@@ -31,7 +36,9 @@ export function createKeys(prefix: string) {
     signedIn: `${prefix}signed-in`,
     users: (source: string) => `${prefix}users:${source}`,
     lock,
-    /** In the slot of the lock, whose key is the hash tag; it begins as all keys do, for ACL users. */
+    /**
+     * In the slot of the lock, whose key is the hash tag; it begins as all keys do, for ACL users.
+     */
     fence: (name: string) => `${prefix}fence:{${lock(name)}}`
   }
 }
@@ -71,7 +78,10 @@ export async function orUnavailable<T>(command: Promise<T>): Promise<T> {
   }
 }
 
-/** A connection whose responses are out of step says things that no command of ours is answered with. */
+/**
+ * A connection whose responses are out of step says things that no command of ours is answered
+ * with.
+ */
 export function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
 }

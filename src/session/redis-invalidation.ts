@@ -1,4 +1,6 @@
-/** Announces changes in Redis: CLIENT TRACKING in broadcast mode, one connection for each primary. */
+/**
+ * Announces changes in Redis: CLIENT TRACKING in broadcast mode, one connection for each primary.
+ */
 import type { Redis } from 'ioredis'
 import type { Follower } from './store.ts'
 
@@ -57,7 +59,10 @@ class Invalidations {
     this.#connections = this.#options.dial().map(redis => this.#track(redis))
   }
 
-  /** Up only when every primary announces its changes: one on a primary that is missing would go unnoticed. */
+  /**
+   * Up only when every primary announces its changes: one on a primary that is missing would go
+   * unnoticed.
+   */
   #update(): void {
     const { follower } = this.#options
     const connections = this.#connections

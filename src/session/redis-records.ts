@@ -10,8 +10,9 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
   const journal = createRevocationJournal()
 
   /**
-   * Writes the latest ends again, to a server that may not have heard of them. As whole scripts, since
-   * one that has to be loaded first would come after the reads that follow over the same connection.
+   * Writes the latest ends again, to a server that may not have heard of them. As whole scripts,
+   * since one that has to be loaded first would come after the reads that follow over the same
+   * connection.
    */
   function replayEnds(): void {
     for (const { key, tombstone, ttlMs } of journal.recent()) {

@@ -1,4 +1,7 @@
-/** What the store of sessions has Redis do at once. Every script touches keys of one slot, as a Cluster demands. */
+/**
+ * What the store of sessions has Redis do at once. Every script touches keys of one slot, as a
+ * Cluster demands.
+ */
 import type { Cluster, Redis, Result } from 'ioredis'
 
 declare module 'ioredis' {

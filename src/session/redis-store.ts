@@ -20,7 +20,10 @@ interface Options {
   ) => void
   /** Without it a write counts as soon as the primary has it. */
   readonly replicated?: ReplicatedWrites
-  /** Calls its listener when a server may be another one than before, before anything is read from it. */
+  /**
+   * Calls its listener when a server may be another one than before, before anything is read from
+   * it.
+   */
   readonly onPrimary?: (listener: () => void) => void
   /** A key on each primary of a Cluster, as its slots are now. */
   readonly keysOnEach?: (plain: string) => readonly string[]

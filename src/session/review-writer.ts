@@ -7,7 +7,9 @@ import type { RecordFormat } from './record-format.ts'
 import type { Reviewer } from './review.ts'
 import type { SessionStore } from './store.ts'
 
-/** How many sessions of a user were closed, and how many have other roles or another profile now. */
+/**
+ * How many sessions of a user were closed, and how many have other roles or another profile now.
+ */
 interface Reviewed {
   readonly closed: number
   readonly renewed: number

@@ -8,7 +8,9 @@ export type Review =
   | 'refused'
   /** The user is another one now. */
   | {
-      /** The session with what both the record and this process grant: what may be served at once. */
+      /**
+       * The session with what both the record and this process grant: what may be served at once.
+       */
       readonly narrowed: Session
       /** The session as it is to be from now on, where this process knows the latest. */
       readonly renewed: Session

@@ -1,4 +1,7 @@
-/** The ends of sessions that this process wrote lately: a primary that took over may not have heard of them. */
+/**
+ * The ends of sessions that this process wrote lately: a primary that took over may not have heard
+ * of them.
+ */
 
 export interface Revocation {
   readonly key: string
@@ -7,7 +10,10 @@ export interface Revocation {
 }
 
 export const revocationsKeptMs = 60_000
-/** Bounded: one call can close all sessions of a user, and users can sign out as fast as they sign in. */
+/**
+ * Bounded: one call can close all sessions of a user, and users can sign out as fast as they sign
+ * in.
+ */
 const maxEntries = 50_000
 
 export function createRevocationJournal(now: () => number = () => performance.now()) {

@@ -1,4 +1,7 @@
-/** Session records at rest: AES-256-GCM, so that a copy of the store gives nobody a session or a back-end's token. */
+/**
+ * Session records at rest: AES-256-GCM, so that a copy of the store gives nobody a session or a
+ * back-end's token.
+ */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 export interface Seal {
@@ -15,7 +18,10 @@ const sealedRecord = /^([A-Za-z0-9_-]{6})\.[A-Za-z0-9_-]{39,}$/
 const ivBytes = 12
 const tagBytes = 16
 
-/** @param secrets newest first: it seals, all open. They are stretched apart from what signs the cookie. */
+/**
+ * @param secrets newest first: it seals, all open. They are stretched apart from what signs the
+ * cookie.
+ */
 export function createSeal(secrets: readonly string[]): Seal {
   const keys = secrets.map(secret => {
     const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', 'session-record', 32))

@@ -1,6 +1,6 @@
 /**
- * What this process knows of the store, so that a session's requests cost it nothing. It may be trusted
- * because the store announces every change, and because silence makes it stale.
+ * What this process knows of the store, so that a session's requests cost it nothing. It may be
+ * trusted because the store announces every change, and because silence makes it stale.
  */
 import { recentlyUsed } from './recently-used.ts'
 import type { SessionStore, StoredRecord } from './store.ts'
@@ -30,7 +30,10 @@ export class SessionCache<T extends object> {
   readonly #parse: Options<T>['parse']
   readonly #maxStalenessMs: number
   readonly #ticks: () => number
-  /** The least recently used go first: those that many requests ask for stay, however many there are. */
+  /**
+   * The least recently used go first: those that many requests ask for stay, however many there
+   * are.
+   */
   readonly #entries
   readonly #pending = new Map<string, PendingRead<T>>()
   #isFollowed = false
@@ -64,7 +67,9 @@ export class SessionCache<T extends object> {
     })
   }
 
-  /** Without a heartbeat for `maxStalenessMs` nothing in the cache counts: silence is not health. */
+  /**
+   * Without a heartbeat for `maxStalenessMs` nothing in the cache counts: silence is not health.
+   */
   #isFresh(): boolean {
     return this.#isFollowed && this.#ticks() - this.#heartbeatAt < this.#maxStalenessMs
   }

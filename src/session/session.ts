@@ -1,4 +1,7 @@
-/** Sessions: who is signed in, since when, until when. Puts lookup, opening, use, lists and ends together. */
+/**
+ * Sessions: who is signed in, since when, until when. Puts lookup, opening, use, lists and ends
+ * together.
+ */
 import type { Duration } from '../config/schema/primitives.ts'
 import type { Listed } from './describe.ts'
 import { createEnding } from './ending.ts'
@@ -37,14 +40,19 @@ interface Options {
   readonly onTouchFailed?: (error: unknown) => void
   /** Called when the store has forgotten how often everyone's sessions were ended. */
   readonly onEpochForgotten?: (forgotten: ForgottenEpoch) => void
-  /** Called with how many sessions were ended because a former version had rounded their users' ids. */
+  /**
+   * Called with how many sessions were ended because a former version had rounded their users' ids.
+   */
   readonly onRoundedEnded?: (count: number) => void
 }
 
 export type { LifeTimes, NewSession } from './opening.ts'
 export type Sessions = ReturnType<typeof createSessions>
 
-/** The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a hash. */
+/**
+ * The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a
+ * hash.
+ */
 export function createSessions(options: Options) {
   const { seal, lifeTimes, perUser, maxStalenessMs, records = 1, reviewer = noReview } = options
   const { now = Date.now, ticks = now, onTouchFailed = () => {} } = options

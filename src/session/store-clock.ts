@@ -1,7 +1,7 @@
 /**
- * The time of the session store, as this process knows it: asked now and then, and carried on by the
- * monotonic clock. Life-times are judged by it at every replica, so that a wall clock that is wrong
- * or jumps ends no session early and keeps none alive.
+ * The time of the session store, as this process knows it: asked now and then, and carried on by
+ * the monotonic clock. Life-times are judged by it at every replica, so that a wall clock that is
+ * wrong or jumps ends no session early and keeps none alive.
  */
 import type { Duration } from '../config/schema/primitives.ts'
 
@@ -18,7 +18,9 @@ export interface StoreClock {
 interface Options {
   /** The store's own time, in milliseconds since the epoch. */
   readonly askTime: () => Promise<number>
-  /** Called when the wall clock begins to differ by more than `alarmMs`, and when it no longer does. */
+  /**
+   * Called when the wall clock begins to differ by more than `alarmMs`, and when it no longer does.
+   */
   readonly onSkew: (skewMs: number, isSkewed: boolean) => void
   readonly everyMs?: Duration
   readonly wall?: () => number

@@ -1,4 +1,7 @@
-/** The contract of session stores: where records live, who has which, and how others learn of changes. */
+/**
+ * The contract of session stores: where records live, who has which, and how others learn of
+ * changes.
+ */
 import { GatewayError } from '../errors.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
@@ -16,7 +19,8 @@ export interface StoredRecord {
 }
 
 /**
- * None but `create` brings a record into being, so that nothing that is late can revive a closed session.
+ * None but `create` brings a record into being, so that nothing that is late can revive a closed
+ * session.
  */
 export interface RecordStore {
   /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
@@ -24,17 +28,23 @@ export interface RecordStore {
   read(key: string): Promise<StoredRecord | undefined>
   /** Sets the time left of a record that has more than `aboveMs` left. */
   touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
-  /** Puts a record in the place of exactly `from`, with the time that has left; says whether it did. */
+  /**
+   * Puts a record in the place of exactly `from`, with the time that has left; says whether it did.
+   */
   replace(key: string, from: string, to: string): Promise<boolean>
-  /** Puts `tombstone` in the place of a record, unless none or another tombstone is there; says whether it did. */
+  /**
+   * Puts `tombstone` in the place of a record, unless none or another tombstone is there; says
+   * whether it did.
+   */
   end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
 }
 
 export interface IndexEntry {
   readonly key: string
   /**
-   * Microseconds since the epoch by the store's clock, of no two entries of a user the same: the order
-   * of their sign-ins, whatever the clocks of replicas say. Missing in entries of versions before this.
+   * Microseconds since the epoch by the store's clock, of no two entries of a user the same: the
+   * order of their sign-ins, whatever the clocks of replicas say. Missing in entries of versions
+   * before this.
    */
   readonly at?: number
 }
@@ -42,16 +52,17 @@ export interface IndexEntry {
 /** Finds the sessions of a user. */
 export interface SessionIndex {
   /**
-   * Records that a key is of a user, until a time of the store's clock. An entry may outlive its record.
+   * Records that a key is of a user, until a time of the store's clock. An entry may outlive its
+   * record.
    * @returns all entries of the user as they were at this very moment, this one among them
    */
   indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
   /** The entries of a user, oldest first, but those whose time is over. As for `sessionKeysOf`. */
   indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
   /**
-   * The keys indexed for a user, but those whose time is over. Entries of versions that did not tell
-   * credential sources apart are among them: such a key may be of a user of another source with
-   * the same id, which its record tells.
+   * The keys indexed for a user, but those whose time is over. Entries of versions that did not
+   * tell credential sources apart are among them: such a key may be of a user of another source
+   * with the same id, which its record tells.
    */
   sessionKeysOf(user: IdentityKey): Promise<string[]>
   /** Takes back entries whose records are gone. */
@@ -123,9 +134,14 @@ export interface Follower {
   readonly onDown: () => void
   readonly onChanged: (key: string) => void
   readonly onEpoch: () => void
-  /** All changes until `agoMs` milliseconds ago have been announced. No wall clock has a part in it. */
+  /**
+   * All changes until `agoMs` milliseconds ago have been announced. No wall clock has a part in it.
+   */
   readonly onHeartbeat: (agoMs: number) => void
 }
 
-/** What a store keeps of an ended session: this mark, then the reason. Sealed records never begin so. */
+/**
+ * What a store keeps of an ended session: this mark, then the reason. Sealed records never begin
+ * so.
+ */
 export const tombstoneMark = '!'

@@ -1,4 +1,7 @@
-/** `POST` sign-in: asks each credential source until one vouches, opens the session, answers in the console's dialect. */
+/**
+ * `POST` sign-in: asks each credential source until one vouches, opens the session, answers in the
+ * console's dialect.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -148,7 +151,9 @@ function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   return status === 429 ? 'limited' : status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
-/** @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused */
+/**
+ * @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused
+ */
 async function firstVouching(
   sources: readonly CredentialSource[],
   attempt: Parameters<CredentialSource['verify']>[0]
@@ -175,7 +180,10 @@ interface Body {
   readonly extra: Record<string, unknown>
 }
 
-/** Only strings count: a list of one string is no user name, whatever a lenient parser would make of it. */
+/**
+ * Only strings count: a list of one string is no user name, whatever a lenient parser would make of
+ * it.
+ */
 function readBody(body: unknown, fields: GatewayConfig['login']['fields']): Body {
   const malformed = (message: string) => new GatewayError('request.malformed', { message })
   if (typeof body !== 'object' || body === null || Array.isArray(body))

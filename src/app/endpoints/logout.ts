@@ -1,4 +1,7 @@
-/** `GET` and `POST` sign-out: always 200, also without a session. Only a store that cannot answer makes it 503, since the session may live on. */
+/**
+ * `GET` and `POST` sign-out: always 200, also without a session. Only a store that cannot answer
+ * makes it 503, since the session may live on.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { clientAddress } from '../hooks/address.ts'

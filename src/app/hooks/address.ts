@@ -36,7 +36,10 @@ const maxKnown = 10_000
 /** The longest that an address can be, so that nobody makes us keep more. */
 const maxLength = 45
 
-/** Whether an address is a load balancer's that config names; Fastify asks for each on the way. Known ones are not looked at again. */
+/**
+ * Whether an address is a load balancer's that config names; Fastify asks for each on the way.
+ * Known ones are not looked at again.
+ */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const block of blocks) {
@@ -61,7 +64,10 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
   }
 }
 
-/** What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading bits, since a customer has a whole network of them. */
+/**
+ * What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading
+ * bits, since a customer has a whole network of them.
+ */
 export function createCountedAddress(ipv6Prefix: number): (request: Request) => string {
   const known = new Map<string, string>()
   return request => {

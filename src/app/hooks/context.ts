@@ -43,7 +43,10 @@ declare module 'fastify' {
     exchange: Exchange | undefined
     /** The parts of its answer, where it has any. */
     gathering: Promise<Gathered> | undefined
-    /** Called when its answer is closed, whole or not; who adds to it looks first whether that is still to come. */
+    /**
+     * Called when its answer is closed, whole or not; who adds to it looks first whether that is
+     * still to come.
+     */
     onResponseClose: Array<() => void>
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined

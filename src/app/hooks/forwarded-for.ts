@@ -9,7 +9,8 @@ export type ForwardedHost = (request: FastifyRequest) => string | undefined
 
 /**
  * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
- * @param ports `server.ports`: a port that is neither one of them nor the listener's own is dropped,
+ * @param ports `server.ports`: a port that is neither one of them nor the listener's own is
+ * dropped,
  *   since the client chose it and back-ends put it into links
  */
 export function createForwardedHost(

@@ -11,7 +11,10 @@ interface Options {
   readonly tell: boolean
 }
 
-/** A hook that lets pass whom the route's `access` names, and notes that their session is used, unless the route says otherwise. */
+/**
+ * A hook that lets pass whom the route's `access` names, and notes that their session is used,
+ * unless the route says otherwise.
+ */
 export function createGuard({ sessions, tell }: Options) {
   return function guard(
     request: FastifyRequest,

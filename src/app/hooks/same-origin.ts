@@ -1,4 +1,7 @@
-/** CSRF: who may send a request that changes something. Cookies alone prove nothing: another port of the same host is the same site. */
+/**
+ * CSRF: who may send a request that changes something. Cookies alone prove nothing: another port of
+ * the same host is the same site.
+ */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 
@@ -6,7 +9,8 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * @param origins other origins whose pages may call
- * @returns a hook for unsafe methods; `always` also holds it against GET (sign-out), where a prefetch is refused too
+ * @returns a hook for unsafe methods; `always` also holds it against GET (sign-out), where a
+ * prefetch is refused too
  */
 export function sameOrigin(origins: readonly string[], { always = false } = {}) {
   return function checkOrigin(
@@ -23,7 +27,10 @@ export function sameOrigin(origins: readonly string[], { always = false } = {}) 
   }
 }
 
-/** Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is no browser: it holds no one's cookies but its own. */
+/**
+ * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is no
+ * browser: it holds no one's cookies but its own.
+ */
 function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   const { 'sec-fetch-site': site, origin, referer } = request.headers
   if (site === 'same-origin' || site === 'none') return true
@@ -36,7 +43,10 @@ function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   )
 }
 
-/** Whether an address is of the host that was called. Behind a load balancer that we were not told of, our own scheme is unknown, so only https settles it. */
+/**
+ * Whether an address is of the host that was called. Behind a load balancer that we were not told
+ * of, our own scheme is unknown, so only https settles it.
+ */
 function isOwn(address: string, request: FastifyRequest): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, host } = new URL(address)

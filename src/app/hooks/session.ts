@@ -1,4 +1,7 @@
-/** Cookie ↔ session on the request: @fastify/session gives and takes the cookie, our engine keeps the session. */
+/**
+ * Cookie ↔ session on the request: @fastify/session gives and takes the cookie, our engine keeps
+ * the session.
+ */
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
@@ -9,7 +12,10 @@ import type { NewSession, Sessions } from '../../session/session.ts'
 import './context.ts'
 import { rememberingSigner } from './signer.ts'
 
-/** What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is ever "modified". */
+/**
+ * What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is
+ * ever "modified".
+ */
 export class PluginSession {
   readonly live: Live
   constructor(live: Live) {
@@ -57,8 +63,9 @@ interface Options {
 }
 
 /**
- * Loads the session of each request of `scope`, for endpoints that neither open nor close one: nothing is hashed,
- * compared or set on the way out. A store that cannot answer makes it 503, never 401.
+ * Loads the session of each request of `scope`, for endpoints that neither open nor close one:
+ * nothing is hashed, compared or set on the way out. A store that cannot answer makes it 503, never
+ * 401.
  */
 export function addSessionReader(
   scope: FastifyInstance,
@@ -88,7 +95,10 @@ export function addSessionReader(
   })
 }
 
-/** The same for endpoints that open and close sessions: there the plugin gives the browser its cookie. */
+/**
+ * The same for endpoints that open and close sessions: there the plugin gives the browser its
+ * cookie.
+ */
 export async function addSessions(
   scope: FastifyInstance,
   { sessions, cookie, secrets }: Options
@@ -208,7 +218,8 @@ export async function closeSession(
   cookie: SessionCookie
 ): Promise<Session | undefined> {
   const session = liveSession(request)
-  // A sign-out that was 503 may have ended the session at the primary alone: the replicas must confirm it still.
+  // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
+  // confirm it still.
   const wasClosed = (request as Request).session?.ended === 'revoked'
   if (session !== undefined || wasClosed || isUnreadable(request)) await request.session.destroy()
   else request.session = null as never
@@ -238,7 +249,10 @@ export function sessionError(request: FastifyRequest): GatewayError {
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
 }
 
-/** Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie that another tab has just been given. */
+/**
+ * Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie
+ * that another tab has just been given.
+ */
 function storeFor(sessions: Sessions): PluginStore {
   return {
     get(secretId, done) {

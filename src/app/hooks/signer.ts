@@ -5,8 +5,8 @@ import { ownText, recentlyUsed } from '../../session/recently-used.ts'
 const remembered = 10_000
 
 /**
- * Computed once for each cookie instead of twice for each request. A signature of an older secret is given back
- * as it came: the plugin clears cookies whose signature it would make differently.
+ * Computed once for each cookie instead of twice for each request. A signature of an older secret
+ * is given back as it came: the plugin clears cookies whose signature it would make differently.
  */
 export function rememberingSigner(secrets: readonly string[]) {
   const signer = new Signer([...secrets])
