@@ -258,7 +258,7 @@ export const parsers: Readonly<Record<string, string>> = {
   'src/json-schema/compile.ts#plain': 'our own value, written for a schema that takes numbers',
   'src/limits/usage/redis-usage.ts#parsed': 'our own record of counts',
   'src/process/server/uncaught.ts#isOfPackage': 'a package.json',
-  'src/session/redis-store.ts#readSignedIn': 'our own list, whose ids are texts'
+  'src/session/redis-index.ts#readSignedIn': 'our own list, whose ids are texts'
 }
 
 /** Who takes text apart without being measured, and whose text it is. */
@@ -284,6 +284,6 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/shaping/status.ts#compileStatus': 'a path of config',
   'src/app/compile-parts.ts#compileParts': 'a path of config',
   'src/services/redis-sentinels.ts#flagsOf': 'what a Sentinel says',
-  'src/session/redis-invalidation.ts#listen': 'keys that we gave Redis',
+  'src/session/redis-invalidation.ts##announce': 'keys that we gave Redis',
   'src/session/seal.ts#open': 'a record that we sealed'
 }
