@@ -270,7 +270,7 @@ export function createSources(
     return createUpstreamLogin({
       name,
       config: source,
-      send: services.upstream(source.upstream, upstream).send,
+      send: services.upstream(source.upstream, upstream).fetchWhole,
       credentialStyle: credentialOf(upstream.credential).as,
       valueAt
     })

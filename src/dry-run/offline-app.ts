@@ -19,7 +19,7 @@ import { adopt } from '../observability/emitters.ts'
 import { createOuterServer } from '../app/listener.ts'
 import { CollectedBody } from '../proxy/response.ts'
 import { createExpressions } from '../shaping/expressions.ts'
-import { exchangeKey, type Upstream } from '../proxy/upstream.ts'
+import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
 import type { GenerationServices } from '../app/generation-services.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
@@ -200,31 +200,18 @@ function noting(
     config,
     origin,
     base,
-    ask: ({ method, path, headers }, { timeoutMs }, done) => {
+    dispatch: ({ method, path, headers, body }, { timeoutMs }, done) => {
+      if (body instanceof Readable) body.resume()
       const bytes = answer({
         method,
         path: path.slice(base.length),
-        headers: headers as UpstreamRequest['headers'],
+        headers,
         timeoutMs,
         isPart: false
       })
       done(null, { status: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
     },
-    request: ({ method, path, headers, body }, done) => {
-      if (body instanceof Readable) body.resume()
-      const { [exchangeKey]: exchange, ...rest } = headers as Record<PropertyKey, unknown> & {
-        [exchangeKey]?: { readonly timeoutMs: number }
-      }
-      const bytes = answer({
-        method,
-        path: path.slice(base.length),
-        headers: rest as UpstreamRequest['headers'],
-        timeoutMs: exchange?.timeoutMs,
-        isPart: false
-      })
-      done(null, { statusCode: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
-    },
-    send: async ({ method, path, headers, timeoutMs }) => {
+    fetchWhole: async ({ method, path, headers, timeoutMs }) => {
       const body = answer({ method, path, headers, timeoutMs, isPart: true })
       return { status: 200, headers: fields(body), body }
     }

@@ -84,7 +84,7 @@ async function ask(
   { upstream, toUpstream, toFields, timeoutMs, maxBytes, shape, unwrap }: Part,
   { target, headers, caller, signal }: Asking
 ): Promise<Json> {
-  const answer = await upstream.send({
+  const answer = await upstream.fetchWhole({
     method: 'GET',
     path: toUpstream(target),
     headers: toFields(headers, caller, false, true),

@@ -1,10 +1,13 @@
-/** An upstream's answer on its way in: small bodies collected, large ones streamed (the plumbing between streams is a proxy's largest cost). */
+/**
+ * An upstream's response on its way in: small bodies collected, large ones streamed (the plumbing
+ * between streams is a proxy's largest cost).
+ */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
-/** One proxied request: what route and dispatcher tell each other. */
+/** One proxied request: state that its route and its upstream share. */
 export interface Exchange {
   /** To the first byte of the answer. */
   readonly timeoutMs: number
@@ -12,17 +15,16 @@ export interface Exchange {
   readonly collectBytes: number
   /** Whether only a whole answer is of use (shaping): then a slow one is waited for. */
   readonly collectOnly: boolean
-  readonly maxBodyBytes: number
   /** Whether the answer has no body whatever its fields say (RFC 9110 §9.3.2). */
   readonly isHead: boolean
-  /** When it was sent, or would have been: where it waits for a connection, when it got one. */
+  /** When it was sent; of one that waits for a connection, when it got one. */
   startedAt: number
-  /** Whether nobody waits for the answer any more: the client has left, or there will be none. */
+  /** The response is of no use any more: the client has left, or an error was sent. */
   isGone: boolean
   /** Milliseconds to the first byte of the answer. */
-  firstByteMs?: number
+  firstByteMs?: number | undefined
   /** The attempt that runs, or the last one; or the wait for a connection. */
-  attempt?: { readonly fail: (error: unknown) => void }
+  attempt?: { readonly fail: (error: unknown) => void } | undefined
 }
 
 /** A whole body in memory; stands where the proxy plugin expects a stream. */
@@ -35,15 +37,15 @@ export class CollectedBody {
   destroy(): void {}
 }
 
-export interface Answered {
+export interface UpstreamResponse {
   readonly status: number
   readonly headers: Record<string, string | string[] | undefined>
   readonly body: CollectedBody | Readable
 }
 
-/** Told how an attempt goes. */
+/** Callbacks of an attempt. */
 export interface Watcher {
-  readonly onAnswer: (answer: Answered) => void
+  readonly onResponse: (response: UpstreamResponse) => void
   /**
    * It failed before there was an answer.
    * @param isFree whether the upstream connection is free; if not, `onSettled` follows
@@ -53,10 +55,10 @@ export interface Watcher {
   readonly onSettled: () => void
 }
 
-/** How long a body of unknown length is waited for before it is streamed: events and logs must not wait for their end. */
+/** A body of unknown length is streamed after this wait: events and logs must not wait for their end. */
 const gatherMs = 5
 
-/** So many pieces are made one: a body in chunks of a byte each would cost its size a hundred times. */
+/** Pieces that are joined into one: a body in chunks of a byte would cost its size a hundred times. */
 const piecesMax = 256
 
 export const gone = () =>
@@ -69,7 +71,10 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
 
 const noBytes = Buffer.alloc(0)
 
-/** What undici calls back, for one attempt. A class, since its parts live as long as it: closures for each of them cost more than all that they do. */
+/**
+ * undici's callbacks of one attempt. A class: a closure for each of them would cost more than all
+ * that they do.
+ */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange
   readonly #stallMs: number
@@ -78,7 +83,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
-  #headers: Answered['headers'] = {}
+  #headers: UpstreamResponse['headers'] = {}
   /** Most bodies are one piece. */
   #first: Buffer | undefined
   #more: Buffer[] | undefined
@@ -115,7 +120,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#watcher.onSettled()
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: Answered['headers']): void {
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    headers: UpstreamResponse['headers']
+  ): void {
     if (status < 200 || this.#state !== 'waiting') return
     clearTimeout(this.#timer)
     const exchange = this.#exchange
@@ -161,7 +170,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#watcher.onSettled()
     if (!wasCollecting) this.#stream?.push(null)
     else
-      this.#watcher.onAnswer({
+      this.#watcher.onResponse({
         status: this.#status,
         headers: this.#headers,
         body: new CollectedBody(this.#bytes())
@@ -209,7 +218,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#stream = body
     if (this.#first !== undefined) this.#push(this.#bytes())
     this.#first = this.#more = this.#whole = undefined
-    this.#watcher.onAnswer({ status: this.#status, headers: this.#headers, body })
+    this.#watcher.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 
   #push(chunk: Buffer): void {
@@ -234,6 +243,6 @@ function streamAfterAll(attempt: Attempt) {
 }
 
 /** Without end, and each event is wanted at once. */
-export function isEventStream(headers: Answered['headers']): boolean {
+export function isEventStream(headers: UpstreamResponse['headers']): boolean {
   return /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
 }

@@ -53,7 +53,7 @@ function sourceOf(
   return createUpstreamLogin({
     name: 'upstream-login:backend',
     config: { ...base, ...over },
-    send: upstream.send,
+    send: upstream.fetchWhole,
     credentialStyle,
     valueAt
   })

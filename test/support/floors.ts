@@ -87,22 +87,22 @@ const canaryFaults = [
 
 const maxFileLines = 320
 /** Files of src that are longer than {@link maxFileLines}. May only fall. */
-const maxLongFiles = 4
+const maxLongFiles = 3
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 533
+const maxWideLines = 521
 
 /** Ways around the gates, each with how often it stands in these folders. They may only fall. */
 const exceptions: ReadonlyArray<
   readonly [what: string, pattern: RegExp, folders: readonly string[], max: number]
 > = [
-  ['`as never`', /\bas never\b/g, ['src'], 17],
+  ['`as never`', /\bas never\b/g, ['src'], 15],
   ['disabled lint rules', /(?:eslint|oxlint)-disable/g, ['src', 'test', 'bench', 'examples'], 2],
   ['skipped tests', /\{ (?:skip|todo): |\bt\.(?:skip|todo)\(/g, ['test'], 2]
 ]
 
 /** Files of src that are excused from a rule of `.oxlintrc.json`, once per rule. May only fall. */
-const maxExcused = 67
+const maxExcused = 62
 
 function problemsOfExcused(): string[] {
   const { overrides } = JSON.parse(readFileSync('.oxlintrc.json', 'utf8')) as {

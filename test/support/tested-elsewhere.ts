@@ -16,7 +16,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'contract/from-type'
   ],
   'app/endpoints/login': ['session/lists', 'login/credential-source'],
-  'app/endpoints/proxied': ['app/compile-routes', 'app/endpoints/proxied-routes', 'proxy/response'],
+  'app/endpoints/proxied': [
+    'app/compile-routes',
+    'app/endpoints/exchange',
+    'app/endpoints/http-proxy-adapter',
+    'proxy/response'
+  ],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],

@@ -1,4 +1,4 @@
-/** `GET` routes that no upstream answers alone: made of parts, added to nothing or to what the session knows. */
+/** `GET` routes without an upstream of their own: parts, added to nothing or to the session's data. */
 import type { FastifyInstance } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
@@ -14,7 +14,7 @@ export interface ComposedRoute {
   readonly paths: readonly string[]
   readonly access: Access
   readonly touch: boolean
-  /** What the parts are added to. */
+  /** The value that the parts are added to. */
   readonly own: (session: Session | undefined) => unknown
   readonly shaping: Shaping & Required<Pick<Shaping, 'parts'>>
   readonly envelope?: Envelope
@@ -38,12 +38,10 @@ export function addComposed(
         ...(envelope && { envelope }),
         ...(errorStatus && { errorStatus })
       },
-      handler: (request, reply) => {
-        const gathering = startGathering(request, reply, name, shaping.parts, options)
+      handler: (_request, reply) => {
+        const gathering = startGathering(reply, name, shaping.parts, options)
         gathering
-          .then(gathered =>
-            sendShaped(request, reply, own(liveSession(request)), shaping, gathered)
-          )
+          .then(gathered => sendShaped(reply, own(liveSession(reply.request)), shaping, gathered))
           .catch((error: unknown) => reply.send(toGatewayError(error)))
         return reply
       }

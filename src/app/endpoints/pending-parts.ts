@@ -1,5 +1,5 @@
 /** The parts of an answer, asked on behalf of a request: they end with it. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
@@ -12,12 +12,12 @@ export interface GatheringOptions {
 
 /** Asks all parts at once. Whatever ends the request ends them. */
 export function startGathering(
-  request: FastifyRequest,
   reply: FastifyReply,
   route: string,
   parts: Parts,
   { forwardedHost, countMissing }: GatheringOptions
 ): Promise<Gathered> {
+  const { request } = reply
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
   if (reply.raw.closed) end.abort()

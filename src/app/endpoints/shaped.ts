@@ -1,9 +1,12 @@
-/** An answer on a route with a shape: the upstream's JSON read, shaped and written, under header fields that are true of the result. */
+/**
+ * A response on a route with a shape: the upstream's JSON read, shaped and written, under headers
+ * that are true of the result.
+ */
 import { hash } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { liveSession } from '../hooks/session.ts'
-import { CollectedBody, isEventStream } from '../../proxy/response.ts'
+import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { bodyFields } from '../../proxy/headers.ts'
 import { type Gathered, merge, type Parts, withMissing } from '../../proxy/parts.ts'
@@ -15,33 +18,29 @@ export interface Shaping {
   readonly shape: (body: unknown, session: Session | undefined) => unknown
   /** Of the body as it comes, and of what it unpacks to. */
   readonly maxShaped: number
-  /** What becomes of a larger one: 502, or it passes unshaped, byte for byte. */
+  /** A larger one is refused with 502, or passes unshaped, byte for byte. */
   readonly tooLarge: 'refuse' | 'pass'
-  /** What other upstreams add before it is shaped. */
+  /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
 }
 
-interface Answer {
-  readonly statusCode: number
-  readonly headers: Record<string, string | string[] | undefined>
-  /** A stream where it is larger than `maxShaped`, or without end. */
-  readonly stream: unknown
+/** A shaped body's type; its length is known only once it is shaped. */
+export function describeShaped(reply: FastifyReply): FastifyReply {
+  return reply.header('content-type', 'application/json; charset=utf-8')
 }
 
-/** For HEAD, which has the fields of an answer whose length nobody knows before it is shaped. */
-export function describeShaped(reply: FastifyReply): void {
-  reply.header('content-type', 'application/json; charset=utf-8')
-}
-
-/** @throws GatewayError */
-export function sendAnswer(
-  request: FastifyRequest,
+/**
+ * Reads, shapes and sends an upstream's response, with its parts where it has any.
+ * @throws GatewayError
+ */
+export function shapeResponse(
   reply: FastifyReply,
-  { statusCode, headers, stream }: Answer,
-  shaping: Shaping
+  response: UpstreamResponse,
+  shaping: Shaping,
+  pendingParts: Promise<Gathered> | undefined
 ): void {
-  // Nobody asked for a part: it would be shaped as if it were all.
-  if (statusCode === 206)
+  const { status, headers } = response
+  if (status === 206)
     throw new GatewayError('upstream.invalid', {
       cause: new Error('a part of an answer, which was not asked for')
     })
@@ -49,42 +48,42 @@ export function sendAnswer(
     throw new GatewayError('shape.not-json', {
       cause: new Error('the response is not valid JSON: it is a stream of events')
     })
-  const passAsItIs = (body: unknown) => {
-    // Left out for the sake of what would have been made of it.
-    for (const name of bodyFields)
-      if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
-    reply.send(body)
-  }
   let value: unknown
   try {
-    if (!(stream instanceof CollectedBody)) throw new GatewayError('shape.too-large')
-    value = readJson(stream.bytes, headers, shaping.maxShaped)
+    value = readWhole(response, shaping.maxShaped)
   } catch (error) {
-    if (
-      shaping.tooLarge === 'refuse' ||
-      !(error instanceof GatewayError) ||
-      error.code !== 'shape.too-large'
-    )
-      throw error
-    return passAsItIs(stream instanceof CollectedBody ? stream.bytes : stream)
+    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
+    if (shaping.tooLarge === 'refuse' || !isTooLarge) throw error
+    return passUnshaped(reply, response)
   }
-  const { gathering } = request
-  if (gathering === undefined) return sendShaped(request, reply, value, shaping)
-  sendOnceGathered(request, reply, value, shaping, gathering)
+  if (pendingParts === undefined) sendShaped(reply, value, shaping)
+  else sendOnceGathered(reply, value, shaping, pendingParts)
 }
 
-/** Where a required part fails, whoever began the gathering tells it. */
+/** @throws GatewayError `shape.*` */
+function readWhole({ headers, body }: UpstreamResponse, maxBytes: number): unknown {
+  if (!(body instanceof CollectedBody)) throw new GatewayError('shape.too-large')
+  return readJson(body.bytes, headers, maxBytes)
+}
+
+function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
+  // The headers that describe the upstream's body were left out for the sake of a shaped one.
+  for (const name of bodyFields)
+    if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
+  reply.send(body instanceof CollectedBody ? body.bytes : body)
+}
+
+/** Sends once the parts are there; where a required one fails, whoever started them sends that. */
 export function sendOnceGathered(
-  request: FastifyRequest,
   reply: FastifyReply,
   value: unknown,
   shaping: Shaping,
-  gathering: Promise<Gathered>
+  pendingParts: Promise<Gathered>
 ): void {
-  void gathering.then(
+  void pendingParts.then(
     gathered => {
       try {
-        sendShaped(request, reply, value, shaping, gathered)
+        sendShaped(reply, value, shaping, gathered)
       } catch (error) {
         reply.send(toGatewayError(error))
       }
@@ -95,7 +94,6 @@ export function sendOnceGathered(
 
 /** @throws GatewayError */
 export function sendShaped(
-  request: FastifyRequest,
   reply: FastifyReply,
   value: unknown,
   { shape, parts }: Shaping,
@@ -106,21 +104,18 @@ export function sendShaped(
       ? { value, missing: [] }
       : merge(value, parts, gathered)
   const send = (result: unknown) =>
-    sendJson(
-      request,
-      reply,
-      parts === undefined ? result : withMissing(result, parts, merged.missing)
-    )
-  const shaped = shape(merged.value, liveSession(request))
+    sendJson(reply, parts === undefined ? result : withMissing(result, parts, merged.missing))
+  const shaped = shape(merged.value, liveSession(reply.request))
   if (shaped instanceof Promise)
     shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
   else send(shaped)
 }
 
-function sendJson(request: FastifyRequest, reply: FastifyReply, value: unknown): void {
+function sendJson(reply: FastifyReply, value: unknown): void {
+  const { request } = reply
   const text = writeJson(value)
   describeShaped(reply)
-  // Whoever may keep an answer may ask whether it has changed.
+  // A response that may be kept may be asked for again under a condition.
   const mayKeep =
     request.method === 'GET' &&
     reply.statusCode === 200 &&

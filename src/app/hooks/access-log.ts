@@ -24,7 +24,6 @@ export function addAccessLog(
   const writeLine = lineWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
-  app.decorateRequest('gathering', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('errorCode', undefined)
   app.decorateRequest('live', undefined)

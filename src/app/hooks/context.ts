@@ -5,7 +5,6 @@ import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Fields } from './standard-headers.ts'
 import type { Exchange } from '../../proxy/response.ts'
-import type { Gathered } from '../../proxy/parts.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession } from '../../session/session.ts'
@@ -39,10 +38,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The client's, once it was asked for. */
     address: string | undefined
-    /** What a proxied request and its upstream tell each other. */
+    /** State of a proxied request, shared with its upstream. */
     exchange: Exchange | undefined
-    /** The parts of its answer, where it has any. */
-    gathering: Promise<Gathered> | undefined
     /**
      * Called when its answer is closed, whole or not; who adds to it looks first whether that is
      * still to come.

@@ -1,0 +1,69 @@
+/** A request to a route of an upstream on its way there and back: what the stages read and write. */
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Gathered } from '../../proxy/parts.ts'
+
+export interface ExchangeOptions {
+  readonly timeoutMs: number
+  readonly collectBytes: number
+  readonly collectOnly: boolean
+  readonly maxBodyBytes: number
+}
+
+type Headers = Record<string, string | string[]>
+
+const noHeaders: Headers = {}
+
+/** One object for request, wait and response: each further one would cost every request. */
+export class ProxiedExchange implements Exchange {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly method: string
+  readonly timeoutMs: number
+  readonly collectBytes: number
+  readonly collectOnly: boolean
+  /** Bound of the client's body. */
+  readonly maxBodyBytes: number
+  readonly isHead: boolean
+  startedAt = performance.now()
+  isGone: boolean
+  firstByteMs: number | undefined = undefined
+  attempt: Exchange['attempt'] = undefined
+  /** At the upstream, with the query. */
+  path = ''
+  /** For the upstream. */
+  headers = noHeaders
+  body: Buffer | Readable | string | null = null
+  /** Of the response, where the route has any. */
+  pendingParts: Promise<Gathered> | undefined = undefined
+  /** Set by the adapter of the proxy plugin, which gives its routes another form of it. */
+  response: UpstreamResponse | undefined = undefined
+  /** The upstream's headers for the client. */
+  responseHeaders: Headers | undefined = undefined
+  /** Whether the proxy plugin has put the upstream's headers into the reply. */
+  areHeadersCopied = false
+
+  constructor(request: FastifyRequest, reply: FastifyReply, options: ExchangeOptions) {
+    this.request = request
+    this.reply = reply
+    this.method = request.method
+    this.timeoutMs = options.timeoutMs
+    this.collectBytes = options.collectBytes
+    this.collectOnly = options.collectOnly
+    this.maxBodyBytes = options.maxBodyBytes
+    this.isHead = request.method === 'HEAD'
+    this.isGone = reply.raw.closed
+    request.exchange = this
+    // Fastify's own signal fires as soon as the body of a POST is read, so it cannot be used.
+    request.onResponseClose.push(() => {
+      if (!reply.raw.writableFinished) this.leave()
+    })
+  }
+
+  /** The response is of no use any more: ends the upstream's work on it too. */
+  leave(): void {
+    this.isGone = true
+    abort(this)
+  }
+}

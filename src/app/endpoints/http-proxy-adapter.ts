@@ -1,0 +1,205 @@
+/**
+ * All that @fastify/http-proxy and its @fastify/reply-from need of us, and nothing else does.
+ *
+ * The plugin carries requests with a body: its parsers hand the body on as a stream, `reply.from`
+ * frames it and copies the response's headers, cleaned, into the reply. A request without a body
+ * goes to the upstream directly (`forwardWithoutBody`): the plugin copies headers twice and parses
+ * three URLs, which costs more than all our hooks.
+ *
+ * Five things make it fit:
+ * - One registration takes one set of options for many paths, since a registration costs more than
+ *   a route. So `scope.route` is replaced within its scope: the plugin's routes get the handler,
+ *   the methods and the config of the route that owns the path.
+ * - Its `undici` option takes any object with a `request`, and calls it in undici's place: ours
+ *   sends through the upstream's pool, with its queue, clocks and error codes.
+ * - A symbol among the headers is how `reply.from` hands the exchange to that `request`. Headers
+ *   are the one object that it passes on; it copies them with their symbols.
+ * - A failure is sent from `request` itself, and the plugin's callback is left uncalled: told of
+ *   an error it would log it once more, wrap it, and lose its code.
+ * - A small body is collected bytes in an object with the `destroy` of a stream (`CollectedBody`),
+ *   which the plugin hands on as it is.
+ */
+import { Readable } from 'node:stream'
+import httpProxy from '@fastify/http-proxy'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { GatewayError, toGatewayError } from '../../errors.ts'
+import { readBody, watchRate } from '../../proxy/request-body.ts'
+import { abort, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import type { ProxiedExchange } from './exchange.ts'
+import {
+  type CompiledRoute,
+  compileProxied,
+  forwardWithoutBody,
+  type ProxiedOptions,
+  type ProxiedRoute,
+  startExchange
+} from './proxied.ts'
+import { runResponseStages } from './response-stages.ts'
+
+/** Paths of one registration. */
+const groupSize = 16
+
+/** A body in chunks is collected up to this size; a larger one is streamed. */
+const chunkedCollectBytes = 64 * 1024
+
+const exchangeKey = Symbol('exchange')
+
+/**
+ * Adds routes to a scope whose hooks have let the request pass by then.
+ * @param othersTurn is waited for between some of them and the next
+ */
+export async function addProxied(
+  scope: FastifyInstance,
+  routes: readonly ProxiedRoute[],
+  options: ProxiedOptions,
+  othersTurn: () => Promise<void>
+): Promise<void> {
+  for (const [upstream, ofUpstream] of Map.groupBy(routes, route => route.upstream)) {
+    let group = new Map<string, CompiledRoute>()
+    const register = async () => {
+      await scope.register(addGroup, { upstream, group })
+      group = new Map()
+      await othersTurn()
+    }
+    for (const route of ofUpstream) {
+      // A path may have several routes, each with other methods.
+      if (group.size >= groupSize || route.paths.some(path => group.has(path))) await register()
+      const compiled = compileProxied(route, options)
+      for (const path of route.paths) group.set(path, compiled)
+    }
+    await register()
+  }
+}
+
+interface Group {
+  readonly upstream: Upstream
+  /** By public path. */
+  readonly group: ReadonlyMap<string, CompiledRoute>
+}
+
+async function addGroup(scope: FastifyInstance, { upstream, group }: Group): Promise<void> {
+  const { route: addRoute } = scope as {
+    readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance
+  }
+  // `this` is the scope below, which the plugin makes for itself.
+  scope.route = function (this: FastifyInstance, options: RouteOptions) {
+    const route = group.get(options.url)
+    return addRoute.call(this, route === undefined ? options : { ...options, ...routeOf(route) })
+  } as typeof scope.route
+  await scope.register(httpProxy, {
+    upstream: upstream.origin,
+    routes: [...group.keys()],
+    undici: { request: pluginRequest(upstream) } as never,
+    disableRequestLogging: true,
+    retryMethods: [],
+    cacheURLs: 1000,
+    internalRewriteLocationHeader: false
+  })
+}
+
+function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' | 'handler'> {
+  const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {
+    rewriteRequestHeaders: request => {
+      const exchange = request.exchange as ProxiedExchange
+      return { ...exchange.headers, [exchangeKey]: exchange } as never
+    },
+    rewriteHeaders: headers => route.toClientHeaders(headers as UpstreamResponse['headers']),
+    onResponse: request => finish(route, request.exchange as ProxiedExchange),
+    // The plugin's own retries are off: the upstream knows better when one is safe.
+    retryDelay: () => null,
+    onError: (reply, { error }) => {
+      reply.send(toGatewayError(error))
+    }
+  }
+  return {
+    ...route.options,
+    handler: (request: FastifyRequest, reply: FastifyReply) => {
+      if (request.body === undefined || request.body === null)
+        return forwardWithoutBody(route, request, reply)
+      const exchange = startExchange(route, request, reply)
+      const { path } = exchange
+      const mark = path.indexOf('?')
+      // The plugin adds the query by itself.
+      return reply.from(mark < 0 ? path : path.slice(0, mark), replyOptions)
+    }
+  }
+}
+
+function finish({ stages }: CompiledRoute, exchange: ProxiedExchange): void {
+  const { response, reply } = exchange
+  if (response === undefined) return
+  // A part of the response may have failed, which was sent in its place.
+  if (reply.sent) return void response.body.destroy()
+  exchange.areHeadersCopied = true
+  runResponseStages(stages.response, exchange, response)
+}
+
+interface PluginRequest {
+  readonly headers: Record<PropertyKey, unknown> & { readonly [exchangeKey]: ProxiedExchange }
+  readonly path: string
+  readonly body?: unknown
+}
+
+type PluginCallback = (
+  error: null,
+  response: {
+    readonly statusCode: number
+    readonly headers: UpstreamResponse['headers']
+    readonly body: UpstreamResponse['body']
+  }
+) => void
+
+/** Stands in the place of undici's own `request`. */
+function pluginRequest(upstream: Upstream) {
+  return function request({ headers, path, body }: PluginRequest, done: PluginCallback): void {
+    const exchange = headers[exchangeKey]
+    exchange.path = path
+    readPluginBody(exchange, body, (error, whole) => {
+      if (error !== null) return fail(exchange, error)
+      exchange.body = whole ?? null
+      upstream.dispatch(exchange, exchange, (failure, response) => {
+        if (response === undefined) {
+          // A request that was refused never reached undici, which else ends its body.
+          if (whole instanceof Readable) whole.destroy()
+          return fail(exchange, failure)
+        }
+        exchange.response = response
+        done(null, {
+          statusCode: response.status,
+          headers: response.headers,
+          body: response.body
+        })
+      })
+    })
+  }
+}
+
+type BodyCallback = (error: GatewayError | null, body?: Buffer | Readable | string) => void
+
+function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCallback): void {
+  if (!(body instanceof Readable))
+    return typeof body === 'string' && body !== '' ? done(null, body) : done(null)
+  const { 'content-length': given } = exchange.headers
+  const length = given === undefined ? undefined : Number(given)
+  const bounds = {
+    collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
+    maxBytes: exchange.maxBodyBytes
+  }
+  readBody(body, length, bounds, (error, whole) => {
+    if (whole === undefined) return done(error ?? new GatewayError('request.malformed'))
+    if (whole instanceof Readable) endSlowUpload(body, exchange)
+    done(null, whole)
+  })
+}
+
+/** A response that has begun may go on, however slowly the rest of the body comes. */
+function endSlowUpload(body: Readable, exchange: ProxiedExchange): void {
+  watchRate(body, () => {
+    if (exchange.firstByteMs === undefined) abort(exchange, new GatewayError('request.timeout'))
+  })
+}
+
+function fail({ isGone, reply }: ProxiedExchange, error: unknown): void {
+  if (!isGone && !reply.sent) reply.send(toGatewayError(error))
+}

@@ -1,0 +1,49 @@
+/** The stages of a proxied request before its upstream is called; each may throw a GatewayError. */
+import { toGatewayError } from '../../errors.ts'
+import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
+import type { requestFields } from '../../proxy/headers.ts'
+import type { Parts } from '../../proxy/parts.ts'
+import type { Rewrite } from '../../proxy/path.ts'
+import type { ProxiedExchange } from './exchange.ts'
+import { type GatheringOptions, startGathering } from './pending-parts.ts'
+
+export type RequestStage = (exchange: ProxiedExchange) => void
+
+/** The public path becomes the upstream's; the query stays as it is. */
+export function rewriteStage({ toUpstream }: Rewrite): RequestStage {
+  return function rewriteTarget(exchange) {
+    const target = exchange.request.raw.url ?? ''
+    const mark = target.indexOf('?')
+    exchange.path = toUpstream(target) + (mark < 0 ? '' : target.slice(mark))
+  }
+}
+
+/** The upstream's headers are built anew from the client's, the session and the connection. */
+export function requestHeadersStage(
+  toHeaders: ReturnType<typeof requestFields>,
+  forwardedHost: ForwardedHost
+): RequestStage {
+  return function buildRequestHeaders(exchange) {
+    const { request } = exchange
+    exchange.headers = toHeaders(
+      request.raw.headers,
+      forwardedForOf(request, forwardedHost),
+      request.body !== undefined && request.body !== null,
+      exchange.method === 'GET' || exchange.isHead
+    )
+  }
+}
+
+/** The parts of the response are asked while the upstream works; a required one that fails ends it. */
+export function partsStage(route: string, parts: Parts, options: GatheringOptions): RequestStage {
+  return function startParts(exchange) {
+    if (exchange.method !== 'GET') return
+    const { reply } = exchange
+    exchange.pendingParts = startGathering(reply, route, parts, options)
+    exchange.pendingParts.catch((error: unknown) => {
+      if (exchange.isGone || reply.sent) return
+      exchange.leave()
+      reply.send(toGatewayError(error))
+    })
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * The stages of a proxied response, from its headers to its last byte. A stage answers whether it
+ * has sent the response, which ends the list; each may throw a GatewayError, which is then sent.
+ */
+import type { Readable } from 'node:stream'
+import { GatewayError, toGatewayError } from '../../errors.ts'
+import { answeredError, isJson } from '../../proxy/failures.ts'
+import { type answerFields, joinedVary } from '../../proxy/headers.ts'
+import type { Rewrite } from '../../proxy/path.ts'
+import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
+import type { ProxiedExchange } from './exchange.ts'
+import { sendBody } from './send-body.ts'
+import { describeShaped, sendOnceGathered, shapeResponse, type Shaping } from './shaped.ts'
+
+export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
+
+/** Runs the stages of a response that came; whatever fails is sent in its place. */
+export function runResponseStages(
+  stages: readonly ResponseStage[],
+  exchange: ProxiedExchange,
+  response: UpstreamResponse
+): void {
+  try {
+    for (const stage of stages) if (stage(exchange, response)) return
+  } catch (error) {
+    response.body.destroy()
+    exchange.reply.send(toGatewayError(error))
+  }
+}
+
+/**
+ * Chooses the upstream's headers for the client.
+ * perf: what `relayBody` sends in one write takes them as they are; to put them into the reply one
+ * by one costs as much as to send them.
+ */
+export function responseHeadersStage(
+  toClientHeaders: ReturnType<typeof answerFields>,
+  isRelayed: boolean
+): ResponseStage {
+  return function copyHeaders(exchange, { status, headers, body }) {
+    // The proxy plugin has put them into the reply.
+    if (exchange.areHeadersCopied) return false
+    exchange.responseHeaders = toClientHeaders(headers)
+    const isOneWrite =
+      isRelayed && status === 200 && body instanceof CollectedBody && !exchange.isHead
+    if (!isOneWrite) exchange.reply.headers(exchange.responseHeaders)
+    return false
+  }
+}
+
+/**
+ * Joins the upstream's `Vary` with what CORS has set.
+ * @param without a header that the response does not vary by any more
+ */
+export function varyStage(without?: string): ResponseStage {
+  return function mergeVary({ reply }, { headers }) {
+    if (headers['vary'] === undefined) return false
+    const before = reply.getHeader('vary') as string | string[] | undefined
+    const names = joinedVary(before, headers['vary'], without)
+    if (names !== undefined) reply.header('vary', names)
+    return false
+  }
+}
+
+interface RedirectOptions {
+  readonly origin: string
+  readonly rewrite: Rewrite
+  /** Whether a redirect to another origin passes. */
+  readonly redirects: 'refuse' | 'pass'
+}
+
+/** A redirect within the upstream becomes one to the public path. */
+export function redirectStage({ origin, rewrite, redirects }: RedirectOptions): ResponseStage {
+  return function rewriteRedirect({ request, reply }, { status, headers }) {
+    if (!isRedirect(status)) return false
+    const location = typeof headers['location'] === 'string' ? headers['location'] : ''
+    const base = origin + rewrite.toUpstream(request.raw.url ?? '')
+    if (location === '' || !URL.canParse(location, base))
+      throw new GatewayError('upstream.redirect')
+    const target = new URL(location, base)
+    if (target.origin === origin) {
+      const path = rewrite.toPublic(target.pathname)
+      if (path === undefined) throw new GatewayError('upstream.redirect')
+      reply.header('location', path + target.search)
+      return false
+    }
+    if (redirects !== 'pass' || (target.protocol !== 'https:' && target.protocol !== 'http:'))
+      throw new GatewayError('upstream.redirect')
+    reply.header('location', location)
+    return false
+  }
+}
+
+/** Error pages become errors in the envelope; JSON of an unshaped route passes as it is. */
+export function errorStage(passesJson: boolean): ResponseStage {
+  return function refuseErrors(_exchange, { status, headers, body }) {
+    if (status < 400 || (passesJson && isJson(headers))) return false
+    throw answeredError(status, headers, bytesOf(body))
+  }
+}
+
+export function sendEmpty({ reply }: ProxiedExchange, { status }: UpstreamResponse): boolean {
+  if (!isEmpty(status)) return false
+  if (status !== 304) reply.removeHeader('content-length')
+  reply.send()
+  return true
+}
+
+export function sendHead({ reply, isHead }: ProxiedExchange): boolean {
+  if (isHead) reply.send()
+  return isHead
+}
+
+/** Shows the contract a whole JSON body, whatever becomes of it. */
+export function observeStage(
+  observe: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
+): ResponseStage {
+  return function observeJson(_exchange, { status, headers, body }) {
+    if (body instanceof CollectedBody && status < 300 && status !== 206 && isJson(headers))
+      observe(body.bytes, headers)
+    return false
+  }
+}
+
+/** Sends the body byte for byte: in one write where it was collected, else as a stream. */
+export function relayBody(
+  { reply, responseHeaders }: ProxiedExchange,
+  { headers, body }: UpstreamResponse
+): boolean {
+  if (body instanceof CollectedBody) {
+    sendBody(reply, body.bytes, responseHeaders)
+    return true
+  }
+  // The first event may be long in coming; a page must know before that the stream is open.
+  if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
+  reply.send(body)
+  return true
+}
+
+/** A response without a body on a shaped route; its parts, if any, are shaped all the same. */
+export function shapeEmptyStage(shaping: Shaping): ResponseStage {
+  return function shapeEmpty({ reply, pendingParts }, { status }) {
+    if (!isEmpty(status)) return false
+    if (status === 304)
+      throw new GatewayError('upstream.invalid', {
+        cause: new Error('304, although no condition was sent')
+      })
+    if (pendingParts === undefined) reply.removeHeader('content-length').send()
+    else sendOnceGathered(reply.code(200), null, shaping, pendingParts)
+    return true
+  }
+}
+
+export function sendRedirect({ reply }: ProxiedExchange, response: UpstreamResponse): boolean {
+  if (!isRedirect(response.status)) return false
+  response.body.destroy()
+  reply.removeHeader('content-type').send()
+  return true
+}
+
+/** The length of a shaped body is unknown before it is shaped, so HEAD does not name one. */
+export function sendShapedHead({ reply, isHead }: ProxiedExchange): boolean {
+  if (isHead) describeShaped(reply).send()
+  return isHead
+}
+
+export function shapeStage(shaping: Shaping): ResponseStage {
+  return function shapeBody(exchange, response) {
+    shapeResponse(exchange.reply, response, shaping, exchange.pendingParts)
+    return true
+  }
+}
+
+function bytesOf(body: CollectedBody | Readable): Buffer | undefined {
+  return body instanceof CollectedBody ? body.bytes : undefined
+}
+
+function isEmpty(status: number): boolean {
+  return status === 204 || status === 205 || status === 304
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304
+}
