@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
+import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -18,12 +19,7 @@ import { validate, type Validated } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import { createReloader, type Outcome, type Reloader, type Trigger } from './reload/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import {
-  createPublicServer,
-  type PublicServer,
-  splitAddress,
-  urlOf
-} from './server/public-server.ts'
+import { createPublicServer, type PublicServer, urlOf } from './server/public-server.ts'
 import { createStatus, measureConfig } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
@@ -169,7 +165,7 @@ async function openAdmin({
     }
   })
   opened.push(() => app.close())
-  const address = splitAddress(listen)
+  const address = splitHostPort(listen)
   await app.listen(address)
   const url = urlOf(address.host, app.server)
   const secretFile = configured === undefined ? leaveSecret(url, secret, log) : undefined

@@ -4,6 +4,7 @@
  */
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
+import { splitHostPort } from '../config/schema/host-port.ts'
 import { createReplicatedWrites, type ReplicatedWrites } from './redis-replicated.ts'
 import type { Address } from './redis-sentinels.ts'
 
@@ -77,10 +78,10 @@ export function createClusterWrites(options: Options): ReplicatedWrites {
       if (lines.has(node)) continue
       const slot = calculateSlot(`{${tag}}`)
       const writes = createReplicatedWrites({
-        primary: dial(addressOf(node)),
+        primary: dial(splitHostPort(node)),
         barrierKey: `${barrierKey}:{${tag}}`,
         waitMs,
-        expected: () => nodesOf(cluster, slot).slice(1).map(addressOf),
+        expected: () => nodesOf(cluster, slot).slice(1).map(splitHostPort),
         onRefused
       })
       lines.set(node, { tag, writes })
@@ -100,9 +101,4 @@ export function createClusterWrites(options: Options): ReplicatedWrites {
       for (const { writes } of lines.values()) writes.close()
     }
   }
-}
-
-function addressOf(node: string): Address {
-  const colon = node.lastIndexOf(':')
-  return { host: node.slice(0, colon), port: Number(node.slice(colon + 1)) }
 }

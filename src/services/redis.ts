@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
+import { splitHostPort } from '../config/schema/host-port.ts'
 import type { RedisConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
 import { createClusterWrites, createTags, keysOnEach } from './redis-cluster.ts'
@@ -94,7 +95,7 @@ export function createRedisDialler(config: RedisConfig, folder: string): RedisDi
     config.sentinels.length === 0
       ? undefined
       : createSentinels({
-          addresses: config.sentinels.map(hostAndPort),
+          addresses: config.sentinels.map(splitHostPort),
           name: config.primary,
           dial: address =>
             adopt(
@@ -140,7 +141,7 @@ export function createRedisDialler(config: RedisConfig, folder: string): RedisDi
       const client =
         config.cluster.length > 0
           ? adopt(
-              new BoundedCluster(config.cluster.map(hostAndPort), {
+              new BoundedCluster(config.cluster.map(splitHostPort), {
                 redisOptions: common,
                 enableOfflineQueue: false,
                 clusterRetryStrategy: backOff,
@@ -291,14 +292,6 @@ function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
 
 function backOff(attempt: number) {
   return Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
-}
-
-function hostAndPort(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':')
-  return {
-    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
-    port: Number(address.slice(colon + 1))
-  }
 }
 
 /** Says what is wrong without what a log must not hold. */

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, Server as TcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { splitHostPort } from '../../config/schema/host-port.ts'
 import { sourceName } from '../../config/schema/gateway.ts'
 import { addCallerLimits } from '../../admin/caller-limits.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -81,7 +82,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     countEndings: (before, after) => countEndings(services.sessions, before, after),
     reviewChanged: changed => reviewChanged(services.sessions, changed),
     reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
-    listen: () => listen(server, splitAddress(settings.listen)),
+    listen: () => listen(server, splitHostPort(settings.listen)),
     readiness: async () => {
       const redis = services.redis()
       if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
@@ -145,14 +146,6 @@ function idsOf(files: Config['users'], name: string): string[] {
   return Object.values(files).flatMap(({ users }) => {
     return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
   })
-}
-
-export function splitAddress(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':')
-  return {
-    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
-    port: Number(address.slice(colon + 1))
-  }
 }
 
 async function listen(

@@ -1,0 +1,15 @@
+/** HOST:PORT, as listeners and Redis nodes are written. */
+
+export interface HostPort {
+  /** An IPv6 address without its brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+export function splitHostPort(written: string): HostPort {
+  const colon = written.lastIndexOf(':')
+  return {
+    host: written.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(written.slice(colon + 1))
+  }
+}
