@@ -1,6 +1,7 @@
 /** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
 import { sourceName } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
+import { sessionPaths } from '../config/schema/own-endpoints.ts'
 import { credentialOf } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
@@ -221,13 +222,13 @@ export async function collectRoutes(
       shaping: { ...profileRoute.shaping, parts: profileParts }
     })
   }
-  const session = endpoints.session.path
+  const session = sessionPaths(endpoints)
   return {
     session: {
-      session: pathsOf(session),
-      extend: pathsOf(`${session}/extend`),
-      list: pathsOf(`${session}/list`),
-      close: pathsOf(`${session}/close`)
+      session: pathsOf(session.session),
+      extend: pathsOf(session.extend),
+      list: pathsOf(session.list),
+      close: pathsOf(session.close)
     },
     login: pathsOf(endpoints.login.path),
     logout: pathsOf(endpoints.logout.path),

@@ -1,4 +1,5 @@
 /** Which public paths may cross the gateway, and what path each becomes at its upstream. */
+import { nearerFirst } from '../config/schema/public-path.ts'
 import { GatewayError } from '../errors.ts'
 
 // RFC 3986 pchar without ";", plus what browsers leave unescaped. "%" is looked at below.
@@ -65,8 +66,7 @@ export function createRewrite(
   const open = upstreamPath.endsWith('/*')
   const publicStems = publicPaths.map(stem)
   const [first = ''] = publicStems
-  // As the router does: of `/api/*` and `/api/v1/*` the nearer one.
-  const nearestFirst = publicStems.toSorted((a, b) => b.length - a.length)
+  const nearestFirst = publicStems.toSorted(nearerFirst)
   return {
     toUpstream: target => {
       const mark = target.indexOf('?')

@@ -1,5 +1,6 @@
 /** Which paths are known, and by which methods: for the answer to a request that no route takes. */
 import type { FastifyInstance } from 'fastify'
+import { pathsAround } from '../../config/schema/public-path.ts'
 
 export interface KnownPaths {
   /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
@@ -32,10 +33,9 @@ export function noteMethods(app: FastifyInstance): KnownPaths {
     const exact = byPath.get(path)
     if (exact !== undefined) yield exact
     for (const [pattern, methods] of withParameters) if (pattern.test(path)) yield methods
-    const end = path.endsWith('/*') ? path.length - 2 : path.length
-    for (const slash of slashesIn(path, end, deepest).toReversed()) {
-      const below = byPath.get(`${path.slice(0, slash)}/*`)
-      if (below !== undefined) yield below
+    for (const open of pathsAround(path, deepest)) {
+      const methods = byPath.get(open)
+      if (methods !== undefined) yield methods
     }
   }
 
@@ -53,17 +53,4 @@ export function noteMethods(app: FastifyInstance): KnownPaths {
 function patternOf(url: string): RegExp {
   const escaped = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/\/:\w+/g, '/[^/]+')}$`)
-}
-
-/**
- * The places of the first slashes. No more than any known path has: clients choose how many there
- * are, and each costs the length of the path.
- */
-function slashesIn(path: string, end: number, most: number): number[] {
-  const slashes: number[] = []
-  for (let at = path.indexOf('/'); at !== -1 && at < end; at = path.indexOf('/', at + 1)) {
-    if (slashes.length === most) break
-    slashes.push(at)
-  }
-  return slashes
 }

@@ -4,6 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import { withHead } from '../../config/schema/public-path.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
@@ -101,7 +102,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
   })
   return {
     options: {
-      method: route.methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+      method: withHead(route.methods),
       config: configOf(route)
     },
     upstream,

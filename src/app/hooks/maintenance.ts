@@ -1,6 +1,7 @@
 /** Routes that are closed for a while, for most. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
+import { withHead } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors.ts'
 import { liveSession } from './session.ts'
 
@@ -14,9 +15,7 @@ interface Options {
 /** A hook behind the guard: who may not pass anyway is told that, and not to come back later. */
 export function createMaintenance({ config, routes, now = Date.now }: Options) {
   const closed = new Set(config.routes.length > 0 ? config.routes : routes)
-  const methods = new Set<string>(
-    config.methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  )
+  const methods = new Set(withHead(config.methods))
   const end = config.until === undefined ? Infinity : Date.parse(config.until)
   const { message, until } = config
 

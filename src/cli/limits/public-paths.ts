@@ -1,5 +1,7 @@
 /** Which route a public path belongs to, for logs that do not name it. */
 import type { Config } from '../../config/schema/config.ts'
+import { ownEndpoints } from '../../config/schema/own-endpoints.ts'
+import { nearerFirst } from '../../config/schema/public-path.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 
 export interface PublicPaths {
@@ -11,21 +13,14 @@ export interface PublicPaths {
   readonly isPublic: (route: string) => boolean
 }
 
-const withSession = new Set(['profile', 'session', 'logout'])
-
 export function createPublicPaths({
   gateway: {
     server: { mount = '' }
   },
   routes: { endpoints, aliases, routes }
 }: Config): PublicPaths {
-  const { login, logout, profile, session } = endpoints
-  const own: ReadonlyArray<readonly [string, string]> = [
-    ['login', login.path],
-    ['logout', logout.path],
-    ['profile', profile.path],
-    ...['', '/extend', '/list', '/close'].map(end => ['session', session.path + end] as const)
-  ]
+  const own = ownEndpoints(endpoints)
+  const withSession = new Set(own.filter(each => each.needsSession).map(({ name }) => name))
   const exact = new Map<string, string>()
   const open: Array<readonly [stem: string, route: string]> = []
   const add = (path: string, route: string) =>
@@ -33,14 +28,13 @@ export function createPublicPaths({
       ? open.push([mount + path.slice(0, -1), route])
       : exact.set(mount + path, route)
   for (const [route, path] of [
-    ...own,
+    ...own.map(each => [each.name, each.path] as const),
     ...Object.entries(routes).map(([name, each]) => [name, each.path] as const)
   ]) {
     add(path, route)
     for (const [alias, target] of Object.entries(aliases)) if (target === path) add(alias, route)
   }
-  // Of `/api/*` and `/api/v1/*` the nearer one.
-  open.sort(([a], [b]) => b.length - a.length)
+  open.sort(([a], [b]) => nearerFirst(a, b))
   return {
     routeOf: target => {
       const [path = ''] = target.split('?', 1)

@@ -1,4 +1,5 @@
 /** The words of an explanation: decisions, in which order they are taken, and where config says them. */
+import { endpointNames } from '../../config/schema/own-endpoints.ts'
 import type { ConfigFile } from '../../config/schema/config.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import type { Credential, Identity } from '../../session/record.ts'
@@ -61,7 +62,7 @@ export interface Explained {
 }
 
 /** The gateway's own. */
-export const endpoints: ReadonlySet<string> = new Set(['login', 'logout', 'profile', 'session'])
+export const endpoints: ReadonlySet<string> = new Set(endpointNames)
 
 export const pathOfRoute = (route: string): Path =>
   endpoints.has(route) ? ['endpoints', route] : ['routes', route]

@@ -1,5 +1,6 @@
 /** What stands before every answer: the request itself, the route, the session, the origin, who may, and maintenance. */
 import { nearest } from '../../config/schema/faults.ts'
+import { nearerFirst } from '../../config/schema/public-path.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { PublicPath, Traced } from '../traced-app.ts'
 import { type Decision, endpoints, type Explained, pathOfRoute, type Locate } from './decision.ts'
@@ -86,7 +87,7 @@ export function routeDecisions(
       error?.code === 'route.method'
         ? paths
             .filter(({ url }) => fits(url, path))
-            .toSorted((a, b) => b.url.length - a.url.length)[0]?.url
+            .toSorted((a, b) => nearerFirst(a.url, b.url))[0]?.url
         : undefined
     const here = paths.filter(({ url }) => url === nearer)
     if (here.length > 0)
