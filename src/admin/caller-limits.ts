@@ -71,7 +71,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
 
   /** The limits of sign-in attempts that count this caller, and their keys. */
   function attemptsOf({ attempts: { whom, key } }: Caller) {
-    const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && [by].flat().join() === whom
+    const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === whom
     return Object.entries(limits().limits)
       .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
       .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))

@@ -74,7 +74,7 @@ export function addOpsLimits(
       const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
       const keys = keysOf(counted, caller)
       const known = rules.flatMap((rule, index) =>
-        [inForce.limits[rule.name]?.by].flat().includes('session')
+        inForce.limits[rule.name]?.by.includes('session') === true
           ? []
           : [{ rule, key: keys[index] as string }]
       )

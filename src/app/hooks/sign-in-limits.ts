@@ -54,8 +54,6 @@ interface Limiter {
 const accountTried = Symbol('account')
 type WithAccount = FastifyRequest & { [accountTried]?: string }
 
-const whomOf = ({ by }: LimitConfig) => [by].flat()
-
 export async function createSignInLimits(
   app: FastifyInstance,
   { config, counters, lockout, onRefused }: Options
@@ -64,8 +62,7 @@ export async function createSignInLimits(
   const countedAddress = createCountedAddress(config.ipv6Prefix)
   const limiters = Object.entries(config.limits)
     .filter(
-      ([, limit]) =>
-        limit.mode !== 'off' && (limit.refusedOnly || whomOf(limit).includes('account'))
+      ([, limit]) => limit.mode !== 'off' && (limit.refusedOnly || limit.by.includes('account'))
     )
     .map(([name, limit]) => createLimiter(app, name, limit, countedAddress))
 
@@ -84,7 +81,7 @@ export async function createSignInLimits(
         const { exceeded, ttlInSeconds, ...hit } = await count(request)
         if (exceeded) onRefused(name, limit.mode === 'shadow')
         if (exceeded && limit.mode === 'enforce') {
-          const code = whomOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded'
+          const code = limit.by.includes('account') ? 'login.locked' : 'limit.exceeded'
           throw new GatewayError(code, { retryAfter: Math.max(1, ttlInSeconds) })
         }
         if (limit.refusedOnly) hits.push(hit)
@@ -114,7 +111,7 @@ function createLimiter(
   limit: LimitConfig,
   countedAddress: (request: FastifyRequest) => string
 ): Limiter {
-  const whom = whomOf(limit)
+  const whom = limit.by
   const keyOf = (request: WithAccount) =>
     [
       ...(whom.includes('account') ? [request[accountTried] ?? ''] : []),

@@ -92,8 +92,8 @@ function notesOf(
       .filter(([, limit]) => fits(limit))
       .map(([name]) => name)
       .join(', ')
-  const byAccount = named(({ by }) => [by].flat().includes('account'))
-  const bySession = named(({ by }) => [by].flat().includes('session'))
+  const byAccount = named(({ by }) => by.includes('account'))
+  const bySession = named(({ by }) => by.includes('session'))
   const byRole = named(({ roles }) => roles.length > 0)
   const many = (count: number, one: string, more: string) => `${count} ${count === 1 ? one : more}`
   const notes = [

@@ -1,112 +1,128 @@
 /** Rules for limits: one that can never act, or that counts nobody, is told before it is relied on. */
-import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
-import type { GatewayConfig } from '../schema/gateway.ts'
-import type { LimitConfig, LimitsConfig } from '../schema/limits.ts'
-import { endpointNames } from '../schema/endpoints.ts'
-import type { RoutesConfig } from '../schema/routes.ts'
+import type { LimitConfig } from '../schema/limits.ts'
+import { endpointNames } from '../schema/own-endpoints.ts'
+import type { Checked as WholeConfig, Report } from './report.ts'
 
-interface Checked {
-  readonly gateway: GatewayConfig
-  readonly routes: RoutesConfig
-  readonly limits: LimitsConfig
+type Checked = Pick<WholeConfig, 'gateway' | 'routes' | 'limits'>
+
+export function checkLimits(config: Checked, report: Report): void {
+  for (const rule of [
+    checkRouteNames,
+    checkWhom,
+    checkNumbers,
+    checkTighterTwins,
+    checkAccess,
+    checkLockout,
+    checkGuessing
+  ])
+    rule(config, report)
 }
 
-export function checkLimits({ gateway, routes, limits }: Checked, report: Report): void {
-  const known = [...endpointNames, ...Object.keys(routes.routes)]
-  const entries = Object.entries(limits.limits)
-  for (const [name, limit] of entries) {
-    const { window, burst } = limit
-    const said = (key: string, message: string, severity?: 'warning') =>
-      report('limits', ['limits', name, key], message, severity)
-    const by = [limit.by].flat()
+type Named = readonly [name: string, limit: LimitConfig]
+
+const limitsOf = ({ limits: { limits } }: Checked): Named[] => Object.entries(limits)
+
+/** Reports what is wrong with a key of one limit. */
+const reportOf = (report: Report, name: string) => (key: string, message: string) =>
+  report('limits', ['limits', name, key], message)
+
+function checkRouteNames(config: Checked, report: Report): void {
+  const names = [...endpointNames, ...Object.keys(config.routes.routes)]
+  const messageOf = (route: string) => `there is no route "${route}".${nearest(route, names)}`
+  for (const [name, limit] of limitsOf(config)) {
     limit.routes.forEach((route, index) => {
-      if (!known.includes(route))
-        report(
-          'limits',
-          ['limits', name, 'routes', index],
-          `there is no route "${route}".${nearest(route, known)}`
+      if (!names.includes(route))
+        report('limits', ['limits', name, 'routes', index], messageOf(route))
+    })
+  }
+  for (const route of Object.keys(config.limits.inFlightPerRoute))
+    if (!names.includes(route)) report('limits', ['inFlightPerRoute', route], messageOf(route))
+}
+
+/** `by` and the keys that narrow it: sign-ins have no user yet, and only they try an account. */
+function checkWhom(config: Checked, report: Report): void {
+  for (const [name, { by, routes, roles, refusedOnly }] of limitsOf(config)) {
+    const fault = reportOf(report, name)
+    const isOfUsers = by.includes('user') || by.includes('session')
+    const onlyLogin = routes.length === 1 && routes[0] === 'login'
+    if (by.includes('account') && !onlyLogin)
+      fault('routes', 'only a sign-in tries an account: set routes: [login]')
+    if (refusedOnly && !onlyLogin)
+      fault('refusedOnly', 'only a sign-in is refused: set routes: [login]')
+    if (isOfUsers && onlyLogin)
+      fault('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
+    if (roles.length > 0 && !isOfUsers)
+      fault('roles', 'only signed-in callers have roles: set by: user or by: session')
+  }
+}
+
+function checkNumbers(config: Checked, report: Report): void {
+  for (const [name, { by, kind, burst, max, window, refusedOnly }] of limitsOf(config)) {
+    const fault = reportOf(report, name)
+    const isOfSignIn = by.includes('account') || refusedOnly
+    if (isOfSignIn && (kind !== 'fixed' || burst !== undefined))
+      fault(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
+    if (window === 0) fault('window', 'must be longer than 0')
+    if (burst !== undefined && kind === 'sliding')
+      fault('burst', 'excludes kind: leave one of them out')
+    if (burst !== undefined && burst > max)
+      fault('burst', 'is more than max: the bucket would hold more than a whole window brings')
+  }
+  if (config.limits.endedSessions.window === 0)
+    report('limits', ['endedSessions', 'window'], 'must be longer than 0')
+}
+
+/** Of two limits that differ in nothing but their numbers, the looser one never acts. */
+function checkTighterTwins(config: Checked, report: Report): void {
+  const limits = limitsOf(config)
+  for (const [name, limit] of limits) {
+    const tighter = limits.find(
+      ([other, { mode, max, window, ...scope }]) =>
+        other !== name &&
+        mode === 'enforce' &&
+        isSame(limit, scope) &&
+        max <= limit.max &&
+        window >= limit.window &&
+        (max < limit.max || window > limit.window)
+    )
+    if (limit.mode !== 'enforce' || tighter === undefined) continue
+    const message = `can never be reached: ${tighter[0]} is tighter for the same callers`
+    const how = { severity: 'warning', also: ['limits', tighter[0], 'max'] } as const
+    report('limits', ['limits', name, 'max'], message, how)
+  }
+}
+
+function checkAccess(config: Checked, report: Report): void {
+  for (const [name, { by, routes }] of limitsOf(config)) {
+    routes.forEach((route, index) => {
+      const warn = (message: string) =>
+        report('limits', ['limits', name, 'routes', index], message, 'warning')
+      const access = config.routes.routes[route]?.access
+      if (access === undefined) return
+      if (access !== 'public' && by.join() === 'address')
+        warn(`counts refused requests only: all callers of ${route} are signed in; set by: user`)
+      if (access === 'public' && !by.includes('address'))
+        warn(
+          `counts nobody: on ${route}, which is public, no session is looked up; set by: address`
         )
     })
-    const onlyLogin = limit.routes.length === 1 && limit.routes[0] === 'login'
-    const ofSignIn = by.includes('account') || limit.refusedOnly
-    if (by.includes('account') && !onlyLogin)
-      said('routes', 'only a sign-in tries an account: set routes: [login]')
-    if (limit.refusedOnly && !onlyLogin)
-      said('refusedOnly', 'only a sign-in is refused: set routes: [login]')
-    if ((by.includes('user') || by.includes('session')) && onlyLogin)
-      said('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
-    if (ofSignIn && (limit.kind !== 'fixed' || burst !== undefined))
-      said(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
-    if (limit.roles.length > 0 && !by.includes('user') && !by.includes('session'))
-      said('roles', 'only signed-in callers have roles: set by: user or by: session')
-    if (window === 0) said('window', 'must be longer than 0')
-    if (burst !== undefined && limit.kind === 'sliding')
-      said('burst', 'excludes kind: leave one of them out')
-    if (burst !== undefined && burst > limit.max)
-      said('burst', 'is more than max: the bucket would hold more than a whole window brings')
-    const tighter = entries.find(
-      ([other, { max, window: its, ...rest }]) =>
-        other !== name &&
-        isSame(limit, rest) &&
-        rest.mode === 'enforce' &&
-        max <= limit.max &&
-        its >= window &&
-        (max < limit.max || its > window)
-    )
-    if (limit.mode === 'enforce' && tighter !== undefined) {
-      const message = `can never be reached: ${tighter[0]} is tighter for the same callers`
-      const how = { severity: 'warning', also: ['limits', tighter[0], 'max'] } as const
-      report('limits', ['limits', name, 'max'], message, how)
-    }
-    for (const [index, route] of limit.routes.entries()) {
-      const access = routes.routes[route]?.access
-      if (access !== undefined && access !== 'public' && by.length === 1 && by[0] === 'address')
-        report(
-          'limits',
-          ['limits', name, 'routes', index],
-          `counts refused requests only: all callers of ${route} are signed in; set by: user`,
-          'warning'
-        )
-      if (access === 'public' && !by.includes('address'))
-        report(
-          'limits',
-          ['limits', name, 'routes', index],
-          `counts nobody: on ${route}, which is public, no session is looked up; set by: address`,
-          'warning'
-        )
-    }
-  }
-  for (const route of Object.keys(limits.inFlightPerRoute))
-    if (!known.includes(route))
-      report(
-        'limits',
-        ['inFlightPerRoute', route],
-        `there is no route "${route}".${nearest(route, known)}`
-      )
-  if (limits.endedSessions.window === 0) {
-    report('limits', ['endedSessions', 'window'], 'must be longer than 0')
-  }
-  checkLockout({ gateway, limits }, report)
-  for (const whom of ['address', 'account'] as const) {
-    const counts = ({ mode, by, routes: of }: LimitConfig) =>
-      mode === 'enforce' && [by].flat().includes(whom) && of.includes('login')
-    const guarded =
-      limits.lockout[whom].mode === 'enforce' || entries.some(([, limit]) => counts(limit))
-    if (!guarded)
-      report(
-        'limits',
-        ['lockout', whom, 'mode'],
-        `nothing counts sign-ins by ${whom}: passwords can be guessed without end`,
-        'warning'
-      )
   }
 }
 
-function checkLockout(
-  { gateway, limits: { lockout } }: Pick<Checked, 'gateway' | 'limits'>,
-  report: Report
-): void {
+/** Sign-ins that nothing counts. */
+function checkGuessing({ limits }: Checked, report: Report): void {
+  for (const whom of ['address', 'account'] as const) {
+    const isCounted = Object.values(limits.limits).some(
+      ({ mode, by, routes }) => mode === 'enforce' && by.includes(whom) && routes.includes('login')
+    )
+    if (isCounted || limits.lockout[whom].mode === 'enforce') continue
+    const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without end`
+    report('limits', ['lockout', whom, 'mode'], message, 'warning')
+  }
+}
+
+function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report): void {
   for (const whom of ['account', 'address'] as const) {
     const { mode, within, delay, longest } = lockout[whom]
     if (mode === 'off') continue
@@ -139,10 +155,10 @@ function checkLockout(
 }
 
 /** Whether two limits hold for the same callers and requests. */
-function isSame(a: LimitConfig, b: Omit<LimitConfig, 'max' | 'window'>): boolean {
+function isSame(a: LimitConfig, b: Omit<LimitConfig, 'mode' | 'max' | 'window'>): boolean {
   const facts = ({ by, kind, burst, routes, methods, roles, refusedOnly }: typeof b) =>
     JSON.stringify([
-      [by].flat().toSorted(),
+      by.toSorted(),
       kind,
       burst,
       routes.toSorted(),

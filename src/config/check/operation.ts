@@ -3,6 +3,7 @@ import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
+import { splitHostPort } from '../schema/host-port.ts'
 import { partsOf } from '../schema/parts.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
@@ -67,10 +68,10 @@ function checkTimes({ routes }: Checked, report: Report): void {
 }
 
 function checkCallers({ gateway: { server }, limits: { limits } }: Checked, report: Report): void {
-  const host = server.listen.slice(0, server.listen.lastIndexOf(':'))
-  const isLocal = host === 'localhost' || host.startsWith('127.') || host === '[::1]'
+  const { host } = splitHostPort(server.listen)
+  const isLocal = host === 'localhost' || host.startsWith('127.') || host === '::1'
   const byAddress = Object.values(limits).some(
-    ({ by, mode }) => mode !== 'off' && [by].flat().includes('address')
+    ({ by, mode }) => mode !== 'off' && by.includes('address')
   )
   if (!isLocal && byAddress && server.trustedProxies.length === 0)
     report(

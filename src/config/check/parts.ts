@@ -1,111 +1,96 @@
 /** Rules for the parts of an answer: two of them never want the same place, and all fit the route. */
-import type { Report } from './report.ts'
 import type { PartConfig } from '../schema/parts.ts'
-import type { RoutesConfig } from '../schema/routes.ts'
+import { hasDotSegments } from '../schema/public-path.ts'
+import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
+import type { Report } from './report.ts'
 
 export function checkParts(
-  {
-    routes: {
-      routes,
-      endpoints: { profile }
-    }
-  }: { readonly routes: RoutesConfig },
+  { routes: { routes, endpoints } }: { readonly routes: RoutesConfig },
   report: Report
 ): void {
-  for (const [
-    name,
-    {
-      upstream,
-      rewrite,
-      redirects,
-      passAuthorization,
-      passCookies,
-      passRefusedHeaders,
-      setCookies,
-      into,
-      methods,
-      tooLarge,
-      path,
-      parts
-    }
-  ] of Object.entries(routes)) {
-    const here: Path = ['routes', name]
-    const hasParts = Object.keys(parts).length > 0
-    if (upstream === undefined) {
-      if (!hasParts) report('routes', here, 'needs an upstream, or parts')
-      const idle = Object.entries({
-        rewrite: rewrite !== undefined,
-        into: into !== undefined,
-        redirects: redirects !== 'refuse',
-        passAuthorization,
-        passCookies: passCookies.length > 0,
-        passRefusedHeaders: passRefusedHeaders.length > 0,
-        setCookies: setCookies.length > 0
-      }).find(([, isSet]) => isSet)
-      if (idle !== undefined && hasParts)
-        report('routes', [...here, idle[0]], 'has no effect without an upstream of the route’s own')
-    }
-    if (!hasParts) {
-      if (into !== undefined) report('routes', [...here, 'into'], 'has no effect without parts')
-      continue
-    }
-    if (methods.some(method => method !== 'GET'))
-      report(
-        'routes',
-        [...here, 'methods'],
-        'an answer that is made of parts is read only: set methods: [GET]'
-      )
-    if (tooLarge === 'pass')
-      report(
-        'routes',
-        [...here, 'tooLarge'],
-        'an answer that is made of parts cannot pass unshaped'
-      )
-    checkPlaces(here, path, parts, into, report)
+  for (const [name, route] of Object.entries(routes)) {
+    const place = ['routes', name]
+    if (route.upstream === undefined) checkWithoutUpstream(route, place, report)
+    if (hasParts(route)) checkAggregated(route, place, report)
+    else if (route.into !== undefined)
+      report('routes', [...place, 'into'], 'has no effect without parts')
   }
-  checkPlaces(['endpoints', 'profile'], profile.path, profile.parts, undefined, report)
+  checkRewrites(endpoints.profile, ['endpoints', 'profile'], report)
+  checkPlaces(endpoints.profile, ['endpoints', 'profile'], report)
 }
 
-function checkPlaces(
-  here: Path,
-  path: string,
-  parts: Readonly<Record<string, PartConfig>>,
-  own: string | undefined,
-  report: Report
-): void {
-  const taken: Array<{ readonly by: string; readonly into: string; readonly where: Path }> = []
-  if (own !== undefined) {
-    taken.push({
-      by: 'the route’s own answer',
-      into: own,
-      where: [...here, 'into']
-    })
+function hasParts({ parts }: RouteConfig) {
+  return Object.keys(parts).length > 0
+}
+
+function checkWithoutUpstream(route: RouteConfig, place: Path, report: Report): void {
+  if (!hasParts(route)) return report('routes', place, 'needs an upstream, or parts')
+  const unused = Object.entries({
+    rewrite: route.rewrite !== undefined,
+    into: route.into !== undefined,
+    redirects: route.redirects !== 'refuse',
+    passAuthorization: route.passAuthorization,
+    passCookies: route.passCookies.length > 0,
+    passRefusedHeaders: route.passRefusedHeaders.length > 0,
+    setCookies: route.setCookies.length > 0
+  }).find(([, isSet]) => isSet)
+  if (unused === undefined) return
+  const message = 'has no effect without an upstream of the route’s own'
+  report('routes', [...place, unused[0]], message)
+}
+
+function checkAggregated(route: RouteConfig, place: Path, report: Report): void {
+  if (route.methods.some(method => method !== 'GET')) {
+    const message = 'an answer that is made of parts is read only: set methods: [GET]'
+    report('routes', [...place, 'methods'], message)
   }
-  for (const [name, { rewrite, into }] of Object.entries(parts)) {
-    const place = [...here, 'parts', name]
+  if (route.tooLarge === 'pass') {
+    const message = 'an answer that is made of parts cannot pass unshaped'
+    report('routes', [...place, 'tooLarge'], message)
+  }
+  checkRewrites(route, place, report)
+  checkPlaces(route, place, report)
+}
+
+interface Aggregated {
+  readonly path: string
+  readonly parts: Readonly<Record<string, PartConfig>>
+  /** Where the route's own answer stands. */
+  readonly into?: string
+}
+
+function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report): void {
+  for (const [name, { rewrite }] of Object.entries(parts)) {
+    const where = [...place, 'parts', name, 'rewrite']
     if (rewrite.endsWith('/*') && !path.endsWith('/*'))
-      report('routes', [...place, 'rewrite'], 'must not end in /*, since the public path does not')
-    if (
-      rewrite !== '/' &&
-      rewrite
-        .split('/')
-        .slice(1)
-        .some(segment => ['', '.', '..'].includes(segment))
-    )
-      report('routes', [...place, 'rewrite'], 'must not contain empty or dot segments')
+      report('routes', where, 'must not end in /*, since the public path does not')
+    if (hasDotSegments(rewrite)) report('routes', where, 'must not contain empty or dot segments')
+  }
+}
+
+interface Taken {
+  readonly by: string
+  readonly into: string
+  readonly where: Path
+}
+
+function checkPlaces({ parts, into: own }: Aggregated, place: Path, report: Report): void {
+  const taken: Taken[] = []
+  if (own !== undefined)
+    taken.push({ by: 'the route’s own answer', into: own, where: [...place, 'into'] })
+  for (const [name, { into }] of Object.entries(parts)) {
     if (into === undefined) continue
-    const other = taken.find(
-      each => `${each.into}.`.startsWith(`${into}.`) || `${into}.`.startsWith(`${each.into}.`)
-    )
+    const where = [...place, 'parts', name, 'into']
+    const other = taken.find(each => isWithin(each.into, into) || isWithin(into, each.into))
     if (other !== undefined) {
       const message = `"${other.into}" is taken by ${other.by}`
-      report('routes', [...place, 'into'], message, { also: other.where })
+      report('routes', where, message, { also: other.where })
     }
-    taken.push({
-      by: `the part "${name}"`,
-      into,
-      where: [...place, 'into']
-    })
+    taken.push({ by: `the part "${name}"`, into, where })
   }
+}
+
+function isWithin(path: string, above: string) {
+  return `${path}.`.startsWith(`${above}.`)
 }

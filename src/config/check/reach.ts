@@ -1,9 +1,11 @@
 /** What stands in config and can never act: limits behind tighter ones, methods behind a nearer path, credentials that nobody has. */
 import type { Report } from './report.ts'
-import { nearest as nearestName } from '../schema/faults.ts'
+import { nearest } from '../schema/faults.ts'
 import { type GatewayConfig, type SourceConfig, sourceName } from '../schema/gateway.ts'
 import type { LimitConfig, LimitsConfig } from '../schema/limits.ts'
 import { inUnits } from '../schema/primitives.ts'
+import { ownEndpoints } from '../schema/own-endpoints.ts'
+import { pathsAround, withHead } from '../schema/public-path.ts'
 import { credentialOf, type RoutesConfig } from '../schema/routes.ts'
 
 interface Checked {
@@ -24,8 +26,7 @@ export function checkReach(config: Checked, report: Report): void {
     rule(config, report)
 }
 
-const whomOf = ({ by }: LimitConfig) => [by].flat()
-const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || whomOf(limit).includes('account')
+const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || limit.by.includes('account')
 
 /** A limit whose callers are stopped by another one before they get there. Two that differ in nothing but their numbers are told elsewhere. */
 function checkTighter({ limits: { limits } }: Checked, report: Report): void {
@@ -39,13 +40,13 @@ function checkTighter({ limits: { limits } }: Checked, report: Report): void {
         its.mode === 'enforce' &&
         !haveSameScope(its, limit) &&
         countsAll(its, limit) &&
-        mostIn(its, limit.window) <= (limit.burst ?? limit.max)
+        maxIn(its, limit.window) <= (limit.burst ?? limit.max)
     )
     if (tighter !== undefined)
       report(
         'limits',
         ['limits', name, 'max'],
-        `can never be reached: ${tighter[0]} lets the same callers have at most ${mostIn(tighter[1], limit.window)} in ${inUnits('x-duration', limit.window)}; lower it, or leave it out`,
+        `can never be reached: ${tighter[0]} lets the same callers have at most ${maxIn(tighter[1], limit.window)} in ${inUnits('x-duration', limit.window)}; lower it, or leave it out`,
         'warning'
       )
   }
@@ -59,13 +60,13 @@ function haveSameScope(a: LimitConfig, b: LimitConfig) {
 function countsAll(all: LimitConfig, one: LimitConfig): boolean {
   const holds = (wide: readonly string[], narrow: readonly string[]) =>
     wide.length === 0 || (narrow.length > 0 && narrow.every(each => wide.includes(each)))
-  const isOfAddress = (limit: LimitConfig) => whomOf(limit).every(whom => whom === 'address')
+  const isOfAddress = (limit: LimitConfig) => limit.by.every(whom => whom === 'address')
   // Who is signed in is always a user, too.
-  const keys = new Set<string>([...whomOf(one), 'user'])
+  const keys = new Set<string>([...one.by, 'user'])
   const whom =
     isOfAddress(all) || isOfAddress(one)
       ? isOfAddress(all) && isOfAddress(one)
-      : whomOf(all).every(each => keys.has(each))
+      : all.by.every(each => keys.has(each))
   return (
     whom &&
     holds(all.routes, one.routes) &&
@@ -75,23 +76,18 @@ function countsAll(all: LimitConfig, one: LimitConfig): boolean {
 }
 
 /** How many a limit lets pass in any stretch of time that is as long. */
-function mostIn({ kind, burst, max, window }: LimitConfig, stretchMs: number): number {
+function maxIn({ kind, burst, max, window }: LimitConfig, stretchMs: number): number {
   if (burst !== undefined) return burst + Math.floor((stretchMs / window) * max)
   const windows = Math.ceil(stretchMs / window)
   // A fixed one may begin anew in the middle of the stretch.
   return max * (kind === 'fixed' ? windows + 1 : windows)
 }
 
-function checkMethods({ routes: { routes }, limits: { limits } }: Checked, report: Report): void {
-  const own: Readonly<Record<string, readonly string[]>> = {
-    login: ['POST'],
-    logout: ['GET', 'POST'],
-    profile: ['GET', 'HEAD'],
-    session: ['GET', 'POST']
-  }
+function checkMethods({ routes, limits: { limits } }: Checked, report: Report): void {
+  const own = Map.groupBy(ownEndpoints(routes.endpoints), ({ name }) => name)
   const methodsOf = (route: string) =>
-    own[route] ??
-    routes[route]?.methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    own.get(route)?.flatMap(({ methods }) => methods) ??
+    (routes.routes[route] && withHead(routes.routes[route].methods))
   for (const [name, limit] of Object.entries(limits)) {
     const taken = limit.routes.map(methodsOf)
     if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
@@ -109,10 +105,10 @@ function checkInFlight(
   { routes: { routes, upstreams }, limits: { inFlightPerRoute } }: Checked,
   report: Report
 ): void {
-  for (const [route, most] of Object.entries(inFlightPerRoute)) {
+  for (const [route, max] of Object.entries(inFlightPerRoute)) {
     const name = routes[route]?.upstream
     const upstream = name === undefined ? undefined : upstreams[name]
-    if (upstream !== undefined && most > upstream.connections + upstream.queue)
+    if (upstream !== undefined && max > upstream.connections + upstream.queue)
       report(
         'limits',
         ['inFlightPerRoute', route],
@@ -125,21 +121,9 @@ function checkInFlight(
 /** Of `/api/*` and `/api/a` the nearer path decides alone, with methods that it does not take too. */
 function checkNearerPaths({ routes: { routes } }: Checked, report: Report): void {
   const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
-  const nearest = (path: string) => {
-    const end = path.endsWith('/*') ? path.length - 3 : path.length
-    for (
-      let slash = path.lastIndexOf('/', end);
-      slash >= 0;
-      slash = slash === 0 ? -1 : path.lastIndexOf('/', slash - 1)
-    ) {
-      const [around] = byPath.get(`${path.slice(0, slash)}/*`) ?? []
-      if (around !== undefined) return around
-    }
-    return undefined
-  }
   for (const [name, { path }] of Object.entries(routes)) {
     const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
-    const around = nearest(path)
+    const [around] = pathsAround(path).flatMap(each => byPath.get(each) ?? [])
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
     if (around !== undefined && lost.length > 0)
       report(
@@ -198,7 +182,7 @@ function checkCredentials({ gateway, routes: { upstreams } }: Checked, report: R
     const problem = isKnown
       ? `the source "${from}" gives no ${what}`
       : `there is no credential source "${from}"`
-    report('routes', [...where, 'from'], `${problem}.${nearestName(from, giving)}`)
+    report('routes', [...where, 'from'], `${problem}.${nearest(from, giving)}`)
   }
 }
 

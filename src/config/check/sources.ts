@@ -9,9 +9,20 @@ interface Checked {
 }
 
 export function checkSources(config: Checked, report: Report): void {
+  checkRefresh(config, report)
   checkNames(config, report)
   checkIdentityFields(config, report)
   checkTokens(config, report)
+}
+
+function checkRefresh({ gateway: { login } }: Checked, report: Report): void {
+  login.sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login' || source.refresh === undefined) return
+    const place = ['login', 'sources', index, 'refresh']
+    if (source.expires === undefined)
+      report('gateway', place, 'needs `expires`, which tells when to renew the token')
+    if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
+  })
 }
 
 /** Last names of paths that only a token has. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import { createInputs } from './inputs.ts'
-import { readFile } from './load.ts'
+import { readFile } from './read-file.ts'
 import type { Environment } from './references.ts'
 
 type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>

@@ -1,11 +1,10 @@
 /** What differs between two configs, in words: `limits.login.max 5 → 10`. */
-import type { TSchema } from 'typebox'
 import { gatewaySchema } from '../schema/gateway.ts'
 import { limitsSchema } from '../schema/limits.ts'
 import type { Config } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../schema/maintenance.ts'
-import { inUnits } from '../schema/primitives.ts'
+import { inUnits, isOneOrMany } from '../schema/primitives.ts'
 import { routesSchema } from '../schema/routes.ts'
 import { usersSchema } from '../schema/users.ts'
 import { asNode, isObject, type Node, type Path, schemaAt } from '../schema/visit.ts'
@@ -21,11 +20,18 @@ export interface Difference {
   readonly text: string
 }
 
-const files: ReadonlyArray<readonly [file: 'gateway' | 'routes' | 'limits', schema: TSchema]> = [
+const files = [
   ['gateway', gatewaySchema],
   ['routes', routesSchema],
   ['limits', limitsSchema]
-]
+] as const
+
+interface ComparedFile {
+  readonly file: Difference['file']
+  readonly schema: Node
+}
+
+const users: ComparedFile = { file: 'users', schema: asNode(usersSchema) }
 
 type Compared = Pick<
   Config,
@@ -34,25 +40,25 @@ type Compared = Pick<
 
 /** In the order of the files; a member that came or went is one difference, with all that is in it. */
 export function differences(before: Compared, after: Compared): Difference[] {
-  const users = { users: before.users }
+  const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
     ...files.flatMap(([file, schema]) =>
-      compare(asNode(schema), file, [], before[file], after[file])
+      compare({ file, schema: asNode(schema) }, [], before[file], after[file])
     ),
-    ...[...new Set([...Object.keys(users.users), ...Object.keys(after.users)])].flatMap(name =>
-      compare(asNode(usersSchema), 'users', [name], before.users[name], after.users[name])
+    ...[...usersFiles].flatMap(name =>
+      compare(users, [name], before.users[name], after.users[name])
     ),
     ...otherContent(before.authorities, after.authorities).map(file =>
-      told(file, `${file} (a certificate authority) holds something else`)
+      ofContent(file, `${file} (a certificate authority) holds something else`)
     ),
-    // A promise that came or went is told as the key that names it.
+    // A promise that came or went is reported as the key that names it.
     ...otherContent(before.contracts, after.contracts).map(route =>
-      told(route, `the contract of ${route} holds something else`)
+      ofContent(route, `the contract of ${route} holds something else`)
     )
   ]
 }
 
-/** Of what is read from files that config names: which of those that were there before say something else now. */
+/** Of the files that config names, those that were there before and now hold something else. */
 function otherContent(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>
@@ -62,7 +68,8 @@ function otherContent(
       Object.hasOwn(before, name) && JSON.stringify(before[name]) !== JSON.stringify(after[name])
   )
 }
-function told(name: string, text: string): Difference {
+
+function ofContent(name: string, text: string): Difference {
   return {
     file: 'routes',
     path: [name],
@@ -74,47 +81,42 @@ function told(name: string, text: string): Difference {
 
 /** The keys of `gateway.yaml` that differ, dotted. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>
-  compare(asNode(gatewaySchema), 'gateway', [], before, after).map(({ path }) => path.join('.'))
+  compare({ file: 'gateway', schema: asNode(gatewaySchema) }, [], before, after).map(({ path }) =>
+    path.join('.')
+  )
 
-function compare(
-  root: Node,
-  file: Difference['file'],
-  path: Path,
-  before: unknown,
-  after: unknown
-): Difference[] {
+function compare(of: ComparedFile, path: Path, before: unknown, after: unknown): Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []
   if (isObject(before) && isObject(after)) {
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name =>
-      compare(root, file, [...path, name], own(before, name), own(after, name))
+      compare(of, [...path, name], ownMember(before, name), ownMember(after, name))
     )
   }
-  const at = schemaAt(root, file === 'users' ? path.slice(1) : path, after ?? before)
-  return [{ file, path, before, after, text: describe(at, path, before, after) }]
+  const { file, schema } = of
+  const at = schemaAt(schema, file === 'users' ? path.slice(1) : path, after ?? before)
+  return [{ file, path, before, after, text: describe(at, path.join('.'), before, after) }]
 }
 
-function own(holder: Record<string, unknown>, name: string) {
-  return Object.hasOwn(holder, name) ? holder[name] : undefined
+function ownMember(mapping: Record<string, unknown>, name: string) {
+  return Object.hasOwn(mapping, name) ? mapping[name] : undefined
 }
 
-function describe(at: Node | undefined, path: Path, before: unknown, after: unknown): string {
-  const where = path.join('.')
-  if (at !== undefined && holdsSecret(at))
-    return `${where} ${before === undefined ? 'set' : after === undefined ? 'unset' : 'changed'}`
-  if (where === 'maintenance' && before === undefined) {
+function describe(at: Node | undefined, where: string, before: unknown, after: unknown): string {
+  if (at !== undefined && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
+  if (where === 'maintenance' && before === undefined)
     return `maintenance added: ${maintenanceInWords(after as MaintenanceConfig)}`
-  }
+  const isWhole = [before, after].some(value => isObject(value) || isList(value))
   if (before === undefined)
-    return isObject(after) || isList(after)
-      ? `${where} added`
-      : `${where} ${show(at, after)} (was not set)`
+    return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
   if (after === undefined)
-    return isObject(before) || isList(before)
-      ? `${where} removed`
-      : `${where} no longer set (was ${show(at, before)})`
-  return isList(before) || isList(after)
-    ? `${where} changed`
-    : `${where} ${show(at, before)} → ${show(at, after)}`
+    return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
+  if (isList(before) || isList(after)) return `${where} changed`
+  return `${where} ${show(at, before)} → ${show(at, after)}`
+}
+
+function changeOfSecret(before: unknown, after: unknown): string {
+  if (before === undefined) return 'set'
+  return after === undefined ? 'unset' : 'changed'
 }
 
 function isList(value: unknown) {
@@ -132,8 +134,10 @@ function holdsSecret(at: Node): boolean {
 function show(at: Node | undefined, value: unknown): string {
   if (typeof value === 'number' && (at?.format === 'x-duration' || at?.format === 'x-size'))
     return inUnits(at.format, value)
-  const written =
-    typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'nothing')
+  if (at !== undefined && isOneOrMany(at) && Array.isArray(value) && value.length === 1)
+    return show(at, value[0])
+  const json = JSON.stringify(value) as string | undefined
+  const written = typeof value === 'string' ? value : (json ?? 'nothing')
   const shown = written.replace(/:\/\/[^/]*@/, '://…@')
   return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
 }

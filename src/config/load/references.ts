@@ -18,37 +18,44 @@ interface Context {
 }
 
 /** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
-export function resolveReferences(
-  schema: Node,
-  value: unknown,
-  { environment, folder, read, report }: Context
-): unknown {
-  return visit(schema, value, (at, found, path, put, declared) => {
-    if (typeof found !== 'string') return
-    const isSecret = at.format === 'x-secret'
-    if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(found)) {
+export function resolveReferences(schema: Node, value: unknown, context: Context): unknown {
+  return visit(schema, value, ({ schema: { format }, declared, value: written, path, put }) => {
+    if (typeof written !== 'string') return
+    const report = (message: string) => context.report(path, message)
+    const isSecret = format === 'x-secret'
+    if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)) {
       put(placeholder)
       return report(
-        path,
-        'a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH'
+        'a secret never stands in the file itself: ' +
+          'write ${NAME} for an environment variable, or file:PATH'
       )
     }
-    let missing = false
-    const filled = found.replace(reference, (_, name: string, fallback: string | undefined) => {
-      const given = environment[name]
-      if (given !== undefined && (given !== '' || fallback === undefined)) return given
-      if (fallback !== undefined) return fallback
-      missing = true
-      report(path, `the environment variable ${name} is not set`)
-      return ''
-    })
-    if (missing) return put(isSecret ? placeholder : undefined)
-    // Told to be nothing, a secret is not there at all.
+    const filled = fill(written, context.environment, report)
+    if (filled === undefined) return put(isSecret ? placeholder : undefined)
+    // A secret that is the empty string is not set at all.
     if (isSecret && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:'))
-      return put(readSecret(resolve(folder, filled.slice(5)), read, path, report))
-    if (filled !== found) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
+      return put(readSecret(resolve(context.folder, filled.slice(5)), context.read, report))
+    if (filled !== written) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
   })
+}
+
+/** @returns undefined where a variable is not set */
+function fill(
+  written: string,
+  environment: Environment,
+  report: (message: string) => void
+): string | undefined {
+  let isMissing = false
+  const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {
+    const variable = environment[name]
+    if (variable !== undefined && (variable !== '' || fallback === undefined)) return variable
+    if (fallback !== undefined) return fallback
+    isMissing = true
+    report(`the environment variable ${name} is not set`)
+    return ''
+  })
+  return isMissing ? undefined : filled
 }
 
 function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
@@ -59,25 +66,22 @@ function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
 function numberOrFlag(written: string): unknown {
   const trimmed = written.trim()
   if (/^-?\d+$/.test(trimmed)) return Number(trimmed)
-  return trimmed === 'true' ? true : trimmed === 'false' ? false : written
+  return ['true', 'false'].includes(trimmed) ? trimmed === 'true' : written
 }
 
 function readSecret(
   file: string,
   read: Context['read'],
-  path: Path,
-  report: Context['report']
+  report: (message: string) => void
 ): string {
   try {
     const secret = read(file).trimEnd()
     if (secret !== '') return secret
-    report(path, `the secret's file is empty: ${file}`)
+    report(`the secret's file is empty: ${file}`)
     return placeholder
   } catch (error) {
-    report(
-      path,
-      `the secret's file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}): ${file}`
-    )
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+    report(`the secret's file cannot be read (${reason}): ${file}`)
     return placeholder
   }
 }

@@ -4,9 +4,6 @@ import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, name, oneOf, path } from './primitives.ts'
 
-/** Names of the gateway's own endpoints, which no route can have. */
-export const endpointNames = ['login', 'logout', 'profile', 'session']
-
 export const endpoints = closed(
   {
     login: closed(

@@ -1,6 +1,6 @@
 /** What is wrong in config: one fault a mistake, with file, line, what was expected and the nearest known name. */
 import { isOverMaximum, maximumInWords } from './primitives.ts'
-import { isObject, type Node, type Path, visit } from './visit.ts'
+import { isObject, type Node, type Path, visit, type Visited } from './visit.ts'
 import { Check } from 'typebox/schema'
 
 export interface Fault {
@@ -26,17 +26,19 @@ export class ConfigError extends Error {
 
 /** One line for people: `config/routes.yaml:12 routes.notices.upstream: there is no upstream "notice"; did you mean "notices"?` */
 export function describeFault({ file, line, path, message, severity }: Fault): string {
-  return `${file}${line > 0 ? `:${line}` : ''} ${path === '' ? '' : `${path}: `}${severity === 'warning' ? 'warning: ' : ''}${message}`
+  const place = line > 0 ? `${file}:${line}` : file
+  const key = path === '' ? '' : `${path}: `
+  return `${place} ${key}${severity === 'warning' ? 'warning: ' : ''}${message}`
 }
 
 /** ` Did you mean "x"?` for the nearest of the known names, or the empty string where none is near. */
-export function nearest(given: string, known: Iterable<string>): string {
+export function nearest(written: string, names: Iterable<string>): string {
   let best = ''
-  let least = Math.max(2, Math.floor(given.length / 3)) + 1
-  for (const candidate of known) {
-    const distance = editDistance(given.toLowerCase(), candidate.toLowerCase())
-    if (distance < least) {
-      least = distance
+  let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
+  for (const candidate of names) {
+    const distance = editDistance(written.toLowerCase(), candidate.toLowerCase())
+    if (distance < bestDistance) {
+      bestDistance = distance
       best = candidate
     }
   }
@@ -72,50 +74,52 @@ const show = (value: unknown) => {
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
 }
 
+type ReportFault = (path: Path, message: string) => void
+
 /** Every place where `value` does not fit its schema. */
-export function schemaFaults(
-  schema: Node,
-  value: unknown,
-  report: (path: Path, message: string) => void
-): void {
-  visit(schema, value, (at, found, path, _put, declared) => {
-    // A secret's value must not be shown, not even a wrong one, nor one that stands where its mapping or list should.
-    const expected = (branch: string) => {
-      // Of a union, all that may stand there, and not only the branch of the same type.
-      const what = declared.anyOf === undefined ? branch : (declared.expected ?? branch)
-      if (holdsSecret(at)) return report(path, `expected ${what}`)
-      report(path, `expected ${what}, found ${show(found)}${suggestion(declared, found)}`)
-    }
-    // A reference to nothing: either that has been said, or it may be nothing.
-    if (found === undefined) return
-    if (at.anyOf !== undefined) return expected(unionText(at))
-    if (at.type === 'object') {
-      if (!isObject(found)) return expected('a mapping')
-      objectFaults(at, found, path, report)
-    } else if (at.type === 'array') {
-      if (!Array.isArray(found)) return expected('a list')
-      if (at.minItems !== undefined && found.length < at.minItems)
-        report(path, 'expected at least one item, found none')
-      if (at.uniqueItems === true && new Set(found).size < found.length)
-        report(path, 'must not list an item twice')
-    } else if (!Check(at, found)) {
-      expected(expectation(at))
-    } else if (isOverMaximum(at, found)) {
-      expected(maximumInWords(at) ?? '')
-    }
+export function schemaFaults(schema: Node, value: unknown, report: ReportFault): void {
+  visit(schema, value, at => {
+    // A reference to nothing: either that has been reported, or it may be nothing.
+    if (at.value !== undefined) valueFaults(at, report)
   })
 }
 
+function valueFaults({ schema, declared, value, path }: Visited, report: ReportFault): void {
+  const expected = (branch: string) => {
+    // Of a union, all that may stand there, and not only the branch of the same type.
+    const what = declared.anyOf === undefined ? branch : (declared.expected ?? branch)
+    // Not even a wrong secret is shown, nor what stands where its mapping or list should.
+    if (holdsSecret(schema)) return report(path, `expected ${what}`)
+    report(path, `expected ${what}, found ${show(value)}${suggestion(declared, value)}`)
+  }
+  if (schema.anyOf !== undefined) return expected(unionText(schema))
+  if (schema.type === 'object') {
+    if (!isObject(value)) return expected('a mapping')
+    keyFaults(schema, value, path, report)
+    countFaults(schema, value, path, report)
+  } else if (schema.type === 'array') {
+    if (!Array.isArray(value)) return expected('a list')
+    if (schema.minItems !== undefined && value.length < schema.minItems)
+      report(path, 'expected at least one item, found none')
+    if (schema.uniqueItems === true && new Set(value).size < value.length)
+      report(path, 'must not list an item twice')
+  } else if (!Check(schema, value)) {
+    expected(expectation(schema))
+  } else if (isOverMaximum(schema, value)) {
+    expected(maximumInWords(schema) ?? '')
+  }
+}
+
 /** What may have been meant by a text that does not fit: the nearest value, or another way to write it. */
-function suggestion(at: Node, found: unknown): string {
-  if (typeof found !== 'string') return ''
+function suggestion(at: Node, value: unknown): string {
+  if (typeof value !== 'string') return ''
   const values = [at, ...(at.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
   const near = nearest(
-    found,
-    values.filter(value => typeof value === 'string')
+    value,
+    values.filter(each => typeof each === 'string')
   )
   if (near !== '' || at.instead === undefined) return near && `.${near}`
-  return `. Write ${at.instead.replace('VALUE', found)} for that.`
+  return `. Write ${at.instead.replace('VALUE', value)} for that.`
 }
 
 function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
@@ -129,60 +133,52 @@ function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
   ].some(inner => holdsSecret(inner, [...above, at]))
 }
 
-function objectFaults(
-  at: Node,
-  found: Record<string, unknown>,
-  path: Path,
-  report: (path: Path, message: string) => void
-) {
-  const known = Object.keys(at.properties ?? {})
-  for (const key of Object.keys(found)) {
-    if (
-      at.properties !== undefined &&
-      at.additionalProperties === false &&
-      !Object.hasOwn(at.properties, key)
-    )
-      report([...path, key], `unknown key "${key}".${nearest(key, known)}`)
-    else if (
-      at.properties === undefined &&
-      at.patternProperties !== undefined &&
-      !Object.keys(at.patternProperties).some(pattern => new RegExp(pattern).test(key))
-    )
-      report(
-        [...path, key],
-        `the name "${key}" is not allowed: lower-case letters, digits and dashes; a path begins with /`
-      )
+type Mapping = Readonly<Record<string, unknown>>
+
+/** Keys that the schema does not know, and required ones that are missing. */
+function keyFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFault): void {
+  for (const key of Object.keys(mapping)) {
+    const message = faultOfKey(schema, key)
+    if (message !== undefined) report([...path, key], message)
   }
-  for (const key of at.required ?? []) {
-    if (!Object.hasOwn(found, key))
-      report(
-        path,
-        `the key "${key}" is missing (${at.properties?.[key]?.description ?? expectation(at.properties?.[key] ?? at)})`
-      )
+  for (const key of schema.required ?? []) {
+    if (Object.hasOwn(mapping, key)) continue
+    const member = schema.properties?.[key]
+    const meaning = member?.description ?? expectation(member ?? schema)
+    report(path, `the key "${key}" is missing (${meaning})`)
   }
-  const count = Object.keys(found).length
-  if (at.maxProperties !== undefined && count > at.maxProperties)
-    report(
-      path,
-      `expected exactly one of ${known.join(', ')}; found ${Object.keys(found).join(', ')}`
-    )
-  if (at.minProperties !== undefined && count < at.minProperties)
-    report(path, `expected one of ${known.join(', ')}`)
+}
+
+function faultOfKey(schema: Node, key: string): string | undefined {
+  const { properties, patternProperties, additionalProperties } = schema
+  if (properties !== undefined) {
+    if (additionalProperties !== false || Object.hasOwn(properties, key)) return undefined
+    return `unknown key "${key}".${nearest(key, Object.keys(properties))}`
+  }
+  if (patternProperties === undefined) return undefined
+  if (Object.keys(patternProperties).some(pattern => new RegExp(pattern).test(key)))
+    return undefined
+  const rule = 'lower-case letters, digits and dashes; a path begins with /'
+  return `the name "${key}" is not allowed: ${rule}`
+}
+
+function countFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFault): void {
+  const { minProperties = 0, maxProperties = Infinity, properties = {} } = schema
+  const names = Object.keys(properties).join(', ')
+  const keys = Object.keys(mapping)
+  if (keys.length > maxProperties)
+    report(path, `expected exactly one of ${names}; found ${keys.join(', ')}`)
+  if (keys.length < minProperties) report(path, `expected one of ${names}`)
 }
 
 function unionText(at: Node): string {
-  const kinds =
-    at.anyOf?.flatMap(branch =>
-      typeof branch.properties?.['kind']?.const === 'string'
-        ? [branch.properties['kind'].const]
-        : []
-    ) ?? []
-  return (
-    at.expected ??
-    (kinds.length > 0
-      ? `"kind" to be one of ${kinds.join(', ')}`
-      : (at.anyOf ?? []).map(expectation).join(' or '))
-  )
+  if (at.expected !== undefined) return at.expected
+  const branches = at.anyOf ?? []
+  const kinds = branches
+    .map(branch => branch.properties?.['kind']?.const)
+    .filter(kind => typeof kind === 'string')
+  if (kinds.length > 0) return `"kind" to be one of ${kinds.join(', ')}`
+  return branches.map(expectation).join(' or ')
 }
 
 function expectation(at: Node): string {

@@ -1,32 +1,31 @@
 /** Live config, `limits.yaml`: how much, how large, how often. */
 import { Type, type Static } from 'typebox'
-import { flag, lifetime, list, maxShaped, name, named, oneOf, size, whole } from './primitives.ts'
+import {
+  flag,
+  lifetime,
+  list,
+  maxShaped,
+  name,
+  named,
+  oneOf,
+  oneOrMany,
+  size,
+  whole
+} from './primitives.ts'
 import { expressionsSchema } from './shapes.ts'
 
 const whom = ['address', 'user', 'session', 'account'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-type Whom = (typeof whom)[number]
-
 const limit = Type.Object(
   {
-    by: Type.Unsafe<Whom | Whom[]>(
-      Type.Union(
-        [
-          oneOf([...whom], { description: 'Whom.' }),
-          list(oneOf([...whom], { description: 'Whom.' }), {
-            minItems: 1,
-            uniqueItems: true,
-            description: 'Several together.'
-          })
-        ],
-        {
-          expected: `one of ${whom.join(', ')}, or a list of them`,
-          description:
-            'Whom it counts: `address`, callers who are not signed in; `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.'
-        }
-      )
-    ),
+    by: oneOrMany([...whom], {
+      one: 'Whom.',
+      many: 'Several together.',
+      expected: `one of ${whom.join(', ')}, or a list of them`,
+      description:
+        'Whom it counts: `address`, callers who are not signed in; `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.'
+    }),
     max: whole({
       minimum: 1,
       maximum: 1_000_000_000,

@@ -111,6 +111,24 @@ export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta })
   )
+/** One of these, or several: normalised to a list when config is loaded. */
+export const oneOrMany = <const T extends string[]>(
+  values: T,
+  meta: Meta & { one: string; many: string }
+) => {
+  const { one, many, ...others } = meta
+  const item = oneOf(values, { description: one })
+  const items = list(item, {
+    minItems: 1,
+    uniqueItems: true,
+    format: 'x-one-or-many',
+    description: many
+  })
+  return Type.Unsafe<ReadonlyArray<T[number]>>(Type.Union([item, items], others))
+}
+/** The list among the branches of {@link oneOrMany}. */
+export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
+  format === 'x-one-or-many'
 /** A map from names of the operator's choice to what `value` describes. */
 export const named = <T extends TSchema>(value: T, meta: Meta) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })

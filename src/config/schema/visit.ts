@@ -34,18 +34,18 @@ export interface Node {
 export const asNode = (schema: TSchema): Node => schema
 
 export type Path = ReadonlyArray<string | number>
-/**
- * Sees a value and the schema that covers it.
- * @param schema the branch of a union that the value means
- * @param declared the schema as it is declared, with all branches of its union
- */
-export type Visitor = (
-  schema: Node,
-  value: unknown,
-  path: Path,
-  put: (value: unknown) => void,
-  declared: Node
-) => void
+
+/** A value and the schema that covers it. */
+export interface Visited {
+  /** The branch of a union that the value means. */
+  readonly schema: Node
+  /** The schema as it is declared, with all branches of its union. */
+  readonly declared: Node
+  readonly value: unknown
+  readonly path: Path
+  /** Replaces the value where it stands. */
+  readonly put: (value: unknown) => void
+}
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -69,7 +69,8 @@ function branchOf(schema: Node, value: unknown): Node {
 }
 
 function typeOf(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 /** The schema of a member, of a map's value, or of nothing known. */
@@ -86,45 +87,41 @@ function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 
-/** Calls `visitor` for every value that a schema covers, outermost first; `put` replaces the value where it stands. */
-export function visit(root: Node, value: unknown, visitor: Visitor): unknown {
-  let result = value
-  const step = (schema: Node, at: unknown, path: Path, put: (value: unknown) => void) => {
-    let current = at
-    const branch = branchOf(schema, at)
-    visitor(
-      branch,
-      at,
-      path,
-      replaced => {
-        current = replaced
-        put(replaced)
-      },
-      schema
-    )
-    const items = branch.items ?? (isAnything(branch) ? branch : undefined)
-    if (Array.isArray(current) && items !== undefined) {
-      const array: unknown[] = current
-      array.forEach((item, index) =>
-        step(items, item, [...path, index], replaced => {
-          array[index] = replaced
-        })
-      )
-    } else if (isObject(current)) {
-      const object = current
-      for (const key of Object.keys(object)) {
-        const member = memberSchema(branch, key)
-        if (member !== undefined)
-          step(member, object[key], [...path, key], replaced => {
-            object[key] = replaced
-          })
-      }
-    }
+/** Calls `visitor` for every value that a schema covers, outermost first. */
+export function visit(root: Node, value: unknown, visitor: (at: Visited) => void): unknown {
+  const holder: Record<string, unknown> = { root: value }
+  visitMember(holder, 'root', { declared: root, path: [], visitor })
+  return holder['root']
+}
+
+interface Step {
+  readonly declared: Node
+  readonly path: Path
+  readonly visitor: (at: Visited) => void
+}
+
+function visitMember(
+  holder: Record<string | number, unknown>,
+  key: string | number,
+  { declared, path, visitor }: Step
+): void {
+  const schema = branchOf(declared, holder[key])
+  const put = (replaced: unknown) => {
+    holder[key] = replaced
   }
-  step(root, value, [], replaced => {
-    result = replaced
-  })
-  return result
+  visitor({ schema, declared, value: holder[key], path, put })
+  const current = holder[key]
+  const visitInner = (inner: string | number, member: Node | undefined) => {
+    if (member === undefined) return
+    const below = current as Record<string | number, unknown>
+    visitMember(below, inner, { declared: member, path: [...path, inner], visitor })
+  }
+  if (Array.isArray(current)) {
+    const items = schema.items ?? (isAnything(schema) ? schema : undefined)
+    for (const index of current.keys()) visitInner(index, items)
+  } else if (isObject(current)) {
+    for (const name of Object.keys(current)) visitInner(name, memberSchema(schema, name))
+  }
 }
 
 /** The schema of what is at a path, found along the values there. */

@@ -50,7 +50,7 @@ function ofRule(
   at: Location
 ): Line {
   const { name, max, windowMs, burst, kind, enforced } = rule
-  const by = [limits[name]?.by ?? []].flat().join(' and ')
+  const by = (limits[name]?.by ?? []).join(' and ')
   const room = kind === 'bucket' ? burst : max
   const mode = enforced ? '' : ', in shadow: refuses nobody'
   const says = `${name}: ${max} in ${inUnits('x-duration', windowMs)}${kind === 'bucket' ? `, ${burst} at once` : kind === 'sliding' ? ', sliding' : ''}, by ${by}${mode}`
@@ -90,7 +90,7 @@ function seconds(ms: number) {
 /** Counted once somebody tries a password; what is counted of an account is not told here. */
 function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: Locate): Line {
   const limit = limits[name]
-  const by = [limit?.by ?? []].flat().join(' and ')
+  const by = (limit?.by ?? []).join(' and ')
   return {
     text: `${name}: ${limit?.max ?? ''} ${limit?.refusedOnly === true ? 'refused attempts' : 'attempts'} in ${inUnits('x-duration', limit?.window ?? 0)}, by ${by}${limit?.mode === 'shadow' ? ', in shadow: refuses nobody' : ''}`,
     at: place(...whereOf(name)),

@@ -41,7 +41,7 @@ interface OfRoute {
 
 /** Whether it counts attempts to sign in, before the password is looked at. */
 export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) =>
-  refusedOnly || [by].flat().includes('account')
+  refusedOnly || by.includes('account')
 
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
 export const signInRoute = 'login'
@@ -94,7 +94,7 @@ function compile(
   apart = ''
 ): Compiled {
   const { max, window, kind, burst, mode } = config
-  const whom = [config.by].flat()
+  const whom = config.by
   const rule: Rule = {
     name,
     kind: burst === undefined ? kind : 'bucket',
@@ -122,7 +122,7 @@ function compile(
 }
 
 function isOfAddress({ config: { by } }: Compiled) {
-  return [by].flat().every(whom => whom === 'address')
+  return by.every(whom => whom === 'address')
 }
 
 function hold(limits: readonly Compiled[]): ApplicableLimits {

@@ -135,7 +135,7 @@ function keyOf(
   address: string,
   account: string | undefined
 ): string | undefined {
-  const whom = new Set([by].flat())
+  const whom = new Set(by)
   if (!whom.has('account')) return address
   if (account === undefined) return undefined
   return whom.has('address') ? `${accountKey(account)} ${address}` : accountKey(account)

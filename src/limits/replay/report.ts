@@ -67,7 +67,7 @@ const columnSeconds = [1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_20
 export function createReplayReport({ limits }: Pick<LimitsConfig, 'limits'>) {
   const ofLimits = new Map(
     Object.entries(limits).map(([name, { mode, by }]) => {
-      return [name, emptyCounts(mode, [by].flat())]
+      return [name, emptyCounts(mode, by)]
     })
   )
   let requests = 0

@@ -100,7 +100,7 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
   const over = needs.callers.filter(
     ({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0)
   )
-  const whom = whomOf(name, kind, [by].flat())
+  const whom = whomOf(name, kind, by)
   const notes = [
     ...(all.length > seen.length
       ? ['what it counted with another window or kind is left out']
@@ -118,7 +118,7 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
   return {
     limit: name,
     mode,
-    by: [by].flat(),
+    by,
     key: kind === 'bucket' ? 'burst' : 'max',
     inForce,
     requests: seen.reduce((sum, { requests }) => sum + requests, 0),

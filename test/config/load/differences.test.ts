@@ -82,6 +82,17 @@ t.test('what differs is said in words, with units, and never a secret', async t 
   ])
 })
 
+t.test('whom a limit counts is said as it is written: one, or a list', async t => {
+  const limits = (by: string | string[]) => ({
+    limits: { limits: { l: { by, max: 1, window: '1m' } } }
+  })
+  const textsOf = (before: string | string[], after: string | string[]) =>
+    differences(load(t.after, limits(before)), load(t.after, limits(after))).map(({ text }) => text)
+  t.same(textsOf('user', 'address'), ['limits.l.by user → address'])
+  t.same(textsOf('user', ['user', 'address']), ['limits.l.by user → ["user","address"]'])
+  t.same(textsOf('user', ['user']), [])
+})
+
 t.test('what becomes open, loose, weak or slow is a risk', async t => {
   const risks = (before: Files, after: Files) =>
     risksOf(load(t.after, before), load(t.after, after), 60_000)

@@ -502,7 +502,10 @@ t.test('a merge key brings the members of another mapping', async t => {
     'limits.yaml':
       'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: { <<: *usual, max: 7 }\n'
   })
-  t.match(limits.limits, { a: { by: 'user', max: 5 }, b: { by: 'user', max: 7, window: 60_000 } })
+  t.match(limits.limits, {
+    a: { by: ['user'], max: 5 },
+    b: { by: ['user'], max: 7, window: 60_000 }
+  })
 })
 
 t.test('a value that nobody knows names the nearest, or another way to write it', async t => {
@@ -599,7 +602,7 @@ t.test('an alias means the same as writing it again', async t => {
       'limits:\n  a: &usual { by: user, max: 5, window: 1m }\n  b: *usual\n  c: *usual\n'
   })
   const usual = {
-    by: 'user',
+    by: ['user'],
     max: 5,
     window: 60_000,
     kind: 'fixed',

@@ -4,7 +4,7 @@ import { asNode, visit } from '../../../src/config/schema/visit.ts'
 
 const paths = (schema: Parameters<typeof asNode>[0], value: unknown) => {
   const seen: string[] = []
-  visit(asNode(schema), value, (_schema, _value, path) => {
+  visit(asNode(schema), value, ({ path }) => {
     seen.push(path.join('.'))
   })
   return seen
@@ -45,16 +45,12 @@ t.test('of a union the branch is visited that the value means', async t => {
 
 t.test('a value is replaced where it stands: in a mapping, in a list, and at the root', async t => {
   const schema = Type.Object({ list: Type.Array(Type.String()), text: Type.String() })
-  const upper = visit(
-    asNode(schema),
-    { list: ['a', 'b'], text: 'c' },
-    (_schema, value, _path, put) => {
-      if (typeof value === 'string') put(value.toUpperCase())
-    }
-  )
+  const upper = visit(asNode(schema), { list: ['a', 'b'], text: 'c' }, ({ value, put }) => {
+    if (typeof value === 'string') put(value.toUpperCase())
+  })
   t.same(upper, { list: ['A', 'B'], text: 'C' })
   t.equal(
-    visit(asNode(Type.String()), 'x', (_schema, _value, _path, put) => put('y')),
+    visit(asNode(Type.String()), 'x', ({ put }) => put('y')),
     'y'
   )
 })
@@ -64,7 +60,7 @@ t.test('what was put in is visited in the place of what it replaced', async t =>
   visit(
     asNode(Type.Object({ list: Type.Array(Type.String()) })),
     { list: ['old'] },
-    (schema, value, _path, put) => {
+    ({ schema, value, put }) => {
       if (schema.type === 'array') put(['new', 'newer'])
       if (schema.type === 'string') seen.push(value)
     }
@@ -77,7 +73,7 @@ t.test('a member called __proto__ is a member', async t => {
   const schema = Type.Object({
     names: Type.Record(Type.String({ pattern: '^.+$' }), Type.String())
   })
-  visit(asNode(schema), value, (_schema, found, _path, put) => {
+  visit(asNode(schema), value, ({ value: found, put }) => {
     if (found === 'x') put('y')
   })
   t.same(Object.entries(value.names), [['__proto__', 'y']])

@@ -7,7 +7,7 @@ import type { LimitConfig } from '../../../src/config/schema/limits.ts'
 const begin = Date.UTC(2026, 0, 1)
 const minute = 60_000
 const limit = (given: Partial<LimitConfig>): LimitConfig => ({
-  by: 'user',
+  by: ['user'],
   max: 2,
   window: minute,
   kind: 'fixed',
@@ -115,7 +115,7 @@ t.test(
         endedAt: begin + at * 1000 + lastedMs,
         signIn: { account, accepted }
       })
-    const limits = { accounts: limit({ by: 'account', routes: ['login'], refusedOnly: true }) }
+    const limits = { accounts: limit({ by: ['account'], routes: ['login'], refusedOnly: true }) }
     t.equal(
       (
         await replayed(limits, [
@@ -151,7 +151,7 @@ t.test(
 
 t.test('a long time has few columns, and each request is in one', async t => {
   const report = await replayed(
-    { l: limit({ max: 1, by: 'address' }) },
+    { l: limit({ max: 1, by: ['address'] }) },
     seconds(5000, 97).map(at => request(at))
   )
   t.ok(report.columns.length <= 288)

@@ -27,7 +27,7 @@ t.test(
     const plan = compilePlan({
       limits: {
         l: {
-          by: 'address',
+          by: ['address'],
           max: 9,
           window: 60_000,
           kind: 'fixed',

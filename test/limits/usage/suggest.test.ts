@@ -13,7 +13,7 @@ const day = 24 * hour
 const begin = Date.UTC(2026, 0, 1, 0, 50)
 
 const limit = (given: Partial<LimitConfig>): LimitConfig => ({
-  by: 'user',
+  by: ['user'],
   max: 3,
   window: 60_000,
   kind: 'fixed',
@@ -42,7 +42,7 @@ const anyLimit = fc
     window: fc.constantFrom(1000, 7001, 60_000, 2 * hour),
     kind: fc.constantFrom('fixed' as const, 'sliding' as const),
     burst: fc.option(fc.constant(1)),
-    by: fc.constantFrom<LimitConfig['by']>('user', 'session', ['user', 'address'])
+    by: fc.constantFrom<LimitConfig['by']>(['user'], ['session'], ['user', 'address'])
   })
   .map(({ burst, ...given }) => limit(burst === null ? given : { ...given, burst, kind: 'fixed' }))
 const anyAsked = (users: number) =>

@@ -1,0 +1,148 @@
+/** Rules for the listeners, Redis, the envelope and the identity fields of `gateway.yaml`. */
+import { isIP } from 'node:net'
+import { errorKinds } from '../../errors.ts'
+import { nearest } from '../schema/faults.ts'
+import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
+import { splitHostPort } from '../schema/host-port.ts'
+import { hostPattern } from './admin.ts'
+import type { Checked, Report } from './report.ts'
+
+type Install = Pick<Checked, 'gateway'>
+
+export function checkInstall(config: Install, report: Report): void {
+  for (const rule of [
+    checkServer,
+    checkPorts,
+    checkOrigins,
+    checkTrustedProxies,
+    checkRedis,
+    checkIdentity,
+    checkMessages
+  ])
+    rule(config, report)
+}
+
+function checkServer({ gateway }: Install, report: Report): void {
+  const { server, session } = gateway
+  if (!usesRedis(gateway) && server.workers !== 1)
+    report(
+      'gateway',
+      ['server', 'workers'],
+      'without Redis there is one worker: sessions and limits live in its process',
+      'warning'
+    )
+  if (server.hosts.length === 0 && session.cookie.secure)
+    report(
+      'gateway',
+      ['server', 'hosts'],
+      'is empty, so every well-formed Host is answered: name your own',
+      'warning'
+    )
+  server.hosts.forEach((host, index) => {
+    if (hostPattern.test(host)) return
+    const message = `expected a host name alone, without scheme, port or path, found "${host}"`
+    report('gateway', ['server', 'hosts', index], message)
+  })
+}
+
+function checkPorts({ gateway: { server, ops } }: Install, report: Report): void {
+  for (const [section, { listen }] of Object.entries({ server, ops })) {
+    const { port } = splitHostPort(listen)
+    if (port <= 65_535) continue
+    report('gateway', [section, 'listen'], `expected a port of at most 65535, found ${port}`)
+  }
+  if (server.listen === ops.listen && splitHostPort(ops.listen).port !== 0)
+    report(
+      'gateway',
+      ['ops', 'listen'],
+      'is server.listen too: operators need a port of their own',
+      { also: ['server', 'listen'] }
+    )
+}
+
+function checkOrigins({ gateway: { server } }: Install, report: Report): void {
+  server.origins.forEach((origin, index) => {
+    const canonical = URL.canParse(origin) ? new URL(origin).origin : undefined
+    if (canonical === origin) return
+    const message =
+      canonical === undefined
+        ? 'is not a valid URL: expected an origin such as https://console.example.com'
+        : `expected the origin as browsers write it: ${canonical}`
+    report('gateway', ['server', 'origins', index], message)
+  })
+}
+
+function checkTrustedProxies({ gateway: { server } }: Install, report: Report): void {
+  server.trustedProxies.forEach((block, index) => {
+    if (isBlock(block)) return
+    const message = `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`
+    report('gateway', ['server', 'trustedProxies', index], message)
+  })
+}
+
+function isBlock(block: string): boolean {
+  const [address = '', bits, ...rest] = block.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)
+}
+
+function checkRedis({ gateway: { redis } }: Install, report: Report): void {
+  if (redis === undefined) return
+  const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
+  if (kinds.filter(Boolean).length > 1)
+    report(
+      'gateway',
+      ['redis'],
+      'url, sentinels and cluster exclude each other: name the one kind of Redis that there is'
+    )
+  if (redis.url !== '' && !URL.canParse(redis.url))
+    report(
+      'gateway',
+      ['redis', 'url'],
+      'is not a valid URL: expected one such as redis://redis.internal:6379'
+    )
+}
+
+const reservedHeaders = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'cookie',
+  'authorization',
+  'expect',
+  'te',
+  'trailer',
+  'upgrade',
+  'accept',
+  'accept-encoding',
+  'x-request-id',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host'
+])
+
+function checkIdentity({ gateway: { identity } }: Install, report: Report): void {
+  const { prefix: _, ...headers }: GatewayConfig['identity'] = identity
+  const names = Object.values(headers).filter(name => name !== undefined)
+  for (const [key, name] of Object.entries(headers)) {
+    if (name === undefined || !reservedHeaders.has(name)) continue
+    const message = `"${name}" is not for this: the gateway or HTTP itself uses it`
+    report('gateway', ['identity', key], message)
+  }
+  if (new Set(names).size === names.length) return
+  const parts = headers.source === undefined ? 'username and roles' : 'username, roles and source'
+  report('gateway', ['identity'], `id, ${parts} need a header field each`)
+}
+
+function checkMessages({ gateway: { envelope } }: Install, report: Report): void {
+  const codes = Object.keys(errorKinds)
+  for (const code of Object.keys(envelope.messages)) {
+    if (codes.includes(code)) continue
+    const message = `there is no error code "${code}".${nearest(code, codes)}`
+    report('gateway', ['envelope', 'messages', code], message)
+  }
+}

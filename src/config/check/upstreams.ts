@@ -1,0 +1,70 @@
+/** Rules for upstreams: those that are named are there, and those that are there are named. */
+import { nearest } from '../schema/faults.ts'
+import { partsOf } from '../schema/parts.ts'
+import type { Path } from '../schema/visit.ts'
+import type { Checked, Report } from './report.ts'
+
+type Served = Pick<Checked, 'gateway' | 'routes'>
+
+export function checkUpstreams(config: Served, report: Report): void {
+  const { upstreams } = config.routes
+  const names = Object.keys(upstreams)
+  const used = new Set<string>()
+  for (const { file, path, upstream } of references(config)) {
+    used.add(upstream)
+    if (names.includes(upstream)) continue
+    report(file, path, `there is no upstream "${upstream}".${nearest(upstream, names)}`)
+  }
+  for (const [name, { url }] of Object.entries(upstreams)) {
+    if (URL.canParse(url)) continue
+    const example = 'expected one such as http://orders.internal:8080'
+    const message = `is not a valid URL: ${example}, found ${JSON.stringify(url)}`
+    report('routes', ['upstreams', name, 'url'], message)
+  }
+  checkProfile(config, report)
+  for (const name of names.filter(each => !used.has(each)))
+    report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
+}
+
+interface Reference {
+  readonly file: 'gateway' | 'routes'
+  readonly path: Path
+  readonly upstream: string
+}
+
+/** Every key of config that names an upstream. */
+function references({ gateway: { login }, routes }: Served): Reference[] {
+  const inRoutes = (path: Path, upstream: string | undefined): Reference[] =>
+    upstream === undefined ? [] : [{ file: 'routes', path, upstream }]
+  return [
+    ...login.sources.flatMap((source, index): Reference[] => {
+      if (source.kind !== 'upstream-login') return []
+      const path = ['login', 'sources', index, 'upstream']
+      return [{ file: 'gateway', path, upstream: source.upstream }]
+    }),
+    ...Object.entries(routes.routes).flatMap(([name, { upstream }]) =>
+      inRoutes(['routes', name, 'upstream'], upstream)
+    ),
+    ...partsOf(routes).flatMap(({ place, part }) =>
+      inRoutes([...place, 'upstream'], part.upstream)
+    ),
+    ...inRoutes(['endpoints', 'profile', 'upstream'], routes.endpoints.profile.upstream)
+  ]
+}
+
+function checkProfile({ routes }: Pick<Checked, 'routes'>, report: Report): void {
+  const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
+  const place = ['endpoints', 'profile', 'from']
+  if (from === 'upstream' && upstream === undefined)
+    report(
+      'routes',
+      place,
+      'the key "upstream" is missing: name the upstream that knows the current user'
+    )
+  if (from === 'session' && (upstream ?? rewrite ?? shape ?? timeout) !== undefined) {
+    const message =
+      'the session answers, so upstream, rewrite, shape and timeout have no effect; ' +
+      'set `from: upstream`'
+    report('routes', place, message)
+  }
+}
