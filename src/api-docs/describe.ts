@@ -1,4 +1,5 @@
 /** Every public operation that a config makes: its own endpoints and its routes. */
+import { sessionPaths } from '../config/schema/own-endpoints.ts'
 import type { Config } from '../config/schema/config.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
@@ -113,27 +114,28 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
     method: Method,
     operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
   ) =>
-    builder.add(routes.endpoints.session.path + path, [method], {
+    builder.add(path, [method], {
       name: 'session',
       access: 'session',
       facts: { endpoint: 'session' },
       ...operation
     })
   const session = builder.success(builder.addSchema('Session', sessionSchema))
-  add('', 'GET', {
+  const { session: current, extend, list, close } = sessionPaths(routes.endpoints)
+  add(current, 'GET', {
     summary: 'What is left of the session; asking does not extend it',
     ...session
   })
-  add('/extend', 'POST', { summary: 'Extend the session', ...session })
+  add(extend, 'POST', { summary: 'Extend the session', ...session })
   const listed = builder.addSchema('ListedSession', listedSessionSchema)
-  add('/list', 'GET', {
+  add(list, 'GET', {
     summary: 'The user’s own sessions',
     ...builder.success(
       { type: 'array', items: listed },
       { members: { total: { type: 'integer' } } }
     )
   })
-  add('/close', 'POST', {
+  add(close, 'POST', {
     summary: 'Close one of them, the others, or all',
     request: closeRequestSchema,
     ...builder.success(closedSchema)
