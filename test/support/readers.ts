@@ -161,8 +161,7 @@ export const readers: readonly Reader[] = [
     of: [
       'src/app/endpoints/known-paths.ts#around',
       'src/app/endpoints/known-paths.ts#at',
-      'src/app/endpoints/known-paths.ts#noteMethods',
-      'src/app/endpoints/known-paths.ts#slashesIn'
+      'src/app/endpoints/known-paths.ts#noteMethods'
     ],
     read: known.at,
     worst: {
@@ -237,8 +236,8 @@ export const patterns: Readonly<Record<string, string>> = {
   'src/cli/explain.ts#explained': 'an option of a command',
   'src/cli/limits/picture.ts#figure': 'a number of a report',
   'src/cli/limits/simulate.ts#figure': 'a number of a report',
-  'src/config/check/check.ts#module': 'names of config',
-  'src/config/schema/faults.ts#objectFaults': 'names of config',
+  'src/config/check/paths.ts#module': 'names of config',
+  'src/config/schema/faults.ts#faultOfKey': 'names of config',
   'src/config/schema/header-names.ts#module': 'names of config',
   'src/json-schema/compile.ts#schemaProblems': 'a message about a contract, which is config',
   'src/config/schema/primitives.ts#measured': 'values of config',
