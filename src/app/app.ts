@@ -14,6 +14,7 @@ import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { refuseBypassedHooks } from './hooks/bypassed-hooks.ts'
 import { addCors } from './hooks/cors.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
@@ -42,6 +43,7 @@ export async function buildApp(
 
   const fields = standardFields(session.cookie.secure)
   const app = createFastify(context, fields)
+  const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
   readJsonBodies(app)
 
@@ -57,7 +59,7 @@ export async function buildApp(
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
   for (const addGroup of groups)
-    app.register(scope => addGroup(scope, { context, checks, routes, othersTurn }), {
+    app.register(scope => addGroup(scope, { context, checks, routes, othersTurn, markDirect }), {
       prefix: mount
     })
   if (pages !== undefined)
@@ -76,6 +78,8 @@ interface Group {
   readonly checks: Checks
   readonly routes: Routes
   readonly othersTurn: () => Promise<void>
+  /** Marks a scope whose responses may go past onSend hooks. */
+  readonly markDirect: (scope: FastifyInstance) => void
 }
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
@@ -155,10 +159,11 @@ async function addPublicEndpoints(scope: FastifyInstance, group: Group): Promise
 
 async function addRoutes(
   scope: FastifyInstance,
-  { context, routes, othersTurn }: Group,
+  { context, routes, othersTurn, markDirect }: Group,
   isIn: (access: Access) => boolean
 ): Promise<void> {
   const { config, mount, forwardedHost, metrics } = context
+  markDirect(scope)
   const gathering = { forwardedHost, countMissing: metrics.onMissingPart }
   await addProxied(
     scope,

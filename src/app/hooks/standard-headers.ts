@@ -16,7 +16,7 @@ export function standardFields(secure: boolean): Fields {
 /** For answers that Fastify sends. One that goes past it (`sendBody`) takes `reply.standardFields` by itself: to set them one by one costs more than all hooks. */
 export function addStandardFields(app: FastifyInstance, fields: Fields): void {
   app.decorateReply('standardFields', { getter: () => fields })
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', function addStandardHeaders(request, reply, _payload, done) {
     setStandardFields(request, reply, fields)
     done()
   })
