@@ -40,11 +40,12 @@ export function createOuterServer(
         requireHostHeader: false
       },
       (request, response) => {
+        ignoreTypeOfNoBody(request)
         handle(request, adopt(response))
       }
     ),
     err => {
-      // While it starts to listen, whoever started it is told. Later: accept() failed, as without free descriptors.
+      // A fault of listen() goes to its caller; this is one of accept(), as without descriptors.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
   )
@@ -80,9 +81,22 @@ export function createOuterServer(
             : 'request.malformed'
     refuse(socket, code)
   })
-  // The most that config can allow, and one more: Node cuts silently what is beyond. The request policy counts.
+  // One more than config can allow: Node cuts silently what is beyond; the request policy counts.
   server.maxHeadersCount = 1001
   return server
+}
+
+/**
+ * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would wait
+ * for ever for the body that a `Content-Type` promises: some clients send one with each DELETE.
+ */
+function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
+  if (
+    headers['content-type'] !== undefined &&
+    headers['content-length'] === undefined &&
+    headers['transfer-encoding'] === undefined
+  )
+    delete headers['content-type']
 }
 
 /** For what never became a request: framing is in doubt, so the connection ends. */
@@ -101,8 +115,8 @@ function end(socket: Socket, status: number, body: string): void {
 const unreadMs = { flush: 10_000, close: 1000 }
 
 /**
- * Ends a connection from which nothing is read any more: neither the client's end nor its reset would
- * be seen, and the descriptor be held for good.
+ * Ends a connection from which nothing is read any more: neither the client's end nor its reset
+ * would be seen, and the descriptor be held for good.
  */
 function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()

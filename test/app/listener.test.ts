@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const head = (line: string, fields = '') =>
@@ -34,3 +35,31 @@ for (const [name, refused] of Object.entries(pipelined)) {
     )
   })
 }
+
+t.test('a DELETE that names a type and has no body is answered', async t => {
+  const backend = await testUpstream(t.after, json(200, {}))
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { backend: { url: backend.url } },
+      routes: {
+        plain: { path: '/api/plain', access: 'public', upstream: 'backend', methods: ['DELETE'] }
+      }
+    }
+  })
+  const { port } = new URL(gateway.url)
+  for (const [path, status] of [
+    ['/api/plain', 200],
+    ['/api/nothing', 404]
+  ] as const) {
+    const socket = connect(Number(port), '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {})
+    let text = ''
+    socket.on('data', bytes => {
+      text += String(bytes)
+    })
+    socket.write(head(`DELETE ${path}`, 'Content-Type: application/json\r\n'))
+    await until(`${path} is answered`, () => text !== '')
+    t.match(text, new RegExp(`^HTTP/1.1 ${status} `), path)
+  }
+})
