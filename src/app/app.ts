@@ -100,7 +100,7 @@ async function addSignInEndpoints(
     maxBody: limits.sizes.login,
     config: gateway.login,
     sources,
-    limits: checks.signInLimits,
+    signInGuard: checks.signInGuard,
     sessions: services.sessions,
     cookie: sessionCookie,
     expireTokenCookies,

@@ -3,10 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import { createGuard } from './hooks/guard.ts'
 import { createKnownBrowser } from './hooks/known-browser.ts'
 import { createLimits, type LimitsHook } from './hooks/limits.ts'
-import { createLockout } from './hooks/lockout.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
-import { createSignInLimits, type SignInLimits } from './hooks/sign-in-limits.ts'
+import { createSignInGuard, type SignInGuard } from './hooks/sign-in-guard.ts'
 import type { AppContext } from './context.ts'
 
 export interface Checks {
@@ -15,7 +14,7 @@ export interface Checks {
   readonly guard: ReturnType<typeof createGuard>
   /** Undefined where no route can be closed. */
   readonly refuseClosed: ReturnType<typeof createMaintenance> | undefined
-  readonly signInLimits: SignInLimits
+  readonly signInGuard: SignInGuard
 }
 
 /** @param app gets the rate-limit plugin, which counts sign-ins */
@@ -26,17 +25,6 @@ export async function createChecks(
   const { gateway, limits, routes } = config
   const { onRefused, onLocked } = metrics
   const { maintenance } = routes
-  const lockout = createLockout({
-    config: limits,
-    lockouts: services.lockouts,
-    known: createKnownBrowser({
-      config: limits.lockout.knownBrowser,
-      cookie,
-      secrets: services.secrets
-    }),
-    onRefused,
-    onLocked
-  })
   return {
     checkOrigin: sameOrigin(gateway.server.origins),
     checkLimits: createLimits({
@@ -48,11 +36,17 @@ export async function createChecks(
     guard: createGuard({ sessions: services.sessions, tell: gateway.session.headers }),
     refuseClosed:
       maintenance && createMaintenance({ config: maintenance, routes: Object.keys(routes.routes) }),
-    signInLimits: await createSignInLimits(app, {
+    signInGuard: await createSignInGuard(app, {
       config: limits,
+      lockouts: services.lockouts,
       counters: services.counters,
-      lockout,
-      onRefused
+      known: createKnownBrowser({
+        config: limits.lockout.knownBrowser,
+        cookie,
+        secrets: services.secrets
+      }),
+      onRefused,
+      onLocked
     })
   }
 }

@@ -211,7 +211,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/headers': ['app/hooks/standard-headers'],
   'wire/logs': ['app/hooks/access-log', 'app/hooks/context', 'app/hooks/request-log'],
   'wire/paths': ['app/hooks/request-policy'],
-  'wire/sign-in-abuse': ['app/hooks/sign-in-limits', 'limits/lockout/account'],
+  'wire/sign-in-abuse': [
+    'app/hooks/rate-limit-adapter',
+    'app/hooks/sign-in-guard',
+    'limits/lockout/account'
+  ],
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
   'wire/uploads': ['proxy/request-body'],

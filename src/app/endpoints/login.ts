@@ -8,7 +8,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
-import type { SignInLimits } from '../hooks/sign-in-limits.ts'
+import type { SignInGuard } from '../hooks/sign-in-guard.ts'
 import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
 import {
   type CredentialSource,
@@ -23,7 +23,7 @@ interface Options {
   readonly maxBody: number
   readonly config: GatewayConfig['login']
   readonly sources: readonly CredentialSource[]
-  readonly limits: SignInLimits
+  readonly signInGuard: SignInGuard
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
@@ -39,7 +39,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     maxBody,
     config,
     sources,
-    limits,
+    signInGuard,
     sessions,
     cookie,
     expireTokenCookies,
@@ -71,7 +71,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     const { username, password, remember, type, extra } = readBody(request.body, config.fields)
     request.actor = username
     const address = clientAddress(request)
-    const attempt = await limits.attempt(request, username)
+    const attempt = await signInGuard.attempt(request, username)
     // What could not be decided was no failure of who tried.
     const undecided = async (error: unknown): Promise<never> => {
       await attempt.refund()

@@ -1,9 +1,14 @@
-/** Whom a limit counts, and what a refused request gets. */
+/** Limits of requests: which hold for a request, and the answer to one that is refused. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Leases } from '../../limits/counting/leases.ts'
-import { compileEnded, compilePlan, signInRoute } from '../../limits/counting/plan.ts'
+import {
+  type ApplicableLimits,
+  compileEnded,
+  compilePlan,
+  signInRoute
+} from '../../limits/counting/plan.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import { createCountedAddress } from './address.ts'
@@ -22,7 +27,7 @@ interface Options {
   readonly leases: Leases
   /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
-  /** Told of each refusal, by the limit's name, and of what a limit in shadow would have refused. */
+  /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
@@ -30,8 +35,8 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
   const plan = compilePlan(config)
   const ofEnded = compileEnded(config)
   const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const tells = (refused: boolean) =>
-    config.headers === 'always' || (refused && config.headers === 'refused')
+  const acquireSlot = createSlots({ config, inFlight, onRefused })
+  const decide = createDecision({ config, countedAddress, onRefused })
 
   return function checkLimits(request, reply, done) {
     const session = liveSession(request)
@@ -40,85 +45,114 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
     } = request.routeOptions
     const address = countedAddress(request)
     const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
-    const who = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
-    const full = acquireSlot(who, route, request, reply)
+    const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
+    const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
-    const held = ended === undefined ? plan(route, request.method, session) : ofEnded(ended)
-    const { rules, keysOf, policy } = held
+    const limits = ended === undefined ? plan(route, request.method, session) : ofEnded(ended)
+    const { rules } = limits
     if (rules.length === 0) return done()
-    const keys = keysOf(address, session)
-    const judge = (verdicts: readonly Verdict[]) => {
-      let refused: Verdict | undefined
-      for (let index = 0; index < verdicts.length; index++) {
-        const verdict = verdicts[index] as Verdict
-        if (!verdict.exceeded) continue
-        const { enforced, name } = rules[index] as Rule
-        onRefused(name, !enforced)
-        if (verdict.isNews === true)
-          request.log.info(
-            {
-              event: 'limit.over',
-              limit: name,
-              mode: enforced ? 'enforce' : 'shadow',
-              ...(session === undefined ? { address } : { user: session.identity.username }),
-              seconds: Math.ceil(verdict.retryMs / 1000)
-            },
-            enforced ? 'over a limit' : 'over a limit that is in shadow'
-          )
-        if (enforced && (refused === undefined || verdict.retryMs > refused.retryMs))
-          refused = verdict
-      }
-      if (tells(refused !== undefined) && policy !== '')
-        reply.header('ratelimit-policy', policy).header('ratelimit', told(rules, verdicts))
-      done(
-        refused === undefined
-          ? undefined
-          : new GatewayError('limit.exceeded', { retryAfter: refused.retryMs / 1000 })
-      )
-    }
-    const known = leases.tryLocally(rules, keys)
-    if (known !== undefined) judge(known)
-    else leases.acquire(rules, keys).then(judge).catch(done)
+    const keys = limits.keysOf(address, session)
+    const verdicts = leases.tryLocally(rules, keys)
+    if (verdicts !== undefined) return done(decide(request, reply, limits, verdicts))
+    leases
+      .acquire(rules, keys)
+      .then(acquired => done(decide(request, reply, limits, acquired)))
+      .catch(done)
+  }
+}
+
+/** Says what the verdicts on a request's limits come to: headers, log lines, metrics, and the refusal. */
+function createDecision({
+  config,
+  countedAddress,
+  onRefused
+}: Pick<Options, 'config' | 'onRefused'> & {
+  readonly countedAddress: (request: FastifyRequest) => string
+}) {
+  const sendsHeaders = (isRefused: boolean) =>
+    config.headers === 'always' || (isRefused && config.headers === 'refused')
+
+  function logExceeded(request: FastifyRequest, { name, enforced }: Rule, retryMs: number): void {
+    const session = liveSession(request)
+    request.log.info(
+      {
+        event: 'limit.over',
+        limit: name,
+        mode: enforced ? 'enforce' : 'shadow',
+        ...(session === undefined
+          ? { address: countedAddress(request) }
+          : { user: session.identity.username }),
+        seconds: Math.ceil(retryMs / 1000)
+      },
+      enforced ? 'over a limit' : 'over a limit that is in shadow'
+    )
   }
 
-  function acquireSlot(
-    who: string,
+  return (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rules, policy }: ApplicableLimits,
+    verdicts: readonly Verdict[]
+  ): GatewayError | undefined => {
+    let refusal: Verdict | undefined
+    for (let index = 0; index < verdicts.length; index++) {
+      const verdict = verdicts[index] as Verdict
+      if (!verdict.exceeded) continue
+      const rule = rules[index] as Rule
+      onRefused(rule.name, !rule.enforced)
+      if (verdict.isNews === true) logExceeded(request, rule, verdict.retryMs)
+      if (rule.enforced && (refusal === undefined || verdict.retryMs > refusal.retryMs))
+        refusal = verdict
+    }
+    if (sendsHeaders(refusal !== undefined) && policy !== '')
+      reply.header('ratelimit-policy', policy).header('ratelimit', rateLimitHeader(rules, verdicts))
+    return refusal === undefined
+      ? undefined
+      : new GatewayError('limit.exceeded', { retryAfter: refusal.retryMs / 1000 })
+  }
+}
+
+/** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
+function createSlots({ config, inFlight, onRefused }: Omit<Options, 'leases'>) {
+  const change = (key: string, by: number) => {
+    const count = (inFlight.get(key) ?? 0) + by
+    if (count > 0) inFlight.set(key, count)
+    else inFlight.delete(key)
+  }
+
+  return function acquireSlot(
+    subject: string,
     route: string,
     request: FastifyRequest,
     reply: FastifyReply
   ): GatewayError | undefined {
-    // Who left while the session was looked up closes no more, and would be counted for ever.
+    // If the client disconnected during the lookup, `close` has fired already and the slot would leak.
     if (reply.raw.closed) return undefined
     const bound = inFlightBound(route)
-    const most = config.inFlightPerRoute[route]
-    const ofRoute = inFlightRouteKey(route)
-    if ((inFlight.get(who) ?? 0) >= config[bound]) {
+    const maxOfRoute = config.inFlightPerRoute[route]
+    const routeKey = inFlightRouteKey(route)
+    if ((inFlight.get(subject) ?? 0) >= config[bound]) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {
         retryAfter: 1,
         message: 'Too many requests at the same time. Please wait for some to finish.'
       })
     }
-    if (most !== undefined && (inFlight.get(ofRoute) ?? 0) >= most) {
+    if (maxOfRoute !== undefined && (inFlight.get(routeKey) ?? 0) >= maxOfRoute) {
       onRefused('inFlightPerRoute', false)
       return new GatewayError('overloaded', { retryAfter: 1 })
     }
-    const change = (key: string, by: number) => {
-      const now = (inFlight.get(key) ?? 0) + by
-      if (now > 0) inFlight.set(key, now)
-      else inFlight.delete(key)
-    }
-    change(who, 1)
-    if (most !== undefined) change(ofRoute, 1)
+    change(subject, 1)
+    if (maxOfRoute !== undefined) change(routeKey, 1)
     request.onResponseClose.push(() => {
-      change(who, -1)
-      if (most !== undefined) change(ofRoute, -1)
+      change(subject, -1)
+      if (maxOfRoute !== undefined) change(routeKey, -1)
     })
     return undefined
   }
 }
 
-/** Under which names requests in flight are counted. */
+/** The name under which a caller's requests in flight are counted. */
 export function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
@@ -132,8 +166,8 @@ export function inFlightRouteKey(route: string) {
   return `route:${route}`
 }
 
-/** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
-function told(rules: readonly Rule[], verdicts: readonly Verdict[]): string {
+/** The `RateLimit` header: what is left of each limit, and in how many seconds it is whole again. */
+function rateLimitHeader(rules: readonly Rule[], verdicts: readonly Verdict[]): string {
   let text = ''
   for (let index = 0; index < rules.length; index++) {
     const { name, enforced } = rules[index] as Rule

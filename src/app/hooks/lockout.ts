@@ -1,31 +1,29 @@
-/** Whom a lockout keeps from trying a password. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+/** Lockout of sign-in: after too many failures an account, an address or a known browser has to wait. */
+import type { FastifyRequest } from 'fastify'
 import type { LimitsConfig, LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LockoutRule, Lockouts } from '../../limits/lockout/lockout.ts'
 import { createAdmissionQueue } from '../../limits/lockout/admission-queue.ts'
-import type { KnownBrowser } from './known-browser.ts'
 
-export interface AttemptHandle {
-  /** Whether this browser signed in to the account before. */
-  readonly isKnown: boolean
-  /** The attempt was refused. */
-  readonly refused: () => Promise<void>
-  /** It was not, or could not be decided. */
-  readonly refund: () => Promise<void>
-  /** The browser is known from now on. */
-  readonly remember: (reply: FastifyReply) => void
-}
-
-export interface Who {
-  /** As it was typed. */
-  readonly username: string
-  /** As they are counted. */
+/** A sign-in, as lockouts count it. */
+export interface SignIn {
   readonly account: string
   readonly address: string
+  /** What names the browser, where it signed in to the account before. */
+  readonly knownBrowser: string | undefined
+}
+
+/** An attempt that was counted before its password is evaluated. */
+export interface CountedAttempt {
+  /** The password was wrong. */
+  readonly refused: () => Promise<void>
+  /** The password was right, or could not be evaluated: the attempt is no failure. */
+  readonly refund: () => Promise<void>
 }
 
 export interface Lockout {
+  /** Whether a known browser is counted by itself. */
+  readonly countsBrowsers: boolean
   /**
    * Counts a sign-in as a failure of the account before its password is evaluated, so that
    * guesses at the same time do not slip past. Of the address only what is refused counts, since
@@ -34,17 +32,19 @@ export interface Lockout {
    * @throws GatewayError `login.locked`; `limit.exceeded` where the address is locked, or was
    *   waited for too long
    */
-  readonly attempt: (request: FastifyRequest, who: Who) => Promise<AttemptHandle>
+  readonly attempt: (request: FastifyRequest, signIn: SignIn) => Promise<CountedAttempt>
 }
 
-interface Options {
+interface Reports {
+  /** Called for each refusal. */
+  readonly onRefused: (limit: string, inShadow: boolean) => void
+  /** Called for each lock that holds. */
+  readonly onLocked: (kind: Guard['kind']) => void
+}
+
+interface Options extends Reports {
   readonly config: Pick<LimitsConfig, 'lockout'>
   readonly lockouts: Lockouts
-  readonly known: KnownBrowser
-  /** Told of each refusal. */
-  readonly onRefused: (limit: string, inShadow: boolean) => void
-  /** Told of each lock that holds. */
-  readonly onLocked: (kind: Guard['kind']) => void
 }
 
 interface Guard {
@@ -53,60 +53,69 @@ interface Guard {
   readonly enforced: boolean
 }
 
-/** What became of a password of an address. */
-interface Entered {
+/** The evaluation of one password of an address. */
+interface Evaluation {
   readonly settle: (failed: boolean) => Promise<void>
 }
 
-const anyone: Entered = { settle: async () => {} }
+const unguarded: Evaluation = { settle: async () => {} }
 
-export function createLockout({
-  config: { lockout },
-  lockouts,
-  known,
-  onRefused,
-  onLocked
-}: Options): Lockout {
+export function createLockout({ config, lockouts, ...reports }: Options): Lockout {
+  const guards = guardsOf(config.lockout)
+  const locks = createLockReports(reports)
+  const acquireEvaluation = createAddressGuard(lockouts, locks, reports)
+
+  async function attempt(
+    request: FastifyRequest,
+    { account, address, knownBrowser }: SignIn
+  ): Promise<CountedAttempt> {
+    const isKnown = knownBrowser !== undefined
+    const guard = isKnown ? guards.browser : guards.account
+    const key = isKnown ? `browser:${account}:${knownBrowser}` : `account:${account}`
+    const evaluation =
+      isKnown || guards.address === undefined
+        ? unguarded
+        : await acquireEvaluation(request, guards.address, address)
+    if (guard === undefined)
+      return { refused: () => evaluation.settle(true), refund: () => evaluation.settle(false) }
+    try {
+      const counted = await lockouts.attempt(key, guard.rule)
+      locks.throwIfLocked(guard, counted.waitMs)
+      return {
+        refused: async () => {
+          const subject = { user: account, knownBrowser: guard.kind === 'browser' }
+          locks.logLock(request, guard, counted.lockMs, subject)
+          await evaluation.settle(true)
+        },
+        refund: async () => {
+          await evaluation.settle(false)
+          // In shadow a locked attempt goes on, though it was not counted.
+          if (counted.waitMs === 0) await lockouts.refund(key, guard.rule, counted)
+        }
+      }
+    } catch (error) {
+      await evaluation.settle(false)
+      throw error
+    }
+  }
+
+  return { countsBrowsers: guards.browser !== undefined, attempt }
+}
+
+/** Counts an address by what is refused; a password waits until it may be evaluated. */
+function createAddressGuard(
+  lockouts: Lockouts,
+  { throwIfLocked, logLock }: LockReports,
+  { onRefused }: Pick<Reports, 'onRefused'>
+) {
   const queue = createAdmissionQueue(lockouts)
-  const guards = {
-    account: guardOf('account', lockout.account, true),
-    address: guardOf('address', lockout.address, false),
-    // It stands in for both, and so for either: a stolen cookie must not open what they close.
-    browser: guardOf(
-      'browser',
-      {
-        ...lockout.account,
-        mode: stricter(lockout.account.mode, lockout.address.mode),
-        after: lockout.knownBrowser.after
-      },
-      true
-    )
-  }
-
-  function throwIfLocked({ kind, enforced }: Guard, waitMs: number): void {
-    if (waitMs === 0) return
-    onRefused(`lockout.${kind}`, !enforced)
-    if (!enforced) return
-    const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
-    throw new GatewayError(code, { retryAfter: waitMs / 1000 })
-  }
-
-  function logLock(request: FastifyRequest, guard: Guard, lockMs: number, whom: object): void {
-    if (lockMs === 0) return
-    if (guard.enforced) onLocked(guard.kind)
-    const mode = guard.enforced ? 'enforce' : 'shadow'
-    const fields = { event: 'login.lock', mode, ...whom, seconds: lockMs / 1000 }
-    request.log.info(fields, 'too many failures: locked')
-  }
-
-  /** Waits until a password of the address may be evaluated. */
-  async function enter(request: FastifyRequest, guard: Guard, address: string): Promise<Entered> {
+  return async (request: FastifyRequest, guard: Guard, address: string): Promise<Evaluation> => {
     const key = `address:${address}`
     const { rule } = guard
-    const tellLock = (lockMs: number) => logLock(request, guard, lockMs, { address })
+    const log = (lockMs: number) => logLock(request, guard, lockMs, { address })
     if (!guard.enforced) {
       throwIfLocked(guard, await lockouts.look(key, rule))
-      const count = async () => tellLock((await lockouts.attempt(key, rule)).lockMs)
+      const count = async () => log((await lockouts.attempt(key, rule)).lockMs)
       return { settle: async failed => (failed ? await count() : undefined) }
     }
     const { place, waitMs } = await queue.admit(key, rule)
@@ -116,53 +125,54 @@ export function createLockout({
       const message = 'Too many sign-ins from this address at once. Please try again in a moment.'
       throw new GatewayError('limit.exceeded', { retryAfter: 1, message })
     }
-    return { settle: async failed => tellLock(await queue.settle(key, rule, place, failed)) }
+    return { settle: async failed => log(await queue.settle(key, rule, place, failed)) }
   }
+}
 
-  async function attempt(
-    request: FastifyRequest,
-    { username, account, address }: Who
-  ): Promise<AttemptHandle> {
-    const browser = guards.browser === undefined ? undefined : known.of(request, username)
-    const own = browser === undefined ? guards.account : guards.browser
-    const ofAddress = browser === undefined ? guards.address : undefined
-    const key = browser === undefined ? `account:${account}` : `browser:${account}:${browser}`
-    const entered = ofAddress === undefined ? anyone : await enter(request, ofAddress, address)
-    try {
-      const counted = own === undefined ? undefined : await lockouts.attempt(key, own.rule)
-      if (own !== undefined && counted !== undefined) throwIfLocked(own, counted.waitMs)
-      return {
-        isKnown: browser !== undefined,
-        refused: async () => {
-          if (own !== undefined && counted !== undefined) {
-            const whom = { user: account, knownBrowser: own.kind === 'browser' }
-            logLock(request, own, counted.lockMs, whom)
-          }
-          await entered.settle(true)
-        },
-        refund: async () => {
-          await entered.settle(false)
-          if (own === undefined || counted?.waitMs !== 0) return
-          await lockouts.refund(key, own.rule, counted)
-        },
-        remember: reply => {
-          if (guards.browser !== undefined) known.remember(request, reply, username)
-        }
-      }
-    } catch (error) {
-      await entered.settle(false)
-      throw error
+interface LockReports {
+  /** @throws GatewayError where a guard that is enforced has to wait */
+  readonly throwIfLocked: (guard: Guard, waitMs: number) => void
+  readonly logLock: (request: FastifyRequest, guard: Guard, lockMs: number, subject: object) => void
+}
+
+function createLockReports({ onRefused, onLocked }: Reports): LockReports {
+  return {
+    throwIfLocked: ({ kind, enforced }, waitMs) => {
+      if (waitMs === 0) return
+      onRefused(`lockout.${kind}`, !enforced)
+      if (!enforced) return
+      const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
+      throw new GatewayError(code, { retryAfter: waitMs / 1000 })
+    },
+    logLock: (request, { kind, enforced }, lockMs, subject) => {
+      if (lockMs === 0) return
+      if (enforced) onLocked(kind)
+      const mode = enforced ? 'enforce' : 'shadow'
+      const fields = { event: 'login.lock', mode, ...subject, seconds: lockMs / 1000 }
+      request.log.info(fields, 'too many failures: locked')
     }
   }
+}
 
-  return { attempt }
+function guardsOf({ account, address, knownBrowser }: LockoutConfig) {
+  // It stands in for both, and so for either: a stolen cookie must not open what they close.
+  const browser = {
+    ...account,
+    mode: stricter(account.mode, address.mode),
+    after: knownBrowser.after
+  }
+  return {
+    account: guardOf('account', account, true),
+    address: guardOf('address', address, false),
+    browser: guardOf('browser', browser, true)
+  }
 }
 
 type Mode = LockoutConfig['account']['mode']
 
-function stricter(one: Mode, other: Mode): Mode {
+function stricter(mode: Mode, other: Mode): Mode {
   return (
-    (['enforce', 'shadow', 'off'] as const).find(mode => mode === one || mode === other) ?? 'off'
+    (['enforce', 'shadow', 'off'] as const).find(each => each === mode || each === other) ?? 'off'
   )
 }
 

@@ -1,7 +1,10 @@
-/** Requests of the past against limits that are not in force: the same plan and the same counters as the running gateway, by the requests' own clock. */
+/**
+ * Replays requests of the past against limits that are not in force: with the plan and the counters
+ * of the running gateway, by the requests' own clock.
+ */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
-import { createMemoryCounters } from '../counting/counters.ts'
+import { type Counters, createMemoryCounters } from '../counting/counters.ts'
 import { createRequiredLimit, type RequiredLimit } from '../usage/required-limit.ts'
 import { createMemoryTally } from '../counting/memory-tally.ts'
 import { type LimitSubject, compileEnded, compilePlan, isOfSignIn } from '../counting/plan.ts'
@@ -22,7 +25,7 @@ export interface PastRequest {
   readonly signIn?: { readonly account: string | undefined; readonly accepted: boolean }
 }
 
-/** What became of it. */
+/** What became of a request. */
 export interface Outcome {
   /** The limits that hold for it and are not off, by name. */
   readonly held: readonly string[]
@@ -32,17 +35,24 @@ export interface Outcome {
 }
 
 export interface Replay {
-  /** In the order of `at`: an earlier one counts as of now. */
+  /** Requests come in the order of `at`; one that comes late counts at the time of the one before. */
   readonly take: (request: PastRequest) => Promise<Outcome>
   /** Of each limit the lowest number with which it would have refused nobody, were it alone. */
   readonly lowest: () => ReadonlyMap<string, number>
   readonly close: () => void
 }
 
+/** Of one limit. */
 const maxKeys = 100_000
 
 /** What of the limits a replay counts. */
 export type ReplayedLimits = Pick<LimitsConfig, 'limits' | 'replicas' | 'endedSessions'>
+
+/** The limits that a request met so far. */
+interface Met {
+  readonly held: string[]
+  readonly over: Array<{ readonly limit: string; readonly enforced: boolean }>
+}
 
 export function createReplay(config: ReplayedLimits): Replay {
   let time = 0
@@ -50,82 +60,110 @@ export function createReplay(config: ReplayedLimits): Replay {
   const plan = compilePlan(config)
   const ofEnded = compileEnded(config)
   const tally = createMemoryTally(now)
-  const counters = createMemoryCounters(now)
-  const ofSignIn = Object.entries(config.limits).filter(
-    ([, limit]) => limit.mode !== 'off' && isOfSignIn(limit)
-  )
-  const lowest = new Map<string, number>()
-  const demands = new Map<Rule, Map<string, RequiredLimit>>()
-  /** Attempts whose passwords turned out right, when they did. */
-  let givenBack: Array<{ readonly at: number; readonly keys: readonly string[] }> = []
+  const lowest = new LowestNumbers()
+  const attempts = new ReplayedAttempts(config.limits, now, lowest)
 
-  const needs = (limit: string, number: number) => {
-    if (number > (lowest.get(limit) ?? 0)) lowest.set(limit, number)
-  }
-
-  function follow(rule: Rule, key: string): void {
-    let ofRule = demands.get(rule)
-    if (ofRule === undefined) demands.set(rule, (ofRule = new Map()))
-    let demand = ofRule.get(key)
-    if (demand === undefined) {
-      if (ofRule.size >= maxKeys)
-        for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
-      ofRule.set(key, (demand = createRequiredLimit(rule)))
-    }
-    needs(rule.name, demand.hit(time))
-  }
-
-  /** As app/hooks/sign-in-limits.ts: one after the other, and the first that refuses is the last that counts. */
-  async function attempt(
-    { address, signIn, endedAt }: PastRequest,
-    held: string[],
-    over: Array<{ limit: string; enforced: boolean }>
-  ): Promise<boolean> {
-    for (const { at, keys } of givenBack)
-      if (at <= time) for (const key of keys) await counters.refund(key)
-    givenBack = givenBack.filter(({ at }) => at > time)
-    const counted: string[] = []
-    for (const [limit, { by, window, max, mode, refusedOnly }] of ofSignIn) {
-      const key = keyOf(by, address, signIn?.account)
-      if (key === undefined) continue
-      held.push(limit)
-      const { current } = await counters.hit(`${limit}:${key}`, window)
-      needs(limit, current)
-      if (current > max) over.push({ limit, enforced: mode === 'enforce' })
-      if (current > max && mode === 'enforce') return true
-      if (refusedOnly) counted.push(`${limit}:${key}`)
-    }
-    if (signIn?.accepted === true && counted.length > 0)
-      givenBack.push({ at: endedAt, keys: counted })
-    return false
+  async function countRequest(request: PastRequest, { held, over }: Met): Promise<void> {
+    const { rules, keysOf } =
+      request.ended === undefined
+        ? plan(request.route, request.method, request.caller)
+        : ofEnded(request.ended)
+    if (rules.length === 0) return
+    const keys = keysOf(request.address, request.caller)
+    const verdicts = await tally.consume(
+      rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
+    )
+    rules.forEach((rule, index) => {
+      held.push(rule.name)
+      lowest.count(rule, keys[index] as string, time)
+      if (verdicts[index]?.exceeded === true)
+        over.push({ limit: rule.name, enforced: rule.enforced })
+    })
   }
 
   return {
     take: async request => {
       time = Math.max(time, request.at)
-      const { rules, keysOf } =
-        request.ended === undefined
-          ? plan(request.route, request.method, request.caller)
-          : ofEnded(request.ended)
-      const held = rules.map(({ name }) => name)
-      const over: Array<{ limit: string; enforced: boolean }> = []
-      if (rules.length > 0) {
-        const keys = keysOf(request.address, request.caller)
-        const verdicts = await tally.consume(
-          rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
-        )
-        rules.forEach((rule, index) => {
-          follow(rule, keys[index] as string)
-          if (verdicts[index]?.exceeded === true)
-            over.push({ limit: rule.name, enforced: rule.enforced })
-        })
-      }
-      let refused = over.some(({ enforced }) => enforced)
-      if (!refused && request.signIn !== undefined) refused = await attempt(request, held, over)
-      return { held, over, refused }
+      const met: Met = { held: [], over: [] }
+      await countRequest(request, met)
+      let refused = met.over.some(({ enforced }) => enforced)
+      if (!refused && request.signIn !== undefined) refused = await attempts.count(request, met)
+      return { ...met, refused }
     },
-    lowest: () => lowest,
-    close: () => counters.close()
+    lowest: () => lowest.numbers,
+    close: () => attempts.close()
+  }
+}
+
+/** Of each limit the lowest number with which it would have refused nobody, were it alone. */
+class LowestNumbers {
+  readonly numbers = new Map<string, number>()
+  readonly #required = new Map<Rule, Map<string, RequiredLimit>>()
+
+  raise(limit: string, needed: number): void {
+    if (needed > (this.numbers.get(limit) ?? 0)) this.numbers.set(limit, needed)
+  }
+
+  /** Counts one more request of a key. */
+  count(rule: Rule, key: string, time: number): void {
+    let ofRule = this.#required.get(rule)
+    if (ofRule === undefined) this.#required.set(rule, (ofRule = new Map()))
+    let required = ofRule.get(key)
+    if (required === undefined) {
+      if (ofRule.size >= maxKeys)
+        for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
+      ofRule.set(key, (required = createRequiredLimit(rule)))
+    }
+    this.raise(rule.name, required.hit(time))
+  }
+}
+
+/** Sign-in attempts, counted as app/hooks/rate-limit-adapter.ts does: the first limit that refuses is the last that counts. */
+class ReplayedAttempts {
+  readonly #limits: ReadonlyArray<readonly [name: string, limit: LimitConfig]>
+  readonly #now: () => number
+  readonly #lowest: LowestNumbers
+  readonly #counters: Counters
+  /** Attempts whose passwords turned out right, and when. */
+  #refunds: Array<{ readonly at: number; readonly keys: readonly string[] }> = []
+
+  constructor(limits: LimitsConfig['limits'], now: () => number, lowest: LowestNumbers) {
+    this.#limits = Object.entries(limits).filter(
+      ([, limit]) => limit.mode !== 'off' && isOfSignIn(limit)
+    )
+    this.#now = now
+    this.#lowest = lowest
+    this.#counters = createMemoryCounters(now)
+  }
+
+  /** @returns whether a limit refuses the attempt */
+  async count({ address, signIn, endedAt }: PastRequest, { held, over }: Met): Promise<boolean> {
+    await this.#refund()
+    const refundable: string[] = []
+    for (const [limit, { by, window, max, mode, refusedOnly }] of this.#limits) {
+      const key = keyOf(by, address, signIn?.account)
+      if (key === undefined) continue
+      held.push(limit)
+      const { current } = await this.#counters.hit(`${limit}:${key}`, window)
+      this.#lowest.raise(limit, current)
+      if (current > max) over.push({ limit, enforced: mode === 'enforce' })
+      if (current > max && mode === 'enforce') return true
+      if (refusedOnly) refundable.push(`${limit}:${key}`)
+    }
+    if (signIn?.accepted === true && refundable.length > 0)
+      this.#refunds.push({ at: endedAt, keys: refundable })
+    return false
+  }
+
+  async #refund(): Promise<void> {
+    const time = this.#now()
+    for (const { at, keys } of this.#refunds)
+      if (at <= time) for (const key of keys) await this.#counters.refund(key)
+    this.#refunds = this.#refunds.filter(({ at }) => at > time)
+  }
+
+  close(): void {
+    this.#counters.close()
   }
 }
 

@@ -1,4 +1,4 @@
-/** What a replay comes to: who would have been refused, when, and by which limit. */
+/** The result of a replay: who would have been refused, when, and by which limit. */
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
 import type { Outcome, PastRequest } from './replay.ts'
@@ -64,97 +64,134 @@ const maxColumns = 288
 /** Each a multiple of the one before; then each twice it. */
 const columnSeconds = [1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 
-export function createReplayReport({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const ofLimits = new Map(
-    Object.entries(limits).map(([name, { mode, by }]) => {
-      return [name, emptyCounts(mode, by)]
-    })
-  )
-  let requests = 0
-  let refused = 0
-  let first = 0
-  let last = 0
-  let columnMs = 1000
-  let columns: Counted[] = []
+export interface ReplayReporter {
+  readonly add: (request: PastRequest, outcome: Outcome) => void
+  /** @param lowest of each limit, as the replay has it */
+  readonly report: (lowest: ReadonlyMap<string, number>) => ReplayReport
+}
 
-  /** Ended sessions are no limit of `limits`: their row stands where there are any. */
-  function countsOf(limit: string): LimitCounts {
-    let counts = ofLimits.get(limit)
-    if (counts === undefined) ofLimits.set(limit, (counts = emptyCounts('enforce', ['session'])))
+export function createReplayReport(config: Pick<LimitsConfig, 'limits'>): ReplayReporter {
+  return new Reporter(config)
+}
+
+class Reporter implements ReplayReporter {
+  readonly #byLimit: Map<string, LimitCounts>
+  readonly #columns = new Columns()
+  #requests = 0
+  #refused = 0
+  #first = 0
+  #last = 0
+
+  constructor({ limits }: Pick<LimitsConfig, 'limits'>) {
+    this.#byLimit = new Map(
+      Object.entries(limits).map(([name, { mode, by }]) => {
+        return [name, emptyCounts(mode, by)]
+      })
+    )
+  }
+
+  add(request: PastRequest, { held, over, refused }: Outcome): void {
+    if (this.#requests === 0) this.#first = this.#last = request.at
+    // A request that comes late counts at the time of the one before.
+    const at = (this.#last = Math.max(this.#last, request.at))
+    const column = this.#columns.at(at - this.#first)
+    this.#requests++
+    column.requests++
+    if (refused) {
+      this.#refused++
+      column.refused++
+    }
+    for (const limit of held) this.#countsOf(limit).requests++
+    for (const { limit } of over) {
+      column.byLimit[limit] = (column.byLimit[limit] ?? 0) + 1
+      noteOver(this.#countsOf(limit), request, at)
+    }
+  }
+
+  /** Ended sessions are no limit of `limits`: they get a row where there are any. */
+  #countsOf(limit: string): LimitCounts {
+    let counts = this.#byLimit.get(limit)
+    if (counts === undefined)
+      this.#byLimit.set(limit, (counts = emptyCounts('enforce', ['session'])))
     return counts
   }
 
-  /** The column of a time; columns get wider where there would be too many. */
-  function columnAt(at: number) {
-    while (Math.floor((at - first) / columnMs) >= maxColumns) {
-      const wider =
-        (columnSeconds.find(seconds => seconds * 1000 > columnMs) ?? columnMs / 500) * 1000
-      const many = wider / columnMs
-      columnMs = wider
-      columns = Array.from({ length: Math.ceil(columns.length / many) }, (_, index) =>
-        columns.slice(many * index, many * (index + 1)).reduce(joined)
-      )
-    }
-    const place = Math.floor((at - first) / columnMs)
-    while (columns.length <= place) columns.push({ requests: 0, refused: 0, byLimit: {} })
-    return columns[place] as Counted
-  }
-
-  function add(request: PastRequest, { held, over, refused: isRefused }: Outcome): void {
-    if (requests === 0) first = last = request.at
-    // One that comes late counts when it is taken.
-    const at = (last = Math.max(last, request.at))
-    requests++
-    const column = columnAt(at)
-    column.requests++
-    if (isRefused) {
-      refused++
-      column.refused++
-    }
-    for (const limit of held) countsOf(limit).requests++
-    for (const { limit } of over) {
-      const of = countsOf(limit)
-      column.byLimit[limit] = (column.byLimit[limit] ?? 0) + 1
-      note(of.total, at)
-      const whom = whomOf(of.by, request)
-      const known = of.callers.get(whom)
-      if (known !== undefined) note(known, at)
-      else if (of.callers.size < maxCallers)
-        of.callers.set(whom, { refused: 1, first: at, last: at })
+  report(lowest: ReadonlyMap<string, number>): ReplayReport {
+    const { widthMs, columns } = this.#columns
+    return {
+      from: isoIfAny(this.#requests, this.#first),
+      to: isoIfAny(this.#requests, this.#last),
+      requests: this.#requests,
+      refused: this.#refused,
+      limits: Array.from(this.#byLimit, ([limit, counts]) =>
+        limitReport(limit, counts, lowest.get(limit))
+      ),
+      callers: Array.from(this.#byLimit, ([limit, { callers }]) => callerReports(limit, callers))
+        .flat()
+        .toSorted((a, b) => b.refused - a.refused),
+      columnMs: widthMs,
+      columns: columns.map((column, index) => ({ at: this.#first + index * widthMs, ...column }))
     }
   }
+}
 
-  const report = (lowest: ReadonlyMap<string, number>): ReplayReport => ({
-    from: told(requests, first),
-    to: told(requests, last),
-    requests,
-    refused,
-    limits: Array.from(ofLimits, ([limit, { mode, requests: held, total, callers }]) => ({
-      limit,
-      mode,
-      requests: held,
-      refused: total.refused,
-      callers: callers.size,
-      first: told(total.refused, total.first),
-      last: told(total.refused, total.last),
-      lowest: lowest.get(limit)
-    })),
-    callers: Array.from(ofLimits, ([limit, { callers }]) =>
-      Array.from(callers, ([whom, hit]) => ({
-        limit,
-        whom,
-        refused: hit.refused,
-        first: iso(hit.first),
-        last: iso(hit.last)
-      }))
+/** Requests over time, in columns of equal width; they get wider where there would be too many. */
+class Columns {
+  widthMs = 1000
+  columns: Counted[] = []
+
+  /** @param sinceFirst milliseconds since the first request */
+  at(sinceFirst: number): Counted {
+    while (Math.floor(sinceFirst / this.widthMs) >= maxColumns) this.#widen()
+    const place = Math.floor(sinceFirst / this.widthMs)
+    while (this.columns.length <= place) this.columns.push({ requests: 0, refused: 0, byLimit: {} })
+    return this.columns[place] as Counted
+  }
+
+  #widen(): void {
+    const next = columnSeconds.find(seconds => seconds * 1000 > this.widthMs)
+    const widthMs = next === undefined ? 2 * this.widthMs : next * 1000
+    const many = widthMs / this.widthMs
+    this.widthMs = widthMs
+    this.columns = Array.from({ length: Math.ceil(this.columns.length / many) }, (_, index) =>
+      this.columns.slice(many * index, many * (index + 1)).reduce(joined)
     )
-      .flat()
-      .toSorted((a, b) => b.refused - a.refused),
-    columnMs,
-    columns: columns.map((column, index) => ({ at: first + index * columnMs, ...column }))
-  })
+  }
+}
 
-  return { add, report }
+function noteOver({ by, total, callers }: LimitCounts, request: PastRequest, at: number): void {
+  noteHit(total, at)
+  const caller = callerOf(by, request)
+  const hit = callers.get(caller)
+  if (hit !== undefined) noteHit(hit, at)
+  else if (callers.size < maxCallers) callers.set(caller, { refused: 1, first: at, last: at })
+}
+
+function limitReport(
+  limit: string,
+  { mode, requests, total, callers }: LimitCounts,
+  lowest: number | undefined
+): LimitReport {
+  return {
+    limit,
+    mode,
+    requests,
+    refused: total.refused,
+    callers: callers.size,
+    first: isoIfAny(total.refused, total.first),
+    last: isoIfAny(total.refused, total.last),
+    lowest
+  }
+}
+
+function callerReports(limit: string, callers: ReadonlyMap<string, Hit>): CallerReport[] {
+  return Array.from(callers, ([whom, { refused, first, last }]) => ({
+    limit,
+    whom,
+    refused,
+    first: iso(first),
+    last: iso(last)
+  }))
 }
 
 interface LimitCounts {
@@ -178,11 +215,11 @@ function emptyCounts(mode: LimitReport['mode'], by: readonly string[]): LimitCou
 function iso(at: number) {
   return new Date(at).toISOString()
 }
-function told(count: number, at: number) {
+function isoIfAny(count: number, at: number) {
   return count === 0 ? undefined : iso(at)
 }
 
-function note(hit: Hit, at: number): void {
+function noteHit(hit: Hit, at: number): void {
   if (hit.refused++ === 0) hit.first = at
   hit.last = at
 }
@@ -194,8 +231,8 @@ function joined(a: Counted, b: Counted): Counted {
   return { requests: a.requests + b.requests, refused: a.refused + b.refused, byLimit }
 }
 
-/** Whom a limit counts in a request, for people. */
-function whomOf(by: readonly string[], request: PastRequest): string {
+/** The caller that a limit counts in a request, for people. */
+function callerOf(by: readonly string[], request: PastRequest): string {
   const { address, caller, ended, signIn } = request
   if (ended !== undefined) return `session ${ended}`
   const words = []

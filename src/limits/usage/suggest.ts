@@ -255,7 +255,7 @@ function quantile(callers: LimitUsage['callers'], part: number): number {
   return 0
 }
 
-/** A key of counters (plan.ts, app/hooks/sign-in-limits.ts), for people. */
+/** A key of counters (plan.ts, app/hooks/rate-limit-adapter.ts), for people. */
 function whomOf(name: string, kind: string, by: readonly string[]): (key: string) => string {
   if (kind === 'attempts') {
     return key => {

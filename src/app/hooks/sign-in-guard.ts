@@ -1,0 +1,71 @@
+/** The guard of sign-in: how often a password may be tried, of an account, an address and a browser. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { LimitsConfig } from '../../config/schema/limits.ts'
+import type { Counters } from '../../limits/counting/counters.ts'
+import { accountKey } from '../../limits/lockout/account.ts'
+import type { Lockouts } from '../../limits/lockout/lockout.ts'
+import { createCountedAddress } from './address.ts'
+import type { KnownBrowser } from './known-browser.ts'
+import { type CountedAttempt, createLockout } from './lockout.ts'
+import { createAttemptLimits } from './rate-limit-adapter.ts'
+
+/** An attempt that was counted before its password is evaluated; ends with `refused` or `refund`. */
+export interface AttemptHandle extends CountedAttempt {
+  /** The password was right: the browser is known to the account from now on. */
+  readonly remember: (reply: FastifyReply) => void
+}
+
+export interface SignInGuard {
+  /**
+   * Counts a sign-in before its password is evaluated, so that guesses at the same time do not
+   * slip past: by the lockout first, then by the limits of sign-in attempts. A browser that signed
+   * in before is counted by itself alone.
+   * @param username as it was typed
+   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
+   */
+  readonly attempt: (request: FastifyRequest, username: string) => Promise<AttemptHandle>
+}
+
+interface Options {
+  readonly config: LimitsConfig
+  readonly lockouts: Lockouts
+  readonly counters: Counters
+  readonly known: KnownBrowser
+  /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
+  readonly onRefused: (limit: string, inShadow: boolean) => void
+  /** Called for each lock that holds. */
+  readonly onLocked: (kind: 'account' | 'address' | 'browser') => void
+}
+
+export async function createSignInGuard(
+  app: FastifyInstance,
+  { config, lockouts, counters, known, onRefused, onLocked }: Options
+): Promise<SignInGuard> {
+  const countedAddress = createCountedAddress(config.ipv6Prefix)
+  const lockout = createLockout({ config, lockouts, onRefused, onLocked })
+  const limits = await createAttemptLimits(app, { config, counters, onRefused })
+
+  return {
+    attempt: async (request, username) => {
+      const signIn = {
+        account: accountKey(username),
+        address: countedAddress(request),
+        knownBrowser: lockout.countsBrowsers ? known.of(request, username) : undefined
+      }
+      const counted = await lockout.attempt(request, signIn)
+      const refundLimits = await limits.count(request, signIn).catch(async (error: unknown) => {
+        await counted.refund()
+        throw error
+      })
+      return {
+        refused: counted.refused,
+        refund: async () => {
+          await Promise.all([counted.refund(), refundLimits()])
+        },
+        remember: reply => {
+          if (lockout.countsBrowsers) known.remember(request, reply, username)
+        }
+      }
+    }
+  }
+}
