@@ -1,4 +1,4 @@
-/** The operators' desk: what limits count of one caller now, and counting it anew. */
+/** Operators' endpoints: what limits count of one caller now, and counting it anew. */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
@@ -48,71 +48,12 @@ interface Caller {
 }
 
 export function addCallerLimits(ops: FastifyInstance, options: Options): void {
-  const { limits, idsOf, sources, callers, leases, counters, log } = options
+  const { limits, callers, counters, log } = options
+  const callerOf = createCallerOf(options)
+  const countsOf = createCountsOf(options)
 
-  function callerOf(given: unknown): Caller {
-    if (typeof given !== 'string' || given === '' || given.length > 255) {
-      const message = 'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
-      throw new GatewayError('request.malformed', { message })
-    }
-    if (isIP(given) !== 0) {
-      const address = createCountedAddress(limits().ipv6Prefix)({ ip: given })
-      return { subjects: [`{a:${address}}`], attempts: { whom: 'address', key: address } }
-    }
-    const ids = [...new Set([given, ...idsOf(given)])]
-    const keys = sources.flatMap(source => {
-      return ids.map(id => identityKey({ source, identity: { id } }))
-    })
-    return {
-      subjects: keys.map((key): SubjectKey => `{u:${key}}`),
-      attempts: { whom: 'account', key: accountKey(given) }
-    }
-  }
-
-  /** The limits of sign-in attempts that count this caller, and their keys. */
-  function attemptsOf({ attempts: { whom, key } }: Caller) {
-    const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === whom
-    return Object.entries(limits().limits)
-      .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
-      .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))
-  }
-
-  async function countsOf(caller: Caller): Promise<CallerLimit[]> {
-    const rules = rulesByTail(limits())
-    const known = await Promise.all(
-      caller.subjects.map(async subject => {
-        const keys = await callers.keysOf(subject)
-        return keys.flatMap(key => {
-          return ruleOf(key.slice(subject.length), rules).map(found => ({ key, ...found }))
-        })
-      })
-    )
-    const all = known.flat()
-    const verdicts = await leases.inspect(
-      all.map(({ rule }) => rule),
-      all.map(({ key }) => key)
-    )
-    const counted = all.map(({ rule, of }, index) => shown(rule, of, verdicts[index] as Verdict))
-    const attempts = await Promise.all(
-      attemptsOf(caller).map(async ({ name, limit, key }) => {
-        const { current, ttl } = await counters.look(key)
-        return {
-          limit: name,
-          of: 'sign-in attempts',
-          mode: limit.mode,
-          max: limit.max,
-          used: current,
-          exceeded: current >= limit.max,
-          retryMs: current >= limit.max ? ttl : 0,
-          resetMs: ttl
-        }
-      })
-    )
-    return [...counted, ...attempts.filter(({ used }) => used > 0)]
-  }
-
-  async function asked<T>(answer: Promise<T>): Promise<T> {
-    return await answer.catch((cause: unknown) => {
+  async function answered<T>(response: Promise<T>): Promise<T> {
+    return await response.catch((cause: unknown) => {
       const message = 'Redis, which holds the counters, does not answer. Please try again soon.'
       throw new GatewayError('session.unavailable', { cause, message })
     })
@@ -122,19 +63,95 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
     addBrowserGuard(scope)
     scope.get('/limits/caller', async request => {
       const { caller } = request.query as { caller?: unknown }
-      return { limits: await asked(countsOf(callerOf(caller))) }
+      return { limits: await answered(countsOf(callerOf(caller))) }
     })
     scope.post('/limits/caller/reset', async request => {
       const { caller: given } = (request.body ?? {}) as { caller?: unknown }
       const caller = callerOf(given)
-      const reset = await asked(countsOf(caller))
-      await asked(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
-      await asked(Promise.all(attemptsOf(caller).map(({ key }) => counters.forget(key))))
+      const reset = await answered(countsOf(caller))
+      const keys = attemptLimitsOf(caller, limits()).map(({ key }) => key)
+      await answered(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
+      await answered(Promise.all(keys.map(key => counters.forget(key))))
       const fields = { event: 'limits.reset', by: 'operator', caller: given, reset: reset.length }
       log.info(fields, 'limits count a caller anew')
       return { reset: reset.length }
     })
   })
+}
+
+/** Reads the caller whom an operator names: an IP address, or a user by id or name. */
+function createCallerOf({ limits, idsOf, sources }: Options): (named: unknown) => Caller {
+  return named => {
+    if (typeof named !== 'string' || named === '' || named.length > 255) {
+      const message = 'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
+      throw new GatewayError('request.malformed', { message })
+    }
+    if (isIP(named) !== 0) {
+      const address = createCountedAddress(limits().ipv6Prefix)({ ip: named })
+      return { subjects: [`{a:${address}}`], attempts: { whom: 'address', key: address } }
+    }
+    const ids = [...new Set([named, ...idsOf(named)])]
+    const keys = sources.flatMap(source => {
+      return ids.map(id => identityKey({ source, identity: { id } }))
+    })
+    return {
+      subjects: keys.map((key): SubjectKey => `{u:${key}}`),
+      attempts: { whom: 'account', key: accountKey(named) }
+    }
+  }
+}
+
+/** Reads how each limit stands that counts the caller now. */
+function createCountsOf({ limits, callers, leases, counters }: Options) {
+  async function ofRequests({ subjects }: Caller): Promise<CallerLimit[]> {
+    const rules = rulesByTail(limits())
+    const counted = await Promise.all(
+      subjects.map(async subject => {
+        const keys = await callers.keysOf(subject)
+        return keys.flatMap(key =>
+          ruleOf(key.slice(subject.length), rules).map(({ rule, of }) => ({ key, rule, of }))
+        )
+      })
+    )
+    const entries = counted.flat()
+    const verdicts = await leases.inspect(
+      entries.map(({ rule }) => rule),
+      entries.map(({ key }) => key)
+    )
+    return entries.map(({ rule, of }, index) => shown(rule, of, verdicts[index] as Verdict))
+  }
+
+  async function ofAttempts(caller: Caller): Promise<CallerLimit[]> {
+    const counted = await Promise.all(
+      attemptLimitsOf(caller, limits()).map(async ({ name, limit: { mode, max }, key }) => {
+        const { current, ttl } = await counters.look(key)
+        return {
+          limit: name,
+          of: 'sign-in attempts',
+          mode,
+          max,
+          used: current,
+          exceeded: current >= max,
+          retryMs: current >= max ? ttl : 0,
+          resetMs: ttl
+        }
+      })
+    )
+    return counted.filter(({ used }) => used > 0)
+  }
+
+  return async (caller: Caller): Promise<CallerLimit[]> => [
+    ...(await ofRequests(caller)),
+    ...(await ofAttempts(caller))
+  ]
+}
+
+/** The limits of sign-in attempts that count the caller, and their keys. */
+function attemptLimitsOf({ attempts: { whom, key } }: Caller, { limits }: LimitsConfig) {
+  const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === whom
+  return Object.entries(limits)
+    .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
+    .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))
 }
 
 /** The rule of a key, by what stands behind whom it counts; none where that limit is gone. */

@@ -253,7 +253,7 @@ export const patterns: Readonly<Record<string, string>> = {
 
 /** Who parses JSON by itself, and why no id can lose its digits there. */
 export const parsers: Readonly<Record<string, string>> = {
-  'src/cli/limits/access-lines.ts#readOwn': 'lines of our own log, where ids are texts',
+  'src/cli/limits/access-lines.ts#parseFields': 'lines of our own log, where ids are texts',
   'src/json-schema/compile.ts#plain': 'our own value, written for a schema that takes numbers',
   'src/limits/usage/redis-usage.ts#parsed': 'our own record of counts',
   'src/process/server/uncaught.ts#isOfPackage': 'a package.json',

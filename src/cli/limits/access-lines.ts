@@ -4,7 +4,7 @@ import { createCountedAddress } from '../../app/hooks/address.ts'
 import { errorKinds } from '../../errors.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 import type { PastRequest } from '../../limits/replay/replay.ts'
-import { createPublicPaths } from './public-paths.ts'
+import { createPublicPaths, type PublicPaths } from './public-paths.ts'
 
 export interface LineCounts {
   lines: number
@@ -44,8 +44,42 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** A line of our own stands behind this where a container's runtime kept it. */
 const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
 
-export function createAccessLines(config: Config) {
-  const counts: LineCounts = {
+/** A request as a line tells it. */
+interface LoggedRequest {
+  readonly at: number
+  readonly endedAt: number
+  readonly route: string
+  readonly method: string
+  readonly address: string
+  readonly status: number
+  /** A line says that the password was wrong. */
+  readonly isRefused: boolean
+  readonly user: string | undefined
+  readonly session: string
+  readonly ended: string | undefined
+  readonly tried: string | undefined
+  /** Whether it is a sign-in that named an account. */
+  readonly isTried: boolean
+}
+
+const maxUsers = 100_000
+const maxRefusals = 100_000
+const openBrace = 123
+
+export interface AccessLines {
+  readonly counts: LineCounts
+  /** Users whose roles neither a sign-in in the log nor a users file tells. */
+  readonly withoutRoles: ReadonlySet<string>
+  /** @returns undefined for a line about something else, or that cannot be read */
+  readonly read: (line: string) => PastRequest | undefined
+}
+
+export function createAccessLines(config: Config): AccessLines {
+  return new LineReader(config)
+}
+
+class LineReader implements AccessLines {
+  readonly counts: LineCounts = {
     lines: 0,
     others: 0,
     broken: 0,
@@ -57,67 +91,65 @@ export function createAccessLines(config: Config) {
     endedUnknown: 0,
     refusedThen: 0
   }
-  const countedAddress = createCountedAddress(config.limits.ipv6Prefix)
-  const paths = createPublicPaths(config)
+  readonly withoutRoles = new Set<string>()
+  readonly #countedAddress: ReturnType<typeof createCountedAddress>
+  readonly #paths: PublicPaths
+  readonly #timeOf = createTimeReader()
   /** By user name: as sign-ins tell them, else as the users files do. */
-  const roles = new Map(
-    Object.values(config.users).flatMap(({ users }) =>
-      Object.entries(users).map(([name, user]) => [name, user.roles] as const)
-    )
-  )
-  const withoutRoles = new Set<string>()
+  readonly #roles: Map<string, readonly string[]>
   /** The account that was tried and refused, by request id; until the line of the request comes. */
-  const refusals = new Map<string, string>()
-  const known = { second: '', ms: 0 }
+  readonly #refusals = new Map<string, string>()
 
-  function callerOf(user: string, session: string): PastRequest['caller'] {
-    const its = roles.get(user)
-    if (its === undefined && withoutRoles.size < 100_000) withoutRoles.add(user)
-    // A line says no credential source: equal names count as one user.
-    return { id: session, source: 'log', identity: { id: user, roles: its ?? [] } }
+  constructor(config: Config) {
+    this.#countedAddress = createCountedAddress(config.limits.ipv6Prefix)
+    this.#paths = createPublicPaths(config)
+    this.#roles = new Map(
+      Object.values(config.users).flatMap(({ users }) =>
+        Object.entries(users).map(([name, user]) => [name, user.roles] as const)
+      )
+    )
   }
 
-  function read(line: string): PastRequest | undefined {
+  read(line: string): PastRequest | undefined {
     if (line === '' || line === '\r') return undefined
-    counts.lines++
-    return line.charCodeAt(0) === 123
-      ? readOwn(line)
-      : runtime.test(line)
-        ? readOwn(line.replace(runtime, ''))
-        : readCombined(line)
+    this.counts.lines++
+    if (line.charCodeAt(0) === openBrace) return this.#readOwn(line)
+    if (runtime.test(line)) return this.#readOwn(line.replace(runtime, ''))
+    return this.#readCombined(line)
   }
 
-  function readOwn(line: string): PastRequest | undefined {
-    let fields: Fields
-    try {
-      fields = JSON.parse(line) as Fields
-    } catch {
-      counts.broken++
-      return undefined
-    }
+  #readOwn(line: string): PastRequest | undefined {
+    const fields = parseFields(line)
+    if (fields === undefined) return void this.counts.broken++
     // As Docker keeps it.
     const { log } = fields
     if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined)
-      return readOwn(log)
+      return this.#readOwn(log)
     const text: Text = name => (typeof fields[name] === 'string' ? fields[name] : undefined)
-    if (fields['msg'] === 'request') return readRequest(fields, text)
-    counts.others++
-    const [user, id] = [text('user'), text('requestId')]
-    if (fields['event'] === 'login' && user !== undefined && Array.isArray(fields['roles']))
-      roles.set(
-        user,
-        fields['roles'].filter(role => typeof role === 'string')
-      )
-    if (fields['event'] === 'login.refused' && user !== undefined && id !== undefined) {
-      if (refusals.size >= 100_000) refusals.clear()
-      refusals.set(id, user)
-    }
+    if (fields['msg'] === 'request') return this.#readRequest(fields, text)
+    this.counts.others++
+    this.#noteSignIn(fields, text)
     return undefined
   }
 
-  function readRequest({ status, ms, time: at }: Fields, text: Text): PastRequest | undefined {
+  /** Keeps what the line of a sign-in tells about other lines: the roles of a user, the account that was refused. */
+  #noteSignIn({ event, roles }: Fields, text: Text): void {
+    const [user, id] = [text('user'), text('requestId')]
+    if (user === undefined) return
+    if (event === 'login' && Array.isArray(roles))
+      this.#roles.set(
+        user,
+        roles.filter(role => typeof role === 'string')
+      )
+    if (event === 'login.refused' && id !== undefined) {
+      if (this.#refusals.size >= maxRefusals) this.#refusals.clear()
+      this.#refusals.set(id, user)
+    }
+  }
+
+  #readRequest({ status, ms, time }: Fields, text: Text): PastRequest | undefined {
     const [route, method, address] = [text('route'), text('method'), text('address')]
-    const endedAt = typeof at === 'number' ? at : timeOf(String(at))
+    const endedAt = typeof time === 'number' ? time : this.#timeOf(String(time))
     if (
       route === undefined ||
       method === undefined ||
@@ -125,22 +157,16 @@ export function createAccessLines(config: Config) {
       typeof status !== 'number' ||
       !Number.isFinite(endedAt)
     )
-      return void counts.broken++
+      return void this.counts.broken++
     const [user, session] = [text('user'), text('session')]
     // The session store was away, so nobody knew who asked.
-    if (status === 503 && session === undefined && paths.needsSession(route))
-      return void counts.unattributed++
-    const refusal = refusals.get(text('requestId') ?? '')
-    if (refusal !== undefined) refusals.delete(text('requestId') ?? '')
-    const isLogin = route === 'login'
-    // Who signed in just now asked as nobody yet; who signed out was still somebody.
+    if (status === 503 && session === undefined && this.#paths.needsSession(route))
+      return void this.counts.unattributed++
+    const refusal = this.#takeRefusal(text('requestId') ?? '')
     const isSignedIn =
       user !== undefined &&
-      (isLogin
-        ? session !== undefined && (refusal !== undefined || status >= 400)
-        : session !== undefined || route === 'logout')
-    const tried = refusal ?? (isSignedIn ? undefined : user)
-    return finish({
+      wasSignedIn({ route, status, session, isRefused: refusal !== undefined })
+    return this.#toPastRequest({
       at: endedAt - (typeof ms === 'number' ? ms : 0),
       endedAt,
       route,
@@ -150,56 +176,39 @@ export function createAccessLines(config: Config) {
       isRefused: refusal !== undefined,
       user: isSignedIn ? user : undefined,
       session: session ?? '',
-      ended: session === undefined ? endedOf(route, address, text) : undefined,
-      tried,
-      isTried: isLogin && user !== undefined
+      ended: session === undefined ? this.#endedOf(route, address, text) : undefined,
+      tried: refusal ?? (isSignedIn ? undefined : user),
+      isTried: route === 'login' && user !== undefined
     })
   }
 
+  #takeRefusal(requestId: string): string | undefined {
+    const refusal = this.#refusals.get(requestId)
+    if (refusal !== undefined) this.#refusals.delete(requestId)
+    return refusal
+  }
+
   /** The session whose cookie a request had though it was over. @see app/hooks/limits.ts */
-  function endedOf(route: string, address: string, text: Text): string | undefined {
+  #endedOf(route: string, address: string, text: Text): string | undefined {
     const named = text('endedSession')
     if (named !== undefined) return named
-    if (!endedCodes.has(text('code')) || !paths.needsSession(route)) return undefined
-    counts.endedUnnamed++
-    return `of address ${countedAddress({ ip: address })}`
+    if (!endedCodes.has(text('code')) || !this.#paths.needsSession(route)) return undefined
+    this.counts.endedUnnamed++
+    return `of address ${this.#countedAddress({ ip: address })}`
   }
 
-  /** Of lines one after the other most are in the same second. */
-  function timeOf(iso: string): number {
-    if (iso.length !== 24 || !iso.endsWith('Z')) return Date.parse(iso)
-    const second = iso.slice(0, 19)
-    if (second !== known.second) Object.assign(known, { second, ms: Date.parse(`${second}Z`) })
-    return known.ms + Number(iso.slice(20, 23))
-  }
-
-  function readCombined(line: string): PastRequest | undefined {
-    const [
-      ,
-      address = '',
-      remote,
-      day,
-      month = '',
-      year,
-      clock,
-      hours,
-      minutes,
-      method = '',
-      target = '',
-      code
-    ] = combined.exec(line) ?? []
-    const endedAt = Date.parse(
-      `${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`
-    )
-    if (code === undefined || !Number.isFinite(endedAt)) return void counts.broken++
-    counts.combined++
-    const status = Number(code)
-    const route = paths.routeOf(target)
+  #readCombined(line: string): PastRequest | undefined {
+    const logged = parseCombined(line)
+    if (logged === undefined) return void this.counts.broken++
+    this.counts.combined++
+    const { address, remote, method, target, status, endedAt } = logged
+    const route = this.#paths.routeOf(target)
     const user = remote === '-' ? undefined : remote
-    if (user === undefined && status !== 401 && paths.needsSession(route))
-      return void counts.unattributed++
-    if (user === undefined && status === 401 && paths.needsSession(route)) counts.endedUnknown++
-    return finish({
+    if (user === undefined && this.#paths.needsSession(route)) {
+      if (status !== 401) return void this.counts.unattributed++
+      this.counts.endedUnknown++
+    }
+    return this.#toPastRequest({
       at: endedAt,
       endedAt,
       route,
@@ -207,7 +216,7 @@ export function createAccessLines(config: Config) {
       address,
       status,
       isRefused: false,
-      user: paths.isPublic(route) ? undefined : user,
+      user: this.#paths.isPublic(route) ? undefined : user,
       session: '',
       ended: undefined,
       tried: undefined,
@@ -215,37 +224,20 @@ export function createAccessLines(config: Config) {
     })
   }
 
-  interface Seen {
-    readonly at: number
-    readonly endedAt: number
-    readonly route: string
-    readonly method: string
-    readonly address: string
-    readonly status: number
-    /** A line says that the password was wrong. */
-    readonly isRefused: boolean
-    readonly user: string | undefined
-    readonly session: string
-    readonly ended: string | undefined
-    readonly tried: string | undefined
-    /** Whether it is a sign-in that named an account. */
-    readonly isTried: boolean
-  }
-
-  function finish(seen: Seen): PastRequest | undefined {
-    const { at, endedAt, route, method, address, status, isRefused } = seen
-    const { user, session, ended, tried, isTried } = seen
+  #toPastRequest(logged: LoggedRequest): PastRequest | undefined {
+    const { at, endedAt, route, method, address, status, isRefused } = logged
+    const { user, session, ended, tried, isTried } = logged
     if (route === 'console' || (route === unknownRoute && status < 400))
-      return void counts.unlimited++
-    if (status === 429) counts.refusedThen++
-    if (isTried && status === 429) counts.undecidedSignIns++
+      return void this.counts.unlimited++
+    if (status === 429) this.counts.refusedThen++
+    if (isTried && status === 429) this.counts.undecidedSignIns++
     return {
       at,
       endedAt,
       route,
       method,
-      address: countedAddress({ ip: address }),
-      caller: user === undefined ? undefined : callerOf(user, session),
+      address: this.#countedAddress({ ip: address }),
+      caller: user === undefined ? undefined : this.#callerOf(user, session),
       ...(ended !== undefined && { ended }),
       ...(isTried && {
         signIn: { account: tried, accepted: !isRefused && status !== 401 && status !== 429 }
@@ -253,5 +245,73 @@ export function createAccessLines(config: Config) {
     }
   }
 
-  return { counts, withoutRoles, read }
+  #callerOf(user: string, session: string): PastRequest['caller'] {
+    const roles = this.#roles.get(user)
+    if (roles === undefined && this.withoutRoles.size < maxUsers) this.withoutRoles.add(user)
+    // A line says no credential source: equal names count as one user.
+    return { id: session, source: 'log', identity: { id: user, roles: roles ?? [] } }
+  }
+}
+
+/** The members of a line of JSON; undefined for another line. */
+function parseFields(line: string): Fields | undefined {
+  try {
+    return JSON.parse(line) as Fields
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a request with a user name was sent by that user, signed in already. */
+function wasSignedIn({
+  route,
+  status,
+  session,
+  isRefused
+}: {
+  readonly route: string
+  readonly status: number
+  readonly session: string | undefined
+  readonly isRefused: boolean
+}): boolean {
+  // A sign-in that succeeded was sent by nobody yet; a sign-out by somebody still.
+  if (route === 'login') return session !== undefined && (isRefused || status >= 400)
+  return session !== undefined || route === 'logout'
+}
+
+/** Of lines one after the other most are in the same second: the seconds are parsed once. */
+function createTimeReader(): (iso: string) => number {
+  let second = ''
+  let secondMs = 0
+  return iso => {
+    if (iso.length !== 24 || !iso.endsWith('Z')) return Date.parse(iso)
+    if (iso.slice(0, 19) !== second) {
+      second = iso.slice(0, 19)
+      secondMs = Date.parse(`${second}Z`)
+    }
+    return secondMs + Number(iso.slice(20, 23))
+  }
+}
+
+/** The parts of a line in Combined Log Format; undefined for another line. */
+function parseCombined(line: string) {
+  const [
+    ,
+    address = '',
+    remote,
+    day,
+    month = '',
+    year,
+    clock,
+    hours,
+    minutes,
+    method = '',
+    target = '',
+    code
+  ] = combined.exec(line) ?? []
+  const endedAt = Date.parse(
+    `${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`
+  )
+  if (code === undefined || !Number.isFinite(endedAt)) return undefined
+  return { address, remote, method, target, status: Number(code), endedAt }
 }
