@@ -61,8 +61,8 @@ const compiled = new WeakMap<object, CompiledSchema>()
 
 /** Compiled once for each schema object. @throws where `schemaProblems` finds something */
 export function compileSchema(schema: JsonSchema): CompiledSchema {
-  const known = compiled.get(schema)
-  if (known !== undefined) return known
+  const cached = compiled.get(schema)
+  if (cached !== undefined) return cached
   const { $schema: _, $id: __, ...own } = schema
   const validate = createAjv({ allErrors: false, meta: false }).compile(own)
   const validateAll = createAjv({ allErrors: true, meta: false }).compile(closedSchema(own))
@@ -80,12 +80,12 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
       return [{ kind: 'invalid', path: '(all)' }]
     }
   }
-  const made: CompiledSchema = {
+  const result: CompiledSchema = {
     refusal: value => differences(value, false)[0],
     deviations: value => differences(value, true)
   }
-  compiled.set(schema, made)
-  return made
+  compiled.set(schema, result)
+  return result
 }
 
 /** As the console gets it: numbers kept in their own digits are numbers there. Most answers fit, and do without. */
@@ -140,53 +140,53 @@ function branchesFor(union: ErrorObject, errors: readonly ErrorObject[]): number
   )
 }
 
+const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
+
 function deviationOf(
   { keyword, instancePath, params }: ErrorObject,
   value: unknown,
   names: ReadonlySet<string>
 ): Deviation {
-  const at = (name?: unknown, isNew = false) =>
-    writePath(instancePath, value, names, typeof name === 'string' ? name : undefined, isNew)
+  const place = placeOf(instancePath, value, names)
+  const member = (name: unknown, isShown: (name: string) => boolean) =>
+    typeof name === 'string' ? joined(place, isShown(name) ? name : '*') : place
+  const deviation = (kind: DeviationKind, path = place): Deviation => ({
+    kind,
+    path: path === '' ? '(all)' : path
+  })
+  const isNamed = (name: string) => names.has(name)
+  const isName = (name: string) => names.has(name) || fieldName.test(name)
   switch (keyword) {
     case 'required':
     case 'dependentRequired':
-      return { kind: 'missing', path: at(params['missingProperty']) }
+      return deviation('missing', member(params['missingProperty'], isNamed))
     case 'additionalProperties':
-      return { kind: 'new', path: at(params['additionalProperty'], true) }
+      return deviation('new', member(params['additionalProperty'], isName))
     case 'unevaluatedProperties':
-      return { kind: 'new', path: at(params['unevaluatedProperty'], true) }
+      return deviation('new', member(params['unevaluatedProperty'], isName))
     case 'type':
-      return { kind: 'retyped', path: at() }
     case 'anyOf':
     case 'oneOf':
-      return { kind: 'retyped', path: at() }
+      return deviation('retyped')
     default:
-      return { kind: 'invalid', path: at() }
+      return deviation('invalid')
   }
 }
 
-const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
-
-function writePath(
-  pointer: string,
-  value: unknown,
-  names: ReadonlySet<string>,
-  member: string | undefined,
-  isNew: boolean
-): string {
-  let written = ''
+/** A JSON pointer as `items[].id`; empty for the whole. */
+function placeOf(pointer: string, value: unknown, names: ReadonlySet<string>): string {
+  let place = ''
   let current = value
   for (const name of stepsOf(pointer)) {
-    if (Array.isArray(current)) written += '[]'
-    else written += `${written === '' ? '' : '.'}${names.has(name) ? name : '*'}`
-    current =
-      isRecord(current) || Array.isArray(current)
-        ? (current as Record<string, unknown>)[name]
-        : undefined
+    place = Array.isArray(current) ? `${place}[]` : joined(place, names.has(name) ? name : '*')
+    const isHolder = isRecord(current) || Array.isArray(current)
+    current = isHolder ? (current as Record<string, unknown>)[name] : undefined
   }
-  if (member !== undefined)
-    written += `${written === '' ? '' : '.'}${names.has(member) || (isNew && fieldName.test(member)) ? member : '*'}`
-  return written === '' ? '(all)' : written
+  return place
+}
+
+function joined(place: string, name: string): string {
+  return place === '' ? name : `${place}.${name}`
 }
 
 function distinct(found: readonly Deviation[]): Deviation[] {

@@ -37,20 +37,17 @@ export function writeJson(value: Json): string {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A byte order mark is surer than what the header says. */
+function charsetOf(bytes: Buffer, contentType: string | string[] | undefined): string {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8'
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
+  if (contentType === undefined) return 'utf-8'
+  const [, named] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(String(contentType)) ?? []
+  return named?.toLowerCase() ?? 'utf-8'
+}
+
 function textOfBody(bytes: Buffer, contentType: string | string[] | undefined): string {
-  const named =
-    contentType === undefined
-      ? undefined
-      : /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(String(contentType))?.[1]?.toLowerCase()
-  const marked =
-    bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-      ? 'utf-8'
-      : bytes[0] === 0xff && bytes[1] === 0xfe
-        ? 'utf-16le'
-        : bytes[0] === 0xfe && bytes[1] === 0xff
-          ? 'utf-16be'
-          : undefined
-  const charset = marked ?? named ?? 'utf-8'
+  const charset = charsetOf(bytes, contentType)
   const isPlain = charset === 'utf-8' || charset === 'utf8'
   if (isPlain && isAscii(bytes)) return bytes.toString('latin1')
   try {

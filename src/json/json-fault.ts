@@ -31,7 +31,8 @@ export function jsonFault(text: string): string | undefined {
       const closes = mark === (open.at(-1) === '{' ? '}' : ']')
       if (!closes && mark !== ',') return told('an unexpected character', at)
       if (closes) open.pop()
-      expected = closes ? afterValue() : open.at(-1) === '{' ? 'name' : 'value'
+      const afterComma = open.at(-1) === '{' ? 'name' : 'value'
+      expected = closes ? afterValue() : afterComma
       at++
     } else if (
       (expected === 'value or ]' && mark === ']') ||

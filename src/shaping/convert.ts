@@ -25,7 +25,8 @@ function toText(value: Json): Json {
 function toBoolean(value: Json): Json {
   if (typeof value !== 'number' && typeof value !== 'string') return value
   const word = String(value).trim().toLowerCase()
-  return yes.has(word) ? true : no.has(word) ? false : value
+  if (yes.has(word)) return true
+  return no.has(word) ? false : value
 }
 
 const firstMoment = Date.UTC(-1, 12)
@@ -36,6 +37,11 @@ const dayMs = 86_400_000
 const knownDays = new Map<number, string>()
 const maxDays = 1000
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
+
+function threeDigits(number: number): string {
+  if (number >= 100) return String(number)
+  return number < 10 ? `00${number}` : `0${number}`
+}
 
 /** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. What Date writes, at a fifth of its cost: back-ends send times by the hundred. */
 export function isoDate(milliseconds: number): string | undefined {
@@ -51,7 +57,7 @@ export function isoDate(milliseconds: number): string | undefined {
   const within = time - day * dayMs
   const milli = within % 1000
   const seconds = (within - milli) / 1000
-  return `${date}${twoDigits[Math.floor(seconds / 3600)]}:${twoDigits[Math.floor(seconds / 60) % 60]}:${twoDigits[seconds % 60]}.${milli < 10 ? '00' : milli < 100 ? '0' : ''}${milli}Z`
+  return `${date}${twoDigits[Math.floor(seconds / 3600)]}:${twoDigits[Math.floor(seconds / 60) % 60]}:${twoDigits[seconds % 60]}.${threeDigits(milli)}Z`
 }
 
 const sinceEpoch =

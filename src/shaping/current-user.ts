@@ -5,14 +5,12 @@ import type { Identity } from '../session/record.ts'
 type User = Record<string, unknown>
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const idText = (value: unknown) =>
-  isRawNumber(value)
-    ? value.rawJSON
-    : typeof value === 'number'
-      ? String(value)
-      : isText(value)
-        ? value
-        : undefined
+
+function idText(value: unknown): string | undefined {
+  if (isRawNumber(value)) return value.rawJSON
+  if (typeof value === 'number') return String(value)
+  return isText(value) ? value : undefined
+}
 
 /** `Admin` for `admin`, and the other way. A word in another case (`ORDER_READ`) stays as it is. */
 const asRole = (access: string) =>
@@ -21,18 +19,14 @@ const asAccess = (role: string) => (/^[A-Z][a-z]*$/.test(role) ? role.toLowerCas
 
 /**
  * A console without `username` shows an endless spinner, so the session's identity fills what is missing.
- * @param given what the back-end or the credential source says of the user
+ * @param profile what the back-end or the credential source says of the user
  */
-export function fillCurrentUser(given: unknown, identity: Identity): User {
+export function fillCurrentUser(profile: unknown, identity: Identity): User {
   const user: User =
-    typeof given === 'object' && given !== null && !Array.isArray(given) ? { ...given } : {}
+    typeof profile === 'object' && profile !== null && !Array.isArray(profile) ? { ...profile } : {}
   const id = idText(user['userid']) ?? idText(user['id']) ?? identity.id
   const username = isText(user['username']) ? user['username'] : identity.username
-  const access = isText(user['access'])
-    ? user['access']
-    : isText(user['role'])
-      ? asAccess(user['role'])
-      : authorityOf(identity)
+  const access = accessOf(user, identity)
   const role = isText(user['role']) ? user['role'] : asRole(access)
   return {
     ...user,
@@ -44,6 +38,11 @@ export function fillCurrentUser(given: unknown, identity: Identity): User {
     access,
     role
   }
+}
+
+function accessOf({ access, role }: User, identity: Identity): string {
+  if (isText(access)) return access
+  return isText(role) ? asAccess(role) : authorityOf(identity)
 }
 
 /** The one word that a console's menus ask for: `admin` where it is among the roles, else the first role, else `user`. */

@@ -1,6 +1,6 @@
 /**
- * Who runs next: routes take turns, and one whose expression exceeded its time goes to a second
- * thread for a while, so that it holds up nobody else.
+ * The order of JSONata jobs: routes take turns, and one whose expression exceeded its time goes to
+ * a second thread for a while, so that it holds up no other route.
  */
 import { createRunner, type Job } from './expression-runner.ts'
 
@@ -10,122 +10,128 @@ interface Lane {
   suspectUntil: number
 }
 
-export interface Lanes {
-  /** @returns whether there was room */
-  readonly add: (lane: string, job: Job) => boolean
-  readonly close: () => Promise<void>
-}
+type NamedJob = readonly [lane: string, job: Job]
 
-/** So many may wait of one route; more are refused at once. */
+/** More jobs of one route are refused at once. */
 const maxWaiting = 200
-/** Of all routes: a wait costs the memory of its input. */
+/** Of all routes: each waiting job holds the memory of its input. */
 const maxWaitingInAll = 400
 const suspectMs = 60_000
-/** Whoever waits so long for another route's expression goes to the second thread. */
+/** A job that waited so long for another route's expression goes to the second thread. */
 const patienceMs = 25
 /** The second thread costs memory, and is rarely needed. */
 const idleMs = 30_000
 
-export function createLanes(): Lanes {
-  /** Those that wait, in their turns, and suspects. */
-  const lanes = new Map<string, Lane>()
-  const usual = createRunner()
-  const second = createRunner()
-  let waitingInAll = 0
-  let busyLane: string | undefined
-  let impatient: NodeJS.Timeout | undefined
-  let idle: NodeJS.Timeout | undefined
+const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
 
-  const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
+/** One lane a route. */
+export class Lanes {
+  /** Those with waiting jobs, in their turns, and suspects. */
+  readonly #lanes = new Map<string, Lane>()
+  readonly #usual = createRunner()
+  readonly #second = createRunner()
+  #waitingInAll = 0
+  /** The lane of the job on the usual thread. */
+  #busyLane: string | undefined
+  #impatient: NodeJS.Timeout | undefined
+  #idle: NodeJS.Timeout | undefined
 
-  /** The job of the first lane that fits; its lane goes to the end. */
-  function take(fits: (lane: Lane, name: string) => boolean): readonly [string, Job] | undefined {
-    for (const [name, lane] of lanes) {
-      const { waiting } = lane
-      if (waiting.length === 0) {
-        if (!isSuspect(lane)) lanes.delete(name)
+  /** @returns whether there was room */
+  add(name: string, job: Job): boolean {
+    const lane = this.#lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
+    if (lane.waiting.length >= maxWaiting || this.#waitingInAll >= maxWaitingInAll) return false
+    this.#lanes.set(name, lane)
+    lane.waiting.push(job)
+    this.#waitingInAll++
+    this.#schedule()
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#clearTimers()
+    const waiting = [...this.#lanes.values()].flatMap(lane => lane.waiting.splice(0))
+    this.#lanes.clear()
+    this.#waitingInAll = 0
+    for (const job of waiting) job.done({ error: 'the gateway stops' }, false)
+    await Promise.all([this.#usual.close(), this.#second.close()])
+    // The jobs that closing ended have set them again.
+    this.#clearTimers()
+  }
+
+  #clearTimers(): void {
+    clearTimeout(this.#impatient)
+    clearTimeout(this.#idle)
+  }
+
+  /** The next job of the first lane that fits; its lane goes to the end. */
+  #take(fits: (lane: Lane, name: string) => boolean): NamedJob | undefined {
+    for (const [name, lane] of this.#lanes) {
+      const [job] = lane.waiting
+      if (job === undefined) {
+        if (!isSuspect(lane)) this.#lanes.delete(name)
         continue
       }
       if (!fits(lane, name)) continue
-      const job = waiting.shift() as Job
-      waitingInAll--
-      lanes.delete(name)
-      lanes.set(name, lane)
+      lane.waiting.shift()
+      this.#waitingInAll--
+      this.#lanes.delete(name)
+      this.#lanes.set(name, lane)
       return [name, job]
     }
     return undefined
   }
 
-  function schedule(): void {
-    if (!usual.isBusy()) {
-      const [name, job] = take(lane => !isSuspect(lane)) ?? []
-      if (name !== undefined && job !== undefined) runUsually(name, job)
-    }
-    if (!second.isBusy()) {
-      const [name, job] = take(isSuspect) ?? []
-      if (name !== undefined && job !== undefined) runApart(name, job)
-    }
+  #schedule(): void {
+    if (!this.#usual.isBusy()) this.#runUsually(this.#take(lane => !isSuspect(lane)))
+    if (!this.#second.isBusy()) this.#runApart(this.#take(isSuspect))
   }
 
-  function runUsually(name: string, job: Job): void {
-    busyLane = name
-    usual.run({ ...job, done: settled(name, job) })
-    clearTimeout(impatient)
-    impatient = setTimeout(overtake, patienceMs).unref()
+  #runUsually(next: NamedJob | undefined): void {
+    if (next === undefined) return
+    const [name, job] = next
+    this.#busyLane = name
+    this.#usual.run({ ...job, done: this.#settled(name, job) })
+    clearTimeout(this.#impatient)
+    this.#overtakeLater()
   }
 
-  function runApart(name: string, job: Job): void {
-    clearTimeout(idle)
-    second.run({ ...job, done: settled(name, job) })
+  #runApart(next: NamedJob | undefined): void {
+    if (next === undefined) return
+    const [name, job] = next
+    clearTimeout(this.#idle)
+    this.#second.run({ ...job, done: this.#settled(name, job) })
   }
 
-  function settled(name: string, job: Job): Job['done'] {
+  #settled(name: string, job: Job): Job['done'] {
     return (outcome, isAbandoned) => {
-      if (isAbandoned) suspect(name)
+      if (isAbandoned) this.#suspect(name)
       job.done(outcome, isAbandoned)
-      schedule()
-      if (second.isBusy()) return
-      clearTimeout(idle)
-      idle = setTimeout(() => {
-        if (!second.isBusy()) void second.close()
-      }, idleMs).unref()
+      this.#schedule()
+      if (!this.#second.isBusy()) this.#closeSecondLater()
     }
   }
 
-  function suspect(name: string): void {
-    const lane = lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
+  #closeSecondLater(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => {
+      if (!this.#second.isBusy()) void this.#second.close()
+    }, idleMs).unref()
+  }
+
+  #suspect(name: string): void {
+    const lane = this.#lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
     lane.suspectUntil = performance.now() + suspectMs
-    lanes.set(name, lane)
+    this.#lanes.set(name, lane)
   }
 
-  /** One of another route, while the usual thread is busy for long. */
-  function overtake(): void {
-    if (!usual.isBusy()) return
-    const [name, job] = second.isBusy() ? [] : (take((_, lane) => lane !== busyLane) ?? [])
-    if (name !== undefined && job !== undefined) runApart(name, job)
-    impatient = setTimeout(overtake, patienceMs).unref()
+  #overtakeLater(): void {
+    this.#impatient = setTimeout(() => this.#overtake(), patienceMs).unref()
   }
 
-  return {
-    add: (name, job) => {
-      const lane = lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
-      if (lane.waiting.length >= maxWaiting || waitingInAll >= maxWaitingInAll) return false
-      lanes.set(name, lane)
-      lane.waiting.push(job)
-      waitingInAll++
-      schedule()
-      return true
-    },
-    close: async () => {
-      clearTimeout(impatient)
-      clearTimeout(idle)
-      const waiting = [...lanes.values()].flatMap(lane => lane.waiting.splice(0))
-      lanes.clear()
-      waitingInAll = 0
-      for (const job of waiting) job.done({ error: 'the gateway stops' }, false)
-      await Promise.all([usual.close(), second.close()])
-      clearTimeout(impatient)
-      clearTimeout(idle)
-    }
+  /** While the usual thread is busy for long, a job of another route goes to the second one. */
+  #overtake(): void {
+    if (!this.#usual.isBusy()) return
+    if (!this.#second.isBusy()) this.#runApart(this.#take((_, name) => name !== this.#busyLane))
+    this.#overtakeLater()
   }
 }

@@ -5,7 +5,7 @@
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
-import { createLanes } from './expression-lanes.ts'
+import { Lanes } from './expression-lanes.ts'
 
 export interface Bounds {
   /** For one expression; those that wait for their turn are not counted. */
@@ -39,7 +39,7 @@ export interface Expressions {
 }
 
 export function createExpressions(): Expressions {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   return {
     evaluate: async (expression, value, { timeoutMs, maxBytes, route = '' }) => {
       const input = textOf(value)

@@ -165,12 +165,10 @@ function sequenceOf(operations: readonly Operation[]): Operation {
 
 /** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
 function each(item: Operation): Operation {
-  return value =>
-    Array.isArray(value)
-      ? value.map(item)
-      : isRecord(value) && Object.keys(value).length > 0
-        ? item(value)
-        : value
+  return value => {
+    if (Array.isArray(value)) return value.map(item)
+    return isRecord(value) && Object.keys(value).length > 0 ? item(value) : value
+  }
 }
 
 /** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */

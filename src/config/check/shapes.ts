@@ -5,7 +5,7 @@ import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
 import { partsOf } from '../schema/parts.ts'
-import type { RoutesConfig } from '../schema/routes.ts'
+import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
 import type { Path } from '../schema/visit.ts'
 
@@ -17,63 +17,84 @@ const require = createRequire(import.meta.url)
 type Checked = { readonly routes: RoutesConfig; readonly limits: LimitsConfig }
 
 export function checkShapes({ routes: config, limits }: Checked, report: Report): void {
-  const { routes, endpoints, shapes, examples } = config
-  const known = Object.keys(shapes)
+  const { shapes } = config
   const used = new Set<string>()
-  const must = (path: Path, given: string | undefined) => {
-    if (given === undefined) return
-    used.add(given)
-    if (!known.includes(given))
-      report('routes', path, `there is no shape "${given}".${nearest(given, known)}`)
+  const must: Rule['use'] = (name, path) => {
+    used.add(name)
+    checkName(shapes, name, path, report)
   }
-  const warnAt = (file: 'limits' | 'routes', path: Path) => (message: string) =>
-    report(file, path, message, 'warning')
-  warnOfSize(limits.sizes.shape, warnAt('limits', ['sizes', 'shape']))
-  for (const [name, { shape, maxShaped, tooLarge, parts }] of Object.entries(routes)) {
-    must(['routes', name, 'shape'], shape)
-    warnOfSize(maxShaped, warnAt('routes', ['routes', name, 'maxShaped']))
-    const idle =
-      maxShaped !== undefined ? 'maxShaped' : tooLarge === 'pass' ? 'tooLarge' : undefined
-    if (shape === undefined && idle !== undefined && Object.keys(parts).length === 0)
-      report(
-        'routes',
-        ['routes', name, idle],
-        'has no effect without a shape: the answer passes, however large it is'
-      )
-  }
-  must(['endpoints', 'profile', 'shape'], endpoints.profile.shape)
-  for (const { place, part } of partsOf(config)) must([...place, 'shape'], part.shape)
-  for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
-    if (!known.includes(shape))
-      report(
-        'routes',
-        ['examples', name, 'shape'],
-        `there is no shape "${shape}".${nearest(shape, known)}`
-      )
-    if ((input === undefined) === (inputFile === undefined))
-      report('routes', ['examples', name], 'needs one of input and inputFile')
-    if ((output === undefined) === (status === undefined))
-      report('routes', ['examples', name], 'needs one of output and status')
-  }
-  const named = new Map<string, string>()
-  for (const [name, steps] of Object.entries(shapes)) {
-    steps.forEach((step, index) =>
-      checkStep(step, ['shapes', name, index], {
-        shapes,
-        report,
-        use: (given, path) => must(path, given)
-      })
+  const warn = (path: Path) => (message: string) => report('limits', path, message, 'warning')
+  warnOfSize(limits.sizes.shape, warn(['sizes', 'shape']))
+  checkRoutes(config, report)
+  for (const { shape, path } of shapesInUse(config)) must(shape, path)
+  checkExamples(config, report)
+  checkSteps({ shapes, report, use: must })
+  for (const name of Object.keys(shapes).filter(each => !used.has(each)))
+    report('routes', ['shapes', name], 'no route uses this shape', 'warning')
+}
+
+function checkName(shapes: Shapes, name: string, path: Path, report: Report): void {
+  const names = Object.keys(shapes)
+  if (names.includes(name)) return
+  report('routes', path, `there is no shape "${name}".${nearest(name, names)}`)
+}
+
+function checkRoutes({ routes }: RoutesConfig, report: Report): void {
+  for (const [name, route] of Object.entries(routes)) {
+    warnOfSize(route.maxShaped, message =>
+      report('routes', ['routes', name, 'maxShaped'], message, 'warning')
     )
+    const idle = keyOfShaping(route)
+    if (route.shape !== undefined || Object.keys(route.parts).length > 0) continue
+    if (idle === undefined) continue
+    const message = 'has no effect without a shape: the answer passes, however large it is'
+    report('routes', ['routes', name, idle], message)
+  }
+}
+
+/** The first key that is for shaped answers only. */
+function keyOfShaping({ maxShaped, tooLarge }: RouteConfig): string | undefined {
+  if (maxShaped !== undefined) return 'maxShaped'
+  return tooLarge === 'pass' ? 'tooLarge' : undefined
+}
+
+/** Every key that names a shape, but for `use` of shapes and `shape` of examples. */
+function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; readonly path: Path }> {
+  const { routes, endpoints } = config
+  const holders: Array<readonly [Path, { readonly shape?: string }]> = [
+    ...Object.entries(routes).map(([name, route]) => [['routes', name], route] as const),
+    [['endpoints', 'profile'], endpoints.profile],
+    ...partsOf(config).map(({ place, part }) => [place, part] as const)
+  ]
+  return holders.flatMap(([path, { shape }]) =>
+    shape === undefined ? [] : [{ shape, path: [...path, 'shape'] }]
+  )
+}
+
+function checkExamples({ shapes, examples }: RoutesConfig, report: Report): void {
+  for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
+    const place = ['examples', name]
+    checkName(shapes, shape, [...place, 'shape'], report)
+    if ((input === undefined) === (inputFile === undefined))
+      report('routes', place, 'needs one of input and inputFile')
+    if ((output === undefined) === (status === undefined))
+      report('routes', place, 'needs one of output and status')
+  }
+}
+
+function checkSteps(rule: Rule): void {
+  const { shapes, report } = rule
+  const reported = new Set<string>()
+  for (const [name, steps] of Object.entries(shapes)) {
+    steps.forEach((step, index) => checkStep(step, ['shapes', name, index], rule))
     const cycle = cycleOf(name, shapes)
-    if (cycle !== undefined) {
-      if (!named.has(cycle)) report('routes', ['shapes', name], `contains itself: ${cycle}`)
-      named.set(cycle, name)
+    if (cycle === undefined) {
+      checkOrder(steps, ['shapes', name], shapes, report)
       continue
     }
-    checkOrder(steps, ['shapes', name], shapes, report)
+    if (!reported.has(cycle)) report('routes', ['shapes', name], `contains itself: ${cycle}`)
+    reported.add(cycle)
   }
-  for (const name of known)
-    if (!used.has(name)) report('routes', ['shapes', name], 'no route uses this shape', 'warning')
 }
 
 interface Rule {
@@ -88,7 +109,7 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
   return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
 }
 
-const outermost = new Set(['open', 'status', 'wrap', 'paging', 'jsonata'])
+const outermost = ['open', 'status', 'wrap', 'paging', 'jsonata'] as const
 
 function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
   const { report } = rule
@@ -115,31 +136,31 @@ function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
       )
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
-      const at = [...path, ...where, index]
-      checkStep(each, at, rule)
-      const outer = (['open', 'status', 'wrap', 'paging', 'jsonata'] as const).find(
-        operation => each[operation] !== undefined
-      )
-      if (outer !== undefined)
-        report(
-          'routes',
-          at,
-          `\`${outer}\` is for the whole answer: it cannot stand within another operation`
-        )
-      const brought =
-        each.use === undefined || cycleOf(each.use, rule.shapes) !== undefined
-          ? undefined
-          : expanded(each, rule.shapes)
-              .map(({ operation }) => operation)
-              .find(operation => outermost.has(operation))
-      if (brought !== undefined)
-        report(
-          'routes',
-          [...at, 'use'],
-          `the shape "${each.use}" has \`${brought}\`, which is for the whole answer`
-        )
+      const place = [...path, ...where, index]
+      checkStep(each, place, rule)
+      checkInner(each, place, rule)
     })
   }
+}
+
+/** Operations for the whole answer cannot stand within another one, nor come there by `use`. */
+function checkInner(step: ShapeStep, path: Path, { shapes, report }: Rule): void {
+  const own = outermostOf(step)
+  if (own !== undefined) {
+    const message = `\`${own}\` is for the whole answer: it cannot stand within another operation`
+    report('routes', path, message)
+  }
+  if (step.use === undefined || cycleOf(step.use, shapes) !== undefined) return
+  const brought = expanded(step, shapes)
+    .map(({ operation }) => operation)
+    .find(operation => (outermost as readonly string[]).includes(operation))
+  if (brought === undefined) return
+  const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole answer`
+  report('routes', [...path, 'use'], message)
+}
+
+function outermostOf(step: ShapeStep): string | undefined {
+  return outermost.find(operation => step[operation] !== undefined)
 }
 
 /** The names of the operations that stand in a step's place. */
