@@ -143,7 +143,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'limits/usage/redis-usage': ['limits/usage/hours', 'limits/usage/record'],
   'login/token-refresh': ['app/hooks/token-refresh'],
-  'observability/log': ['observability/unprintable'],
+  'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/primary': [
     'process/cluster/rpc',
     'process/cluster/worker',
@@ -157,7 +157,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/endpoints/console',
     'app/fastify',
     'process/server/public-server',
-    'services/services'
+    'services/limits',
+    'services/limits',
+    'services/services',
+    'services/shared',
+    'services/shared'
   ],
   'process/reload/reload': [
     'app/generation-services',
@@ -179,7 +183,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/revocation-journal'
   ],
   'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
-  'redis/shapes': ['services/redis', 'services/redis-cluster'],
+  'redis/shapes': ['services/redis', 'services/redis-cluster', 'services/redis-watch'],
   'session/record-format': ['session/record'],
   'session/redis-store': [
     'session/former-notes',

@@ -1,0 +1,120 @@
+/** What limits count, and how they go on in this process alone while Redis is unavailable. */
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
+import {
+  type Counters,
+  createMemoryCounters,
+  countersWithFallback
+} from '../limits/counting/counters.ts'
+import { tallyWithFallback } from '../limits/counting/fallback-tally.ts'
+import { createLeases, type Leases } from '../limits/counting/leases.ts'
+import { createMemoryTally } from '../limits/counting/memory-tally.ts'
+import { lockoutsWithFallback } from '../limits/lockout/fallback-lockouts.ts'
+import type { Lockouts } from '../limits/lockout/lockout.ts'
+import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
+import { type KeptUsage, keepUsage } from '../limits/usage/usage.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Log } from './logger.ts'
+import type { Shared } from './shared.ts'
+
+export interface LimitServices {
+  /** Of sign-in attempts. */
+  readonly counters: Counters
+  /** Of all other requests. */
+  readonly leases: Leases
+  /** What limits count of one caller, for operators. */
+  readonly callers: CallerCounts
+  /** How much of each limit its callers used; nothing where no record is kept. */
+  readonly readUsage: KeptUsage['read']
+  readonly lockouts: Lockouts
+}
+
+interface Options {
+  readonly gateway: GatewayConfig
+  /** Undefined for a process that is alone. */
+  readonly shared: Shared | undefined
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+export function createLimits({
+  gateway,
+  shared,
+  metrics,
+  log
+}: Options): LimitServices & { readonly close: () => Promise<void> } {
+  const replicas = () => shared?.replicas.count() ?? 1
+  const isAlone = () => shared?.replicas.isAlone() ?? true
+  const onAway = (away: boolean) => {
+    if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
+  }
+  const onTallyAway = addMetrics(metrics, replicas)
+  const localCounters = createMemoryCounters()
+  const localTally = createMemoryTally()
+  const localLockouts = createMemoryLockouts()
+  const counters =
+    shared === undefined
+      ? localCounters
+      : countersWithFallback(shared.counters, localCounters, onAway)
+  const tally =
+    shared === undefined
+      ? localTally
+      : tallyWithFallback({
+          shared: shared.tally,
+          local: localTally,
+          replicas,
+          onAway: onTallyAway
+        })
+  const lockouts =
+    shared === undefined
+      ? localLockouts
+      : lockoutsWithFallback({ shared: shared.lockouts, local: localLockouts, replicas, onAway })
+  const leases = createLeases({ replicas, isAlone, tally })
+  const onReset = (subject: SubjectKey) => {
+    leases.forget(subject)
+    void localTally.forget(subject)
+  }
+  const sharedCallers = shared?.followCallers(onReset)
+  const usage = keepUsage({
+    leases,
+    counters,
+    keepMs: gateway.ops.useRecord,
+    processes: replicas,
+    share: shared?.shareUsage
+  })
+
+  return {
+    counters: usage.counters,
+    leases: usage.leases,
+    callers: sharedCallers ?? {
+      keysOf: localTally.keysOf,
+      forget: async subject => onReset(subject)
+    },
+    readUsage: usage.read,
+    lockouts,
+    close: async () => {
+      await usage.close()
+      sharedCallers?.close()
+      await leases.close()
+      counters.close()
+      await shared?.replicas.close()
+    }
+  }
+}
+
+/** @returns to be called when counting turns local, and when it is shared again */
+function addMetrics(metrics: Metrics, replicas: () => number): (away: boolean) => void {
+  metrics.read(
+    'console_gateway_limits_replicas',
+    'How many processes share the counters of limits, as this one knows.',
+    [],
+    () => [[[], replicas()]]
+  )
+  const isLocal = metrics
+    .gauge(
+      'console_gateway_limits_local',
+      'Whether limits are counted in this process alone, because Redis is away: 1 or 0.'
+    )
+    .with()
+  return away => isLocal.set(away ? 1 : 0)
+}

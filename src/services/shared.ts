@@ -1,0 +1,157 @@
+/**
+ * What replicas share: sessions, counters and lockouts in Redis. The only switch of those adapters.
+ */
+import type { Cluster, Redis } from 'ioredis'
+import type { GatewayConfig, RedisConfig } from '../config/schema/gateway.ts'
+import { type Counters, createRedisCounters } from '../limits/counting/counters.ts'
+import type { SubjectKey } from '../limits/counting/callers.ts'
+import { createRedisCallers, type RedisCallers } from '../limits/counting/redis-callers.ts'
+import { createRedisTally } from '../limits/counting/redis-tally.ts'
+import { createReplicas, type Replicas } from '../limits/counting/replicas.ts'
+import type { Tally } from '../limits/counting/rules.ts'
+import type { Lockouts } from '../limits/lockout/lockout.ts'
+import { createRedisLockouts } from '../limits/lockout/redis-lockouts.ts'
+import type { UsageRecord } from '../limits/usage/record.ts'
+import { createRedisUsage, type SharedUsage } from '../limits/usage/redis-usage.ts'
+import { createFormerNotes } from '../session/former-notes.ts'
+import { followRedis } from '../session/redis-invalidation.ts'
+import { defineCommands } from '../session/redis-scripts.ts'
+import { createRedisStore } from '../session/redis-store.ts'
+import type { SessionStore } from '../session/store.ts'
+import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
+import type { Log } from './logger.ts'
+import { createRedisDialler, type RedisDialler } from './redis.ts'
+
+export interface Shared {
+  readonly clock: StoreClock
+  readonly store: SessionStore
+  readonly counters: Counters
+  readonly tally: Tally
+  readonly lockouts: Lockouts
+  readonly replicas: Replicas
+  readonly followCallers: (onReset: (subject: SubjectKey) => void) => RedisCallers
+  readonly shareUsage: (record: UsageRecord) => SharedUsage
+  /** `hasConnected` turns true at the first contact. */
+  readonly state: { readonly up: boolean; readonly hasConnected: boolean }
+  readonly close: () => void
+}
+
+interface Options {
+  readonly gateway: GatewayConfig
+  readonly config: RedisConfig
+  /** Of the config: paths of certificates are relative to it. */
+  readonly folder: string
+  readonly log: Log
+}
+
+const noWait =
+  'Redis has replicas, and its ACL does not allow WAIT: a failover can undo sign-outs. ' +
+  'Add +wait to the user, or set session.revocation to primary'
+
+/**
+ * Two clients, since they fail differently: without sessions a request is 503, without shared
+ * counters it is counted here.
+ */
+export function connectRedis({ gateway, config, folder, log }: Options): Shared {
+  const { prefix } = config
+  const dialler = createRedisDialler(config, folder)
+  const { client, state } = dialSessions(dialler, log)
+  const clock = createStoreClock({
+    askTime: async () => {
+      const [seconds, microseconds] = await client.time()
+      return Number(seconds) * 1000 + Number(microseconds) / 1000
+    },
+    onSkew: (skewMs, isSkewed) => logSkew(log, skewMs, isSkewed)
+  })
+  client.on('ready', () => void clock.measure())
+  const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
+  const sessions = createStore({ gateway, prefix, dialler, client, log })
+  return {
+    store: sessions.store,
+    clock,
+    counters: createRedisCounters(limits, prefix),
+    tally: createRedisTally(limits, prefix),
+    lockouts: createRedisLockouts(limits, prefix),
+    replicas: createReplicas(limits, prefix),
+    followCallers: onReset => createRedisCallers(limits, prefix, onReset),
+    shareUsage: record => createRedisUsage(limits, prefix, record, gateway.ops.useRecord),
+    state,
+    close: () => {
+      sessions.close()
+      clock.close()
+      client.disconnect()
+      limits.disconnect()
+      dialler.close()
+    }
+  }
+}
+
+function dialSessions(dialler: RedisDialler, log: Log) {
+  const state = { up: false, hasConnected: false }
+  const client = dialler.client({
+    onUp: () => {
+      state.up = state.hasConnected = true
+      log.info({ redis: dialler.place }, 'Redis connected')
+    },
+    onDown: reason => {
+      state.up = false
+      log.error(
+        { redis: dialler.place, reason },
+        'Redis unavailable: session routes answer 503; reconnecting'
+      )
+    }
+  })
+  return { client, state }
+}
+
+interface StoreOptions {
+  readonly gateway: GatewayConfig
+  readonly prefix: string
+  readonly dialler: RedisDialler
+  readonly client: Redis | Cluster
+  readonly log: Log
+}
+
+function createStore({ gateway, prefix, dialler, client, log }: StoreOptions) {
+  const { staleness, revocation, records, absolute, remembered } = gateway.session
+  const longestMs = Math.max(absolute, remembered.absolute ?? 0)
+  let unfollow = () => {}
+  const replicated =
+    revocation === 'primary'
+      ? undefined
+      : dialler.replicatedWrites(client, {
+          barrierKey: `${prefix}barrier`,
+          prepare: defineCommands,
+          onRefused: () => log.error({ redis: dialler.place }, noWait)
+        })
+  const store = createRedisStore({
+    redis: client,
+    prefix,
+    ...(replicated !== undefined && { replicated }),
+    keysOnEach: dialler.keysOnEach(client),
+    formerNotes: createFormerNotes({ records, longestMs }),
+    onPrimary: changed => dialler.onTopology(client, changed),
+    follow: (follower, names) => {
+      unfollow = followRedis({
+        dial: () => dialler.trackingConnections(client),
+        onTopology: changed => dialler.onTopology(client, changed),
+        follower,
+        names,
+        maxStalenessMs: staleness
+      })
+    }
+  })
+  const close = () => {
+    unfollow()
+    replicated?.close()
+  }
+  return { store, close }
+}
+
+/** Sessions go by the clock of Redis; limits, logs and back-ends' tokens go by this machine's. */
+function logSkew(log: Log, skewMs: number, isSkewed: boolean): void {
+  const fields = { event: 'clock.skew', seconds: Math.round(skewMs / 1000) }
+  if (isSkewed)
+    log.error(fields, 'the clock of this machine differs from that of Redis: set it right')
+  else log.info(fields, 'the clock of this machine agrees with that of Redis again')
+}
