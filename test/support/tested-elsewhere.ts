@@ -158,9 +158,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/fastify',
     'process/server/public-server',
     'services/limits',
-    'services/limits',
     'services/services',
-    'services/shared',
     'services/shared'
   ],
   'process/reload/reload': [
