@@ -61,7 +61,9 @@ Exit codes: 0 it passes, 3 the gateway refuses it.`,
       (await askAdmin(given.config, '/limits/counts', of)) as unknown as Counts
     const explanation = await explanationOf(config, explained(config, given), counts)
     process.stdout.write(
-      given.json ? `${JSON.stringify(explanation, null, 2)}\n` : inWords(explanation)
+      given.json
+        ? `${JSON.stringify(toJson(explanation), null, 2)}\n`
+        : formatExplanation(explanation)
     )
     return explanation.verdict.passes ? 0 : 3
   }
@@ -127,8 +129,8 @@ function whoIs(
     const identity = identityOf(name, user)
     const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
     const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
-    const told = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
-    return { source: sourceName(source), identity: all, told }
+    const description = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
+    return { source: sourceName(source), identity: all, description }
   }
   const back = sources.find(source => source.kind === 'upstream-login')
   const [first] = back === undefined ? sources : [back]
@@ -147,7 +149,7 @@ function whoIs(
     source: first === undefined ? '' : sourceName(first),
     identity,
     ...(credential && { credential }),
-    told: `${name} (${inRoles(roles)})${unknown}`
+    description: `${name} (${inRoles(roles)})${unknown}`
   }
 }
 
@@ -155,21 +157,37 @@ function inRoles(roles: readonly string[]) {
   return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
 }
 
+/** The words of 0.2.0 for two of the results. */
+const formerOutcomes: Readonly<Record<string, string>> = { info: 'says', skipped: 'unasked' }
+
+/** Decisions keep the member `outcome` of 0.2.0 for one release, with the words that it had. */
+function toJson({ decisions, ...explanation }: Explanation): object {
+  return {
+    ...explanation,
+    decisions: decisions.map(({ step, result, ...rest }) => ({
+      step,
+      result,
+      outcome: formerOutcomes[result] ?? result,
+      ...rest
+    }))
+  }
+}
+
 const marks = {
   passes: ['✓', 'green'],
   refuses: ['✗', 'red'],
-  says: ['·', 'cyan'],
-  unasked: ['-', 'dim']
+  info: ['·', 'cyan'],
+  skipped: ['-', 'dim']
 } as const
 
-function inWords({
+function formatExplanation({
   request: { method, target, from, as },
   verdict,
   decisions,
   counts
 }: Explanation): string {
   const title = `${paint('bold', `${method} ${target}`)} from ${from}${as === undefined ? '' : `, as ${as}`}\n`
-  const lines = decisions.map(decision => lineOf(decision)).join('')
+  const lines = decisions.map(formatDecision).join('')
   const note =
     counts === 'running'
       ? ''
@@ -177,10 +195,10 @@ function inWords({
   return `${title}\n${lines}\n${note}${verdictIn(verdict)}\n`
 }
 
-function lineOf({ step, outcome, text, at, lines = [] }: Decision): string {
-  const [mark, colour] = marks[outcome]
+function formatDecision({ step, result, text, at, lines = [] }: Decision): string {
+  const [mark, colour] = marks[result]
   const below = lines.map(line => `${' '.repeat(14)}${line.text}${placeIn(line.at)}\n`).join('')
-  return `${paint(colour, mark)} ${step.padEnd(12)}${outcome === 'unasked' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
+  return `${paint(colour, mark)} ${step.padEnd(12)}${result === 'skipped' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
 }
 
 function placeIn(at: Location | undefined) {

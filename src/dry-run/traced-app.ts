@@ -1,8 +1,9 @@
-/** A request rehearsed: the real app without sockets answers it, and every hook on its way tells what it decided. */
+/** The real app without sockets, which traces each request: what every gate decided, and what was asked of limits and upstreams. */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { type GatewayError, toGatewayError } from '../errors.ts'
 import type { Access } from '../app/hooks/context.ts'
+import { type GateStep, stepOfGate } from '../app/hooks/gate.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
@@ -26,8 +27,11 @@ export interface Traced {
   readonly answer: OfflineResponse
   /** The error that was answered; undefined for none, and where the request never reached the app. */
   readonly error: GatewayError | undefined
-  /** The hooks that were asked, in order, by their functions' names. */
-  readonly trace: ReadonlyArray<{ readonly hook: string; readonly error: GatewayError | undefined }>
+  /** The gates that decided, in order. */
+  readonly trace: ReadonlyArray<{
+    readonly step: GateStep
+    readonly error: GatewayError | undefined
+  }>
   /** Where the router led; undefined for a request that never reached a hook. */
   readonly at:
     | {
@@ -56,7 +60,7 @@ export interface PublicPath {
 export interface TracedApp {
   readonly signIn: OfflineApp['signIn']
   /** One at a time. */
-  readonly run: (request: OfflineRequest, present?: CurrentCounts) => Promise<Traced>
+  readonly run: (request: OfflineRequest, counts?: CurrentCounts) => Promise<Traced>
   /** All that the router knows. */
   readonly paths: readonly PublicPath[]
   readonly close: () => Promise<void>
@@ -64,29 +68,97 @@ export interface TracedApp {
 
 const nothing: CurrentCounts = { verdictOf: () => undefined, inFlight: {} }
 
+/** What one request showed on its way. */
+interface Observed {
+  request?: FastifyRequest
+  error?: GatewayError
+  rules: readonly Rule[]
+  readonly trace: Array<Traced['trace'][number]>
+  readonly asked: UpstreamRequest[]
+  readonly attempts: string[]
+}
+
+const noneObserved = (): Observed => ({ rules: [], trace: [], asked: [], attempts: [] })
+
+/** The request that runs, shared by the app's stand-ins. */
+interface Run {
+  observed: Observed
+  counts: CurrentCounts
+}
+
 /** @param source vouches for sign-ins */
 export async function createTracedApp(
   config: Config,
   source: CredentialSource
 ): Promise<TracedApp> {
-  let present = nothing
-  let seen: {
-    request?: FastifyRequest
-    error?: GatewayError
-    rules: readonly Rule[]
-    trace: Array<Traced['trace'][number]>
-    asked: UpstreamRequest[]
-    attempts: string[]
-  } = { rules: [], trace: [], asked: [], attempts: [] }
+  const run: Run = { observed: noneObserved(), counts: nothing }
   const paths: PublicPath[] = []
   const inFlight = new Map<string, number>()
+  const lockouts = createMemoryLockouts()
+  const app = await createOfflineApp(config, {
+    counters: tracedCounters(run),
+    leases: tracedLeases(run),
+    lockouts,
+    source,
+    inFlight,
+    watch: instance => {
+      observeRequests(instance, run)
+      collectPaths(instance, paths)
+      traceGates(instance, run)
+    },
+    onUpstreamRequest: asked => {
+      run.observed.asked.push(asked)
+    }
+  })
+  return {
+    signIn: app.signIn,
+    paths,
+    close: async () => {
+      await app.close()
+      lockouts.close()
+    },
+    run: async (request, counts = nothing) => {
+      run.counts = counts
+      run.observed = noneObserved()
+      inFlight.clear()
+      for (const [name, count] of Object.entries(counts.inFlight)) inFlight.set(name, count)
+      const answer = await app.ask(request)
+      return tracedFrom(run.observed, answer)
+    }
+  }
+}
 
-  const leases: Leases = {
+function tracedFrom(
+  { request, error, trace, rules, attempts, asked }: Observed,
+  answer: OfflineResponse
+): Traced {
+  const { config: at, url } = request?.routeOptions ?? {}
+  return {
+    answer,
+    error,
+    trace,
+    at: at && {
+      url,
+      route: at.route,
+      upstream: at.upstream,
+      access: at.access,
+      maxBody: at.maxBody,
+      touch: at.touch ?? true
+    },
+    rules,
+    attempts,
+    asked
+  }
+}
+
+/** Leases that note the rules, and give the verdicts of the current counts. */
+function tracedLeases(run: Run): Leases {
+  return {
     tryLocally: rules => {
-      seen.rules = rules
+      run.observed.rules = rules
       return rules.map(
         rule =>
-          present.verdictOf(rule) ?? {
+          run.counts.verdictOf(rule) ?? {
             exceeded: false,
             remaining: rule.burst - 1,
             resetMs: rule.windowMs,
@@ -99,9 +171,13 @@ export async function createTracedApp(
     forget: () => {},
     close: async () => {}
   }
-  const counters: Counters = {
+}
+
+/** Counters that note the keys of sign-in attempts, and count nothing. */
+function tracedCounters(run: Run): Counters {
+  return {
     hit: async (key, windowMs) => {
-      seen.attempts.push(key)
+      run.observed.attempts.push(key)
       return { current: 1, ttl: windowMs }
     },
     refund: async () => {},
@@ -109,84 +185,44 @@ export async function createTracedApp(
     forget: async () => {},
     close: () => {}
   }
+}
 
-  /** Every hook that is added from now on tells its name and what it says; what it does stays as it is. */
-  function watch(app: FastifyInstance): void {
-    const { addHook } = app as unknown as {
-      readonly addHook: (this: FastifyInstance, name: string, hook: unknown) => FastifyInstance
-    }
-    app.addHook('onRequest', (request, _reply, done) => {
-      seen.request = request
-      done()
-    })
-    app.addHook('onError', (_request, _reply, error, done) => {
-      seen.error = toGatewayError(error)
-      done()
-    })
-    app.addHook('onRoute', ({ method, url, config: { route } = {} }) => {
-      if (route !== undefined)
-        for (const each of [method].flat()) paths.push({ method: each, url, route })
-    })
-    app.addHook = function (this: FastifyInstance, name: string, hook: onRequestHookHandler) {
-      return addHook.call(this, name, name === 'onRequest' && hook.length === 3 ? told(hook) : hook)
-    } as never
-  }
-
-  function told(hook: onRequestHookHandler): onRequestHookHandler {
-    return function (request, reply, done) {
-      hook.call(this, request, reply, error => {
-        seen.trace.push({
-          hook: hook.name,
-          error: error === undefined ? undefined : toGatewayError(error)
-        })
-        if (error === undefined) done()
-        else done(error)
-      })
-    }
-  }
-
-  const lockouts = createMemoryLockouts()
-  const app = await createOfflineApp(config, {
-    counters,
-    leases,
-    lockouts,
-    source,
-    inFlight,
-    watch,
-    onUpstreamRequest: asked => {
-      seen.asked.push(asked)
-    }
+function observeRequests(app: FastifyInstance, run: Run): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    run.observed.request = request
+    done()
   })
-  return {
-    signIn: app.signIn,
-    paths,
-    close: async () => {
-      await app.close()
-      lockouts.close()
-    },
-    run: async (request, given = nothing) => {
-      present = given
-      inFlight.clear()
-      for (const [name, count] of Object.entries(given.inFlight)) inFlight.set(name, count)
-      seen = { rules: [], trace: [], asked: [], attempts: [] }
-      const answer = await app.ask(request)
-      const { config: at, url } = seen.request?.routeOptions ?? {}
-      return {
-        answer,
-        error: seen.error,
-        trace: seen.trace,
-        at: at && {
-          url,
-          route: at.route,
-          upstream: at.upstream,
-          access: at.access,
-          maxBody: at.maxBody,
-          touch: at.touch ?? true
-        },
-        rules: seen.rules,
-        attempts: seen.attempts,
-        asked: seen.asked
-      }
-    }
+  app.addHook('onError', (_request, _reply, error, done) => {
+    run.observed.error = toGatewayError(error)
+    done()
+  })
+}
+
+function collectPaths(app: FastifyInstance, paths: PublicPath[]): void {
+  app.addHook('onRoute', ({ method, url, config: { route } = {} }) => {
+    if (route === undefined) return
+    for (const each of [method].flat()) paths.push({ method: each, url, route })
+  })
+}
+
+/** Every gate that is added from now on leaves its step and its error in the trace. */
+function traceGates(app: FastifyInstance, run: Run): void {
+  const { addHook } = app as unknown as {
+    readonly addHook: (this: FastifyInstance, name: string, hook: object) => FastifyInstance
+  }
+  app.addHook = function (this: FastifyInstance, name: string, hook: onRequestHookHandler) {
+    const step = name === 'onRequest' ? stepOfGate(hook) : undefined
+    return addHook.call(this, name, step === undefined ? hook : tracedGate(hook, step, run))
+  } as never
+}
+
+function tracedGate(hook: onRequestHookHandler, step: GateStep, run: Run): onRequestHookHandler {
+  return function (request, reply, done) {
+    hook.call(this, request, reply, error => {
+      const thrown = error === undefined ? undefined : toGatewayError(error)
+      run.observed.trace.push({ step, error: thrown })
+      if (error === undefined) done()
+      else done(error)
+    })
   }
 }

@@ -198,7 +198,9 @@ t.test('explain says of each request what a running gateway then does', async t 
       from: '127.0.0.1',
       headers,
       ...(body !== undefined && { body }),
-      ...(as !== undefined && { who: { source: 'users-file', identity: identities[as], told: as } })
+      ...(as !== undefined && {
+        who: { source: 'users-file', identity: identities[as], description: as }
+      })
     }
     const { verdict } = await explain(config, given, countsOf)
     const cookie = as === undefined ? undefined : cookies[as]
@@ -308,6 +310,19 @@ t.test(
   }
 )
 
+t.test('in JSON each decision has its result, and beside it the outcome of 0.2.0', async t => {
+  const folder = await configFolder(files('http://127.0.0.1:1'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { out } = await run(['explain', 'GET', '/x/api/orders', '-c', folder, '--json'])
+  const { decisions } = JSON.parse(out) as {
+    decisions: Array<{ result: string; outcome: string }>
+  }
+  t.same(
+    new Set(decisions.map(({ result, outcome }) => `${result} = ${outcome}`)),
+    new Set(['passes = passes', 'info = says', 'refuses = refuses', 'skipped = unasked'])
+  )
+})
+
 t.test(
   'a path that nothing has is told with the nearest, one that another method has with its methods, and why a path is refused',
   async t => {
@@ -316,9 +331,9 @@ t.test(
     const route = async (...words: string[]) => {
       const { out } = await run(['explain', ...words, '-c', folder, '--json'])
       const { decisions } = JSON.parse(out) as {
-        decisions: Array<{ step: string; outcome: string; text: string }>
+        decisions: Array<{ step: string; result: string; text: string }>
       }
-      return decisions.find(({ outcome }) => outcome === 'refuses')?.text
+      return decisions.find(({ result }) => result === 'refuses')?.text
     }
     t.equal(
       await route('GET', '/x/api/order'),
@@ -356,7 +371,7 @@ t.test(
           target: '/x/api/rare',
           from: '127.0.0.1',
           headers: {},
-          who: { source: 'users-file', identity: identities.alice, told: 'alice' }
+          who: { source: 'users-file', identity: identities.alice, description: 'alice' }
         },
         countsOf
       )

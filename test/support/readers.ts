@@ -190,7 +190,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/app/hooks/session.ts#soleSession'],
+    of: ['src/app/hooks/session.ts#refuseTwoSessions'],
     read: text => {
       checkCookies({ headers: { cookie: text } } as FastifyRequest, {} as FastifyReply, () => {})
     },

@@ -32,6 +32,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/contract': ['cli/upstream-responses'],
   'cli/explain': [
     'admin/limits',
+    'app/hooks/gate',
     'cli/admin-client',
     'dry-run/explain/decision',
     'dry-run/explain/explanation',

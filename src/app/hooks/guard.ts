@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
 import type { Sessions } from '../../session/session.ts'
 import { liveOf, sessionError } from './session.ts'
+import { gate } from './gate.ts'
 
 interface Options {
   readonly sessions: Sessions
@@ -16,7 +17,7 @@ interface Options {
  * unless the route says otherwise.
  */
 export function createGuard({ sessions, tell }: Options) {
-  return function guard(
+  function guard(
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void
@@ -40,6 +41,7 @@ export function createGuard({ sessions, tell }: Options) {
     }
     done()
   }
+  return gate('access', guard)
 }
 
 interface TimeLeft {

@@ -13,6 +13,7 @@ import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
+import { gate } from './gate.ts'
 import { liveSession } from './session.ts'
 
 /** A hook, after the session's. */
@@ -38,7 +39,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
   const acquireSlot = createSlots({ config, inFlight, onRefused })
   const decide = createDecision({ config, countedAddress, onRefused })
 
-  return function checkLimits(request, reply, done) {
+  return gate('limits', function checkLimits(request, reply, done) {
     const session = liveSession(request)
     const {
       config: { route = unknownRoute, access }
@@ -58,7 +59,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
       .acquire(rules, keys)
       .then(acquired => done(decide(request, reply, limits, acquired)))
       .catch(done)
-  }
+  })
 }
 
 /** Says what the verdicts on a request's limits come to: headers, log lines, metrics, and the refusal. */

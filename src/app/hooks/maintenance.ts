@@ -4,6 +4,7 @@ import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors.ts'
 import { liveSession } from './session.ts'
+import { gate } from './gate.ts'
 
 interface Options {
   readonly config: MaintenanceConfig
@@ -19,7 +20,7 @@ export function createMaintenance({ config, routes, now = Date.now }: Options) {
   const end = config.until === undefined ? Infinity : Date.parse(config.until)
   const { message, until } = config
 
-  return function refuseClosed(
+  function refuseClosed(
     request: FastifyRequest,
     _reply: FastifyReply,
     done: (error?: Error) => void
@@ -46,4 +47,5 @@ export function createMaintenance({ config, routes, now = Date.now }: Options) {
       })
     )
   }
+  return gate('maintenance', refuseClosed)
 }

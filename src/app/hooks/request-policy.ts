@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
+import { gate } from './gate.ts'
 
 interface Options {
   /** The names that are answered, in lower case; empty answers any. */
@@ -15,7 +16,7 @@ const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\
 
 /** @returns a hook that refuses, and never repairs, what could be read in two ways */
 export function requestPolicy({ hosts, sizes }: Options) {
-  return function checkRequest(
+  function checkRequest(
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void
@@ -58,6 +59,7 @@ export function requestPolicy({ hosts, sizes }: Options) {
       }
     }
   }
+  return gate('request', checkRequest)
 }
 
 /** The one `Host` field, or undefined where there is none or more than one (RFC 9112 §3.2): Node keeps the first and says nothing. */

@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
+import { gate } from './gate.ts'
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -13,7 +14,7 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  * prefetch is refused too
  */
 export function sameOrigin(origins: readonly string[], { always = false } = {}) {
-  return function checkOrigin(
+  function checkOrigin(
     request: FastifyRequest,
     _reply: unknown,
     done: (error?: Error) => void
@@ -25,6 +26,7 @@ export function sameOrigin(origins: readonly string[], { always = false } = {}) 
         : new GatewayError('origin.refused')
     )
   }
+  return gate('origin', checkOrigin)
 }
 
 /**

@@ -3,7 +3,7 @@
  * the session.
  */
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { keyOf, publicId, type Session } from '../../session/record.ts'
@@ -11,6 +11,7 @@ import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import './context.ts'
 import { rememberingSigner } from './signer.ts'
+import { gate } from './gate.ts'
 
 /**
  * What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is
@@ -73,7 +74,7 @@ export function addSessionReader(
 ): void {
   const signer = rememberingSigner(secrets)
   scope.addHook('onRequest', soleSession(cookie))
-  scope.addHook('onRequest', function readSession(request, _reply, done) {
+  const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
     const signed = request.cookies[cookie.name]
     const { valid, value } =
       signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
@@ -93,6 +94,7 @@ export function addSessionReader(
       (error: Error) => done(error)
     )
   })
+  scope.addHook('onRequest', readSession)
 }
 
 /**
@@ -138,7 +140,7 @@ function sessionFirst({ name }: SessionCookie) {
 /** One browser has one session; two cookies of the name mean that somebody planted one. */
 export function soleSession({ name }: SessionCookie) {
   const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
-  return function refuseTwoSessions(
+  function refuseTwoSessions(
     request: FastifyRequest,
     _reply: FastifyReply,
     done: (error?: Error) => void
@@ -158,6 +160,7 @@ export function soleSession({ name }: SessionCookie) {
     }
     done()
   }
+  return gate('session', refuseTwoSessions)
 }
 
 type Request = Omit<FastifyRequest, 'session'> & {

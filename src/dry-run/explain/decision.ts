@@ -1,10 +1,11 @@
-/** The words of an explanation: decisions, in which order they are taken, and where config says them. */
+/** An explanation's decisions: their steps, results and places in config. */
 import { endpointNames } from '../../config/schema/own-endpoints.ts'
-import type { ConfigFile } from '../../config/schema/config.ts'
+import type { ConfigFile, LoadedConfig } from '../../config/schema/config.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import type { Credential, Identity } from '../../session/record.ts'
+import type { Traced } from '../traced-app.ts'
 
-/** Where config says it. */
+/** A place in a config file. */
 export interface Location {
   readonly file: string
   readonly line: number
@@ -31,8 +32,8 @@ export interface Decision {
     | 'shape'
     | 'contract'
     | 'errors'
-  /** `unasked`: something before it refused. */
-  readonly outcome: 'passes' | 'refuses' | 'says' | 'unasked'
+  /** `skipped`: something before it refused. `info`: nothing is decided. */
+  readonly result: 'passes' | 'refuses' | 'info' | 'skipped'
   readonly text: string
   readonly at?: Location
   readonly lines?: ReadonlyArray<{
@@ -57,8 +58,18 @@ export interface Explained {
     readonly source: string
     readonly identity: Identity
     readonly credential?: Credential
-    readonly told: string
+    /** The user, the source and the roles, for people. */
+    readonly description: string
   }
+}
+
+/** A traced request and what its decisions are made from. */
+export interface Context {
+  readonly config: LoadedConfig
+  readonly request: Explained
+  readonly traced: Traced
+  readonly refusedBy: Decision['step'] | undefined
+  readonly locate: Locate
 }
 
 /** The gateway's own. */

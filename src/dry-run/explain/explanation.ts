@@ -1,11 +1,12 @@
-/** What the gateway would do with a request, decision by decision: told by the real app run without sockets, with the place in config of each. */
+/** Explains a request decision by decision, from a dry run by the real app, with the place in config of each. */
 import { sourceName } from '../../config/schema/gateway.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { Counts, CountsOf } from '../../admin/limits.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 import { createTracedApp, type Traced } from '../traced-app.ts'
 import type { Identity } from '../../session/record.ts'
-import { type Decision, endpoints, type Explained, type Locate } from './decision.ts'
+import { type Context, type Decision, endpoints, type Explained, type Locate } from './decision.ts'
+import type { Rule } from '../../limits/counting/rules.ts'
 import { gateDecisions, refusingStep, requestDecision, routeDecisions } from './gates.ts'
 import { limitDecision } from './limits.ts'
 import { forwardingDecisions } from './forwarding.ts'
@@ -46,73 +47,84 @@ const order: ReadonlyArray<Decision['step']> = [
   'maintenance'
 ]
 
+/** The user of a request for which none is named. */
+const someone: Identity = {
+  id: 'someone',
+  username: 'someone',
+  name: 'someone',
+  roles: [],
+  profile: {}
+}
+
 /** @param countsOf asks a running gateway; rejects with the reason where none can be asked */
 export async function explain(
   config: LoadedConfig,
-  given: Explained,
-  countsOf: (of: CountsOf) => Promise<Counts>
+  request: Explained,
+  countsOf: (subject: CountsOf) => Promise<Counts>
 ): Promise<Explanation> {
-  const place: Locate = (file, path) => {
+  const locate: Locate = (file, path) => {
     const { message: _, severity: __, ...at } = config.fault(file, path, '')
     return at
   }
-  const someone: Identity = given.who?.identity ?? {
-    id: 'someone',
-    username: 'someone',
-    name: 'someone',
-    roles: [],
-    profile: {}
-  }
+  const user = request.who?.identity ?? someone
   const { fault: _, ...plain } = config
-  const traced = await createTracedApp(plain, vouching(someone))
+  const app = await createTracedApp(plain, vouching(user))
   try {
-    const request = await requestOf(config, given, traced)
-    const first = await traced.run(request)
-    const route = first.at?.route ?? unknownRoute
-    const { who } = given
-    // Public routes look for no session, and no route of the gateway has none.
-    const isAnonymous =
-      who === undefined ||
-      (first.at?.access === 'public' && !endpoints.has(route)) ||
-      route === unknownRoute
-    const { id: user, roles } = who?.identity ?? someone
-    const caller = isAnonymous ? {} : { source: who.source, user, roles }
-    const counts = await countsOf({
-      route,
-      method: given.method,
-      address: given.from,
-      ...caller
-    }).catch((error: Error) => error.message)
-    const known = typeof counts === 'string' ? undefined : counts
-    // What JSON leaves out is nothing.
-    const verdictOf = (rule: Traced['rules'][number]) =>
-      known?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
-    const found =
-      known === undefined
-        ? first
-        : await traced.run(request, { verdictOf, inFlight: known.inFlight })
-    const refusedBy = refusingStep(found)
+    const sent = await requestOf(config, request, app)
+    const uncounted = await app.run(sent)
+    const counts = await countsOf(subjectOf(request, uncounted)).catch((error: Error) => error)
+    const counted = counts instanceof Error ? undefined : counts
+    // JSON leaves out members that are undefined, so the rules are compared as JSON.
+    const verdictOf = (rule: Rule) =>
+      counted?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
+    const traced =
+      counted === undefined
+        ? uncounted
+        : await app.run(sent, { verdictOf, inFlight: counted.inFlight })
+    const refusedBy = refusingStep(traced)
+    const context: Context = { config, request, traced, refusedBy, locate }
     const decisions = [
-      requestDecision(found, refusedBy, given),
-      ...routeDecisions(config, found, refusedBy, traced.paths, given, place),
-      ...gateDecisions(config, found, refusedBy, given, place),
-      limitDecision(config, found, refusedBy, known, verdictOf, place)
+      requestDecision(context),
+      ...routeDecisions(context, app.paths),
+      ...gateDecisions(context),
+      limitDecision(context, { counts: counted, verdictOf })
     ].toSorted((a, b) => order.indexOf(a.step) - order.indexOf(b.step))
-    const isStopped = refusedBy !== undefined && refusedBy !== 'answer'
-    const passing = isStopped ? await asOneWhoMay(config, given, found, someone) : found
-    const further =
-      passing === undefined
-        ? []
-        : forwardingDecisions({ config, found: passing, sent: request.headers, place, isStopped })
     return {
-      request: { method: given.method, target: given.target, from: given.from, as: who?.told },
-      verdict: verdictOn(found, refusedBy, config),
-      decisions: [...decisions, ...further],
-      counts: typeof counts === 'string' ? { unknown: counts } : 'running'
+      request: {
+        method: request.method,
+        target: request.target,
+        from: request.from,
+        as: request.who?.description
+      },
+      verdict: verdictOn(context),
+      decisions: [...decisions, ...(await decisionsBehind(context, sent.headers))],
+      counts: counts instanceof Error ? { unknown: counts.message } : 'running'
     }
   } finally {
-    await traced.close()
+    await app.close()
   }
+}
+
+/** Whose counts a running gateway is asked for. */
+function subjectOf({ method, from, who }: Explained, { at }: Traced): CountsOf {
+  const route = at?.route ?? unknownRoute
+  const subject = { route, method, address: from }
+  // Public routes look for no session, unless they are the gateway's own.
+  const isAnonymous = route === unknownRoute || (at?.access === 'public' && !endpoints.has(route))
+  if (who === undefined || isAnonymous) return subject
+  return { ...subject, source: who.source, user: who.identity.id, roles: who.identity.roles }
+}
+
+/** Decisions behind the gates; of a refused request, as they are for one who may pass. */
+async function decisionsBehind(
+  context: Context,
+  sent: Readonly<Record<string, string>>
+): Promise<Decision[]> {
+  const { config, request, traced, refusedBy, locate } = context
+  const isStopped = refusedBy !== undefined && refusedBy !== 'answer'
+  const passing = isStopped ? await traceAsPermitted(config, request, traced) : traced
+  if (passing === undefined) return []
+  return forwardingDecisions({ config, traced: passing, sent, locate, isStopped })
 }
 
 function vouching(identity: Identity) {
@@ -122,11 +134,11 @@ function vouching(identity: Identity) {
   }
 }
 
-function verdictOn(
-  { answer, error, at, asked }: Traced,
-  refusedBy: Decision['step'] | undefined,
-  { routes }: LoadedConfig
-): Explanation['verdict'] {
+function verdictOn({
+  traced: { answer, error, at, asked },
+  refusedBy,
+  config: { routes }
+}: Context): Explanation['verdict'] {
   const route = at?.route === undefined ? {} : { route: at.route }
   if (refusedBy !== undefined)
     return {
@@ -136,15 +148,15 @@ function verdictOn(
       refusedBy,
       ...route
     }
-  const own = asked.find(({ isPart }) => !isPart)
-  const upstream = own && routes.upstreams[own.upstream]
-  if (own === undefined || upstream === undefined)
+  const main = asked.find(({ isPart }) => !isPart)
+  const upstream = main && routes.upstreams[main.upstream]
+  if (main === undefined || upstream === undefined)
     return { passes: true, status: answer.status, ...route }
   return {
     passes: true,
     ...route,
-    upstream: own.upstream,
-    url: upstream.url.replace(/\/$/, '') + own.path
+    upstream: main.upstream,
+    url: upstream.url.replace(/\/$/, '') + main.path
   }
 }
 
@@ -161,35 +173,32 @@ function codeIn(body: string, error: Traced['error']): { code?: string; message?
   }
 }
 
-/** The same request from somebody whom nothing refuses, so that the rest can be told. Undefined where nobody could pass. */
-async function asOneWhoMay(
+/** The same request from one whom nothing refuses. Undefined where nobody could pass. */
+async function traceAsPermitted(
   config: LoadedConfig,
-  given: Explained,
-  { at }: Traced,
-  someone: Identity
+  request: Explained,
+  { at }: Traced
 ): Promise<Traced | undefined> {
   if (at?.route === undefined || at.access === undefined) return undefined
   const { fault: _, ...plain } = config
   const { maintenance: __, ...routes } = config.routes
-  const traced = await createTracedApp({ ...plain, routes }, vouching(someone))
+  const user = request.who?.identity ?? someone
+  const app = await createTracedApp({ ...plain, routes }, vouching(user))
   try {
-    const identity = {
-      ...someone,
-      roles: [...someone.roles, ...(typeof at.access === 'object' ? at.access.roles : [])]
-    }
+    const roles = typeof at.access === 'object' ? at.access.roles : []
+    const identity = { ...user, roles: [...user.roles, ...roles] }
     const {
       'sec-fetch-site': _site,
       'origin': _origin,
       'referer': _referer,
       'cookie': _cookie,
       ...headers
-    } = given.headers
+    } = request.headers
     const [source = ''] = config.gateway.login.sources.map(sourceName)
-    const who = { source, ...given.who, identity, told: '' }
-    const request = await requestOf(config, { ...given, headers, who }, traced)
-    const found = await traced.run(request)
-    return refusingStep(found) === undefined ? found : undefined
+    const who = { source, ...request.who, identity, description: '' }
+    const traced = await app.run(await requestOf(config, { ...request, headers, who }, app))
+    return refusingStep(traced) === undefined ? traced : undefined
   } finally {
-    await traced.close()
+    await app.close()
   }
 }

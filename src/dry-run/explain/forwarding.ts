@@ -1,207 +1,249 @@
-/** What becomes of a request that nothing refused: where it goes, with which fields, within which bounds, and what is made of the answer. */
+/** What happens to a request that nothing refused: its upstream, headers, bounds, and what is made of the response. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
-import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
-import { type Decision, pathOfRoute, type Location, type Locate } from './decision.ts'
-import type { UpstreamRequest } from '../offline-app.ts'
+import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
+import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../shaping/shape.ts'
+import type { UpstreamRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
+import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
 
 interface Options {
   readonly config: LoadedConfig
-  readonly found: Traced
+  readonly traced: Traced
+  /** The headers of the request. */
   readonly sent: Readonly<Record<string, string>>
-  readonly place: Locate
-  /** Whether this is what another, whom nothing refuses, would get. */
+  readonly locate: Locate
+  /** Whether the request itself is refused: this is what one who may pass would get. */
   readonly isStopped: boolean
+}
+
+type Lines = NonNullable<Decision['lines']>
+
+/** The route of a request, as the decisions about it need it. */
+interface Forwarded extends Options {
+  readonly name: string
+  readonly at: NonNullable<Traced['at']>
+  /** Where config has the route. */
+  readonly path: Path
+  readonly route: Partial<RouteConfig>
+  /** What the route's own upstream is asked. */
+  readonly main: UpstreamRequest | undefined
+  readonly parts: readonly UpstreamRequest[]
 }
 
 const ms = (value: number) => inUnits('x-duration', value)
 const bytes = (value: number) => inUnits('x-size', value)
 
-export function forwardingDecisions({
-  config,
-  found,
-  sent,
-  place,
-  isStopped
-}: Options): Decision[] {
-  const { at, asked } = found
-  const name = at?.route
+export function forwardingDecisions(options: Options): Decision[] {
+  const { config, traced, isStopped } = options
+  const { at, asked } = traced
   // The console's own files have no rules.
-  if (at?.access === undefined || name === undefined) return []
-  const {
-    routes: { routes, endpoints, upstreams, shapes },
-    gateway,
-    limits: { sizes }
-  } = config
-  const here = pathOfRoute(name)
-  const route: Partial<RouteConfig> = routes[name] ?? (name === 'profile' ? endpoints.profile : {})
-  const own = asked.find(({ isPart }) => !isPart)
-  const parts = asked.filter(({ isPart }) => isPart)
-  const outcome = isStopped ? 'unasked' : 'says'
-  const says = (
-    step: Decision['step'],
-    text: string,
-    where?: Location,
-    lines?: Decision['lines']
-  ): Decision => ({
-    step,
-    outcome,
-    text,
-    ...(where && { at: where }),
-    ...(lines && lines.length > 0 && { lines })
-  })
-  const within = (key: keyof RouteConfig, otherwise: () => Location) =>
-    route[key] === undefined ? otherwise() : place('routes', [...here, key])
-  const upstream = own && upstreams[own.upstream]
-  const decisions: Decision[] = []
-  if (own !== undefined && upstream !== undefined) {
-    const url = upstream.url.replace(/\/$/, '') + own.path
-    decisions.push(
-      says(
-        'upstream',
-        `${own.upstream}: ${own.method} ${url}`,
-        within('rewrite', () => place('routes', [...here, 'upstream'])),
-        [{ text: upstream.url, at: place('routes', ['upstreams', own.upstream, 'url']) }]
-      ),
-      says(
-        'timeouts',
-        `${ms(own.timeoutMs ?? upstream.responseTimeout)} to the first byte of the answer`,
-        within('timeout', () => place('routes', ['upstreams', own.upstream, 'responseTimeout'])),
-        [
-          {
-            text: `${ms(upstream.connectTimeout)} to connect, ${ms(upstream.idleTimeout)} for a body that stalls`,
-            at: place('routes', ['upstreams', own.upstream])
-          },
-          {
-            text: `${ms(gateway.server.requestTimeout)} for the client to send the whole request`,
-            at: place('gateway', ['server', 'requestTimeout'])
-          }
-        ]
-      ),
-      says(
-        'fields',
-        'header fields of the request to the upstream',
-        undefined,
-        fieldLines(sent, own, [
-          ...(upstream.identity
-            ? []
-            : [
-                {
-                  text: 'the upstream is not told who asks',
-                  at: place('routes', ['upstreams', own.upstream, 'identity'])
-                }
-              ]),
-          ...(upstream.credential === 'none'
-            ? []
-            : [
-                {
-                  text: `credential: ${credentialText(upstream.credential)}`,
-                  at: place('routes', ['upstreams', own.upstream, 'credential'])
-                }
-              ])
-        ])
-      )
-    )
-  } else
-    decisions.push(
-      says(
-        'answer',
-        parts.length > 0 ? 'made of its parts alone' : `the gateway answers this itself (${name})`,
-        place('routes', here)
-      )
-    )
-  const maxBody = at.maxBody ?? sizes.body
-  decisions.push(
-    says(
-      'sizes',
-      `a body of ${bytes(maxBody)} at most`,
-      name === 'login'
-        ? place('limits', ['sizes', 'login'])
-        : within('maxBody', () => place('limits', ['sizes', 'body'])),
-      [
-        {
-          text: `path and query of ${bytes(sizes.url)} at most, ${sizes.headerCount} header lines`,
-          at: place('limits', ['sizes'])
-        }
-      ]
-    )
-  )
-  if (at.access !== 'public')
-    decisions.push(
-      says(
-        'touch',
-        at.touch
-          ? 'keeps the session from going idle'
-          : 'does not keep the session from going idle',
-        within('touch', () => place('routes', here))
-      )
-    )
-  if (parts.length > 0)
-    decisions.push(
-      says(
-        'parts',
-        'asked at the same time, and added',
-        place('routes', [...here, 'parts']),
-        Object.entries(route.parts ?? {}).map(([key, part], index) => ({
-          text: `${key}: ${part.upstream} ${parts[index]?.path ?? part.rewrite}, ${ms(parts[index]?.timeoutMs ?? 0)}${part.into === undefined ? '' : `, into ${part.into}`}, ${part.required ? 'required' : 'may be missing'}`,
-          at: place('routes', [...here, 'parts', key])
-        }))
-      )
-    )
-  const steps = route.shape === undefined ? undefined : flatten(shapes[route.shape] ?? [], shapes)
-  if (route.shape !== undefined && steps !== undefined) {
-    const { shape } = route
-    const maxShaped = route.maxShaped ?? sizes.shape
-    decisions.push(
-      says(
-        'shape',
-        `${shape}, of answers up to ${bytes(maxShaped)}; a larger one ${route.tooLarge === 'pass' ? 'passes unshaped' : 'is refused (502 shape.too-large)'}`,
-        place('routes', [...here, 'shape']),
-        steps.map((step, index) => ({
-          text: brief(step),
-          at: place('routes', ['shapes', shape, index])
-        }))
-      )
-    )
-  } else if (own !== undefined && parts.length === 0)
-    decisions.push(
-      says(
-        'shape',
-        name === 'profile'
-          ? 'none: names are filled for the console'
-          : 'none: the answer passes byte for byte',
-        place('routes', here)
-      )
-    )
-  const { contract } = route
-  if (contract !== undefined)
-    decisions.push(
-      says(
-        'contract',
-        `${contract.file ?? 'a schema'}, ${contract.mode}${contract.mode === 'observe' ? `, ${contract.sample * 100} of 100 answers` : ''}`,
-        place('routes', [...here, 'contract'])
-      )
-    )
-  const dialect = route.dialect ?? gateway.envelope.dialect
-  const errorStatus = route.errorStatus ?? gateway.envelope.errorStatus
-  decisions.push(
-    says(
-      'errors',
-      `in the dialect ${dialect}, with ${errorStatus === 'ok' ? 'the status 200 whatever they are' : 'a status of their own'}`,
-      within('errorStatus', () => place('gateway', ['envelope', 'errorStatus']))
-    )
-  )
-  return decisions
+  if (at?.access === undefined || at.route === undefined) return []
+  const { routes, endpoints } = config.routes
+  const name = at.route
+  const forwarded: Forwarded = {
+    ...options,
+    name,
+    at,
+    path: pathOfRoute(name),
+    route: routes[name] ?? (name === 'profile' ? endpoints.profile : {}),
+    main: asked.find(({ isPart }) => !isPart),
+    parts: asked.filter(({ isPart }) => isPart)
+  }
+  return [
+    ...upstreamDecisions(forwarded),
+    sizesDecision(forwarded),
+    ...touchDecision(forwarded),
+    ...partsDecision(forwarded),
+    ...shapeDecision(forwarded),
+    ...contractDecision(forwarded),
+    errorsDecision(forwarded)
+  ].map(decision => ({ ...decision, result: isStopped ? 'skipped' : 'info' }))
 }
 
-function credentialText(written: UpstreamConfig['credential']): string {
-  const { as, from } = credentialOf(written)
+/** A decision of this file: none of them passes or refuses. */
+type Info = Omit<Decision, 'result'>
+
+/** Where the route has the key, or else where its default stands. */
+function locationOf(
+  { route, path, locate }: Forwarded,
+  key: keyof RouteConfig,
+  otherwise: Parameters<Locate>
+): Location {
+  return route[key] === undefined ? locate(...otherwise) : locate('routes', [...path, key])
+}
+
+function upstreamDecisions(forwarded: Forwarded): Info[] {
+  const { config, main, name, parts, path, locate } = forwarded
+  const upstream = main && config.routes.upstreams[main.upstream]
+  if (main === undefined || upstream === undefined) {
+    const itself = `the gateway answers this itself (${name})`
+    const text = parts.length > 0 ? 'made of its parts alone' : itself
+    return [{ step: 'answer', text, at: locate('routes', path) }]
+  }
+  const upstreamPath = ['upstreams', main.upstream]
+  return [
+    {
+      step: 'upstream',
+      text: `${main.upstream}: ${main.method} ${upstream.url.replace(/\/$/, '')}${main.path}`,
+      at: locationOf(forwarded, 'rewrite', ['routes', [...path, 'upstream']]),
+      lines: [{ text: upstream.url, at: locate('routes', [...upstreamPath, 'url']) }]
+    },
+    timeoutsDecision(forwarded, main, upstream),
+    {
+      step: 'fields',
+      text: 'header fields of the request to the upstream',
+      lines: [
+        ...headerLines(forwarded.sent, main),
+        ...identityLines(upstream, upstreamPath, locate)
+      ]
+    }
+  ]
+}
+
+function timeoutsDecision(
+  forwarded: Forwarded,
+  main: UpstreamRequest,
+  upstream: UpstreamConfig
+): Info {
+  const { config, locate } = forwarded
+  const path = ['upstreams', main.upstream]
+  return {
+    step: 'timeouts',
+    text: `${ms(main.timeoutMs ?? upstream.responseTimeout)} to the first byte of the answer`,
+    at: locationOf(forwarded, 'timeout', ['routes', [...path, 'responseTimeout']]),
+    lines: [
+      {
+        text: `${ms(upstream.connectTimeout)} to connect, ${ms(upstream.idleTimeout)} for a body that stalls`,
+        at: locate('routes', path)
+      },
+      {
+        text: `${ms(config.gateway.server.requestTimeout)} for the client to send the whole request`,
+        at: locate('gateway', ['server', 'requestTimeout'])
+      }
+    ]
+  }
+}
+
+function identityLines(
+  { identity, credential }: UpstreamConfig,
+  path: Path,
+  locate: Locate
+): Lines {
+  const anonymous = {
+    text: 'the upstream is not told who asks',
+    at: locate('routes', [...path, 'identity'])
+  }
+  const withCredential = {
+    text: `credential: ${credentialText(credential)}`,
+    at: locate('routes', [...path, 'credential'])
+  }
+  return [...(identity ? [] : [anonymous]), ...(credential === 'none' ? [] : [withCredential])]
+}
+
+function credentialText(credential: UpstreamConfig['credential']): string {
+  const { as, from } = credentialOf(credential)
   return from === undefined ? as : `${as}, of sessions of ${from} alone`
 }
 
+function sizesDecision(forwarded: Forwarded): Info {
+  const { config, at, name, locate } = forwarded
+  const { sizes } = config.limits
+  return {
+    step: 'sizes',
+    text: `a body of ${bytes(at.maxBody ?? sizes.body)} at most`,
+    at:
+      name === 'login'
+        ? locate('limits', ['sizes', 'login'])
+        : locationOf(forwarded, 'maxBody', ['limits', ['sizes', 'body']]),
+    lines: [
+      {
+        text: `path and query of ${bytes(sizes.url)} at most, ${sizes.headerCount} header lines`,
+        at: locate('limits', ['sizes'])
+      }
+    ]
+  }
+}
+
+function touchDecision(forwarded: Forwarded): Info[] {
+  const { at, path } = forwarded
+  if (at.access === 'public') return []
+  const verb = at.touch ? 'keeps' : 'does not keep'
+  return [
+    {
+      step: 'touch',
+      text: `${verb} the session from going idle`,
+      at: locationOf(forwarded, 'touch', ['routes', path])
+    }
+  ]
+}
+
+function partsDecision({ route, parts, path, locate }: Forwarded): Info[] {
+  if (parts.length === 0) return []
+  const lines = Object.entries(route.parts ?? {}).map(([key, part], index) => {
+    const { path: target = part.rewrite, timeoutMs = 0 } = parts[index] ?? {}
+    const into = part.into === undefined ? '' : `, into ${part.into}`
+    const need = part.required ? 'required' : 'may be missing'
+    return {
+      text: `${key}: ${part.upstream} ${target}, ${ms(timeoutMs)}${into}, ${need}`,
+      at: locate('routes', [...path, 'parts', key])
+    }
+  })
+  const at = locate('routes', [...path, 'parts'])
+  return [{ step: 'parts', text: 'asked at the same time, and added', at, lines }]
+}
+
+function shapeDecision({ config, name, route, main, parts, path, locate }: Forwarded): Info[] {
+  const { shape } = route
+  if (shape === undefined) {
+    if (main === undefined || parts.length > 0) return []
+    const text =
+      name === 'profile'
+        ? 'none: names are filled for the console'
+        : 'none: the answer passes byte for byte'
+    return [{ step: 'shape', text, at: locate('routes', path) }]
+  }
+  const { shapes } = config.routes
+  const maxShaped = route.maxShaped ?? config.limits.sizes.shape
+  const larger = route.tooLarge === 'pass' ? 'passes unshaped' : 'is refused (502 shape.too-large)'
+  return [
+    {
+      step: 'shape',
+      text: `${shape}, of answers up to ${bytes(maxShaped)}; a larger one ${larger}`,
+      at: locate('routes', [...path, 'shape']),
+      lines: flatten(shapes[shape] ?? [], shapes).map((step, index) => ({
+        text: brief(step),
+        at: locate('routes', ['shapes', shape, index])
+      }))
+    }
+  ]
+}
+
+function contractDecision({ route: { contract }, path, locate }: Forwarded): Info[] {
+  if (contract === undefined) return []
+  const { file = 'a schema', mode, sample } = contract
+  const share = mode === 'observe' ? `, ${sample * 100} of 100 answers` : ''
+  const at = locate('routes', [...path, 'contract'])
+  return [{ step: 'contract', text: `${file}, ${mode}${share}`, at }]
+}
+
+function errorsDecision(forwarded: Forwarded): Info {
+  const { route, config } = forwarded
+  const { envelope } = config.gateway
+  const status =
+    (route.errorStatus ?? envelope.errorStatus) === 'ok'
+      ? 'the status 200 whatever they are'
+      : 'a status of their own'
+  return {
+    step: 'errors',
+    text: `in the dialect ${route.dialect ?? envelope.dialect}, with ${status}`,
+    at: locationOf(forwarded, 'errorStatus', ['gateway', ['envelope', 'errorStatus']])
+  }
+}
+
 const maxBriefLength = 100
+
 function brief(value: object): string {
   const text = Object.entries(value)
     .map(
@@ -211,22 +253,20 @@ function brief(value: object): string {
   return text.length > maxBriefLength ? `${text.slice(0, maxBriefLength - 1)}…` : text
 }
 
-/** Those that the gateway adds, those that it changes, and those that end here. Values are those of this rehearsal. */
-function fieldLines(
-  sent: Readonly<Record<string, string>>,
-  { headers }: UpstreamRequest,
-  more: NonNullable<Decision['lines']>
-): NonNullable<Decision['lines']> {
-  const told = Object.entries(
+/** Headers that are the gateway's own on both sides: no difference of theirs says anything. */
+const hopHeaders = new Set(['host', 'connection', 'content-length', 'x-request-id'])
+
+/** Headers that the gateway adds, changes and removes, with the values of this dry run. */
+function headerLines(sent: Readonly<Record<string, string>>, { headers }: UpstreamRequest): Lines {
+  const arrived = Object.entries(
     headers as Record<string, UpstreamRequest['headers'][string] | undefined>
+  ).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name.toLowerCase(), [value].flat().join(', ')] as const]
   )
-    .flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
-    .map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')] as const)
-  const arrived = new Map(told)
-  const own = new Set(['host', 'connection', 'content-length', 'x-request-id'])
-  const added = told.filter(([name, value]) => !own.has(name) && sent[name] !== value)
-  const removed = Object.keys(sent).filter(name => !arrived.has(name) && !own.has(name))
-  const kept = told.filter(([name, value]) => sent[name] === value).map(([name]) => name)
+  const names = new Set(arrived.map(([name]) => name))
+  const added = arrived.filter(([name, value]) => !hopHeaders.has(name) && sent[name] !== value)
+  const removed = Object.keys(sent).filter(name => !names.has(name) && !hopHeaders.has(name))
+  const kept = arrived.filter(([name, value]) => sent[name] === value).map(([name]) => name)
   return [
     ...added.map(([name, value]) => ({
       text: `${sent[name] === undefined ? '+' : '~'} ${name}: ${value}`,
@@ -234,7 +274,6 @@ function fieldLines(
     })),
     { text: '+ x-request-id: the id of the request', facts: { added: 'x-request-id' } },
     ...removed.map(name => ({ text: `- ${name}`, facts: { removed: name } })),
-    ...(kept.length > 0 ? [{ text: `= ${kept.join(', ')}`, facts: { kept } }] : []),
-    ...more
+    ...(kept.length > 0 ? [{ text: `= ${kept.join(', ')}`, facts: { kept } }] : [])
   ]
 }

@@ -1,21 +1,10 @@
-/** What stands before every answer: the request itself, the route, the session, the origin, who may, and maintenance. */
+/** The decisions before every response: request, route, session, origin, access and maintenance. */
 import { nearest } from '../../config/schema/faults.ts'
 import { nearerFirst } from '../../config/schema/public-path.ts'
-import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { PublicPath, Traced } from '../traced-app.ts'
-import { type Decision, endpoints, type Explained, pathOfRoute, type Locate } from './decision.ts'
+import { type Context, type Decision, endpoints, type Location, pathOfRoute } from './decision.ts'
 
-/** Which hook takes which decision. What is refused behind them all is the endpoint's. */
-const steps: Readonly<Record<string, Decision['step']>> = {
-  checkRequest: 'request',
-  refuseTwoSessions: 'session',
-  readSession: 'session',
-  checkOrigin: 'origin',
-  checkLimits: 'limits',
-  guard: 'access',
-  refuseClosed: 'maintenance'
-}
-
+/** @returns the step that refuses the request; undefined where none does */
 export function refusingStep({
   trace,
   error,
@@ -24,217 +13,241 @@ export function refusingStep({
   answer
 }: Traced): Decision['step'] | undefined {
   const refusal = trace.find(each => each.error !== undefined)
-  if (refusal !== undefined) return steps[refusal.hook] ?? 'request'
+  if (refusal !== undefined) return refusal.step
   if (at === undefined) return answer.status >= 400 ? 'request' : undefined
   if (asked.length > 0) return undefined
-  // Only what answers preflights refuses without an error of ours.
+  // Without an error of ours, only the handler of preflights refuses.
   if (error === undefined) return answer.status >= 400 ? 'origin' : undefined
   if (error.code === 'route.unknown' || error.code === 'route.method') return 'route'
-  // For what no route has they are asked by the way.
+  // A path without a route counts against limits outside of the hooks.
   return error.code === 'limit.exceeded' || error.code === 'overloaded' ? 'limits' : 'answer'
 }
 
-export function requestDecision(
-  { answer, trace, error }: Traced,
-  refusedBy: Decision['step'] | undefined,
-  { method, target }: Explained
-): Decision {
-  if (refusedBy !== 'request')
+export function requestDecision({
+  traced: { answer, trace, error },
+  refusedBy,
+  request: { method, target }
+}: Context): Decision {
+  const step = 'request'
+  if (refusedBy !== step)
     return {
-      step: 'request',
-      outcome: 'passes',
+      step,
+      result: 'passes',
       text: `${method} ${target}: well-formed, and its path has one reading`
     }
   const thrown = trace.find(each => each.error !== undefined)?.error ?? error
-  const why = typeof thrown?.detail.cause === 'string' ? `: ${thrown.detail.cause}` : ''
-  return {
-    step: 'request',
-    outcome: 'refuses',
-    text: thrown === undefined ? unread(answer.body) : `${thrown.message.replace(/\.$/, '')}${why}`
-  }
+  if (thrown === undefined) return { step, result: 'refuses', text: unparsedText(answer.body) }
+  const cause = typeof thrown.detail.cause === 'string' ? `: ${thrown.detail.cause}` : ''
+  return { step, result: 'refuses', text: `${thrown.message.replace(/\.$/, '')}${cause}` }
 }
 
-const preflight = (isAnswered: boolean, place: Locate): Decision => ({
-  step: 'origin',
-  outcome: isAnswered ? 'says' : 'refuses',
-  text: isAnswered
-    ? 'a preflight (CORS), answered before any route: only pages of server.origins are told that they may'
-    : 'a preflight (CORS) names its Origin and Access-Control-Request-Method',
-  at: place('gateway', ['server', 'origins'])
-})
-
-function unread(body: string) {
+function unparsedText(body: string): string {
   return body.includes('"request.path"')
     ? 'The path holds an escape that cannot be decoded.'
     : 'The request cannot be parsed.'
 }
 
-export function routeDecisions(
-  { gateway, routes }: LoadedConfig,
-  { at, error, answer }: Traced,
-  refusedBy: Decision['step'] | undefined,
-  paths: readonly PublicPath[],
-  { target, method }: Explained,
-  place: Locate
-): Decision[] {
-  if (at === undefined || refusedBy === 'request')
-    return [{ step: 'route', outcome: 'unasked', text: 'no path, no route' }]
-  const mount = gateway.server.mount ?? ''
-  const [path = ''] = target.split('?', 1)
-  if (at.route === undefined) {
-    if (method === 'OPTIONS' && error === undefined) return [preflight(answer.status < 400, place)]
-    const nearer =
-      error?.code === 'route.method'
-        ? paths
-            .filter(({ url }) => fits(url, path))
-            .toSorted((a, b) => nearerFirst(a.url, b.url))[0]?.url
-        : undefined
-    const here = paths.filter(({ url }) => url === nearer)
-    if (here.length > 0)
-      return [
-        {
-          step: 'route',
-          outcome: 'refuses',
-          text: `${nearer} is there, but not with ${method}: it takes ${[...new Set(here.map(each => each.method))].join(', ')}`,
-          at: placeOfRoute(here[0]?.route, place)
-        }
-      ]
-    if (error === undefined)
-      return [
-        {
-          step: 'route',
-          outcome: 'says',
-          text: 'no route has it: the console’s own page is sent',
-          at: place('gateway', ['console'])
-        }
-      ]
-    const doubled = path.startsWith(`${mount}/api/api/`)
-      ? ' The path begins with /api twice: leave it out of the console’s base URL.'
-      : ''
+/** @param paths all that the router knows */
+export function routeDecisions(context: Context, paths: readonly PublicPath[]): Decision[] {
+  const { traced, refusedBy, locate } = context
+  if (traced.at === undefined || refusedBy === 'request')
+    return [{ step: 'route', result: 'skipped', text: 'no path, no route' }]
+  if (traced.at.route === undefined) return [unroutedDecision(context, paths)]
+  if (traced.at.access === undefined)
     return [
       {
         step: 'route',
-        outcome: 'refuses',
-        text: `no route has this path.${doubled === '' ? nearest(path, new Set(paths.map(({ url }) => url))) : doubled}${path.startsWith(`${mount}/`) ? '' : ` Every public path begins with ${mount}.`}`
-      }
-    ]
-  }
-  if (at.access === undefined)
-    return [
-      {
-        step: 'route',
-        outcome: 'says',
+        result: 'info',
         text: 'a file of the console',
-        at: place('gateway', ['console'])
+        at: locate('gateway', ['console'])
       }
     ]
-  const own = (at.url ?? '').slice(mount.length)
-  const alias = Object.entries(routes.aliases).find(([name]) => name === own)
-  return [
-    {
+  return routedDecisions(context, traced.at.route, traced.at.url ?? '')
+}
+
+function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decision {
+  const {
+    traced: { error, answer },
+    request: { method, target },
+    locate
+  } = context
+  if (error === undefined && method === 'OPTIONS')
+    return preflightDecision(answer.status < 400, locate('gateway', ['server', 'origins']))
+  const [path = ''] = target.split('?', 1)
+  if (error?.code === 'route.method') {
+    const decision = methodDecision(context, path, paths)
+    if (decision !== undefined) return decision
+  }
+  if (error === undefined)
+    return {
       step: 'route',
-      outcome: 'passes',
-      text: `${at.route}${own.endsWith('*') ? ` (${at.url})` : ''}`,
-      at: placeOfRoute(at.route, place)
-    },
-    ...(alias === undefined
-      ? []
-      : [
-          {
-            step: 'alias',
-            outcome: 'says',
-            text: `${alias[0]} stands for ${alias[1]}`,
-            at: place('routes', ['aliases', alias[0]])
-          } as const
-        ])
-  ]
+      result: 'info',
+      text: 'no route has it: the console’s own page is sent',
+      at: locate('gateway', ['console'])
+    }
+  return { step: 'route', result: 'refuses', text: unknownPathText(context, path, paths) }
+}
+
+function preflightDecision(isAnswered: boolean, at: Location): Decision {
+  return {
+    step: 'origin',
+    result: isAnswered ? 'info' : 'refuses',
+    text: isAnswered
+      ? 'a preflight (CORS), answered before any route: only pages of server.origins are told that they may'
+      : 'a preflight (CORS) names its Origin and Access-Control-Request-Method',
+    at
+  }
+}
+
+/** The path has a route, but not with this method. */
+function methodDecision(
+  { request: { method }, locate }: Context,
+  path: string,
+  paths: readonly PublicPath[]
+): Decision | undefined {
+  const [longest] = paths
+    .filter(({ url }) => fits(url, path))
+    .toSorted((a, b) => nearerFirst(a.url, b.url))
+  if (longest === undefined) return undefined
+  const { url, route } = longest
+  const methods = paths.filter(each => each.url === url).map(each => each.method)
+  return {
+    step: 'route',
+    result: 'refuses',
+    text: `${url} is there, but not with ${method}: it takes ${[...new Set(methods)].join(', ')}`,
+    at: locate('routes', pathOfRoute(route))
+  }
+}
+
+function unknownPathText(
+  { config: { gateway } }: Context,
+  path: string,
+  paths: readonly PublicPath[]
+): string {
+  const mount = gateway.server.mount ?? ''
+  const hint = path.startsWith(`${mount}/api/api/`)
+    ? ' The path begins with /api twice: leave it out of the console’s base URL.'
+    : nearest(path, new Set(paths.map(({ url }) => url)))
+  const outside = path.startsWith(`${mount}/`) ? '' : ` Every public path begins with ${mount}.`
+  return `no route has this path.${hint}${outside}`
+}
+
+function routedDecisions(
+  { config: { gateway, routes }, locate }: Context,
+  route: string,
+  url: string
+): Decision[] {
+  const path = url.slice((gateway.server.mount ?? '').length)
+  const decision: Decision = {
+    step: 'route',
+    result: 'passes',
+    text: `${route}${path.endsWith('*') ? ` (${url})` : ''}`,
+    at: locate('routes', pathOfRoute(route))
+  }
+  const target = Object.hasOwn(routes.aliases, path) ? routes.aliases[path] : undefined
+  if (target === undefined) return [decision]
+  const alias: Decision = {
+    step: 'alias',
+    result: 'info',
+    text: `${path} stands for ${target}`,
+    at: locate('routes', ['aliases', path])
+  }
+  return [decision, alias]
 }
 
 /** Whether a path is one of those that a route's path stands for. */
 function fits(url: string, path: string): boolean {
   if (url.endsWith('/*')) return path.startsWith(url.slice(0, -1))
-  const [segments, given] = [url.split('/'), path.split('/')]
+  const [segments, actual] = [url.split('/'), path.split('/')]
   return (
-    segments.length === given.length &&
-    segments.every((segment, index) => segment === given[index] || segment.startsWith(':'))
+    segments.length === actual.length &&
+    segments.every((segment, index) => segment === actual[index] || segment.startsWith(':'))
   )
 }
 
-function placeOfRoute(route: string | undefined, place: Locate) {
-  return place('routes', pathOfRoute(route ?? ''))
+export function gateDecisions(context: Context): Decision[] {
+  const { config, traced, refusedBy } = context
+  const { at } = traced
+  if (at?.route === undefined || at.access === undefined || refusedBy === 'request') return []
+  const route = { name: at.route, access: at.access }
+  return [
+    sessionDecision(context, route),
+    originDecision(context),
+    accessDecision(context, route),
+    ...(config.routes.maintenance === undefined ? [] : [maintenanceDecision(context)])
+  ]
 }
 
-export function gateDecisions(
-  { gateway, routes: { maintenance } }: LoadedConfig,
-  found: Traced,
-  refusedBy: Decision['step'] | undefined,
-  { method, who, headers }: Explained,
-  place: Locate
-): Decision[] {
-  const { at, error } = found
-  if (at?.route === undefined || at.access === undefined || refusedBy === 'request') return []
-  const wasAsked = (hook: string) => found.trace.some(each => each.hook === hook)
-  const outcome = (step: Decision['step'], hook: string) =>
-    refusedBy === step ? 'refuses' : wasAsked(hook) ? 'passes' : 'unasked'
-  const { access } = at
-  const words =
-    access === 'public'
-      ? 'public: anyone may call it'
-      : access === 'session'
-        ? 'whoever is signed in'
-        : `roles ${access.roles.join(', ')}`
-  const isOpen = access === 'public'
-  const refusal = (step: Decision['step']) =>
-    refusedBy === step ? `: ${error?.message ?? ''}` : ''
-  const looksForSession = !isOpen || endpoints.has(at.route)
-  const isSafe = ['GET', 'HEAD', 'OPTIONS'].includes(method)
-  return [
-    {
-      step: 'session',
-      outcome: refusedBy === 'session' ? 'refuses' : 'says',
-      text:
-        refusedBy === 'session'
-          ? (error?.message ?? '')
-          : looksForSession
-            ? (who?.told ?? 'nobody is signed in (--as USER or --role ROLE)')
-            : 'nobody asks who is signed in'
-    },
-    {
-      step: 'origin',
-      outcome: outcome('origin', 'checkOrigin'),
-      text:
-        refusedBy === 'origin'
-          ? `${error?.message ?? ''} Pages of ${[...gateway.server.origins, 'its own origin'].join(', ')} may call.`
-          : isSafe
-            ? `${method} changes nothing`
-            : Object.keys(headers).some(name =>
-                  ['sec-fetch-site', 'origin', 'referer'].includes(name)
-                )
-              ? 'the page that calls may'
-              : 'called by a page of the console itself (say otherwise with --header)',
-      at: place('gateway', ['server', 'origins'])
-    },
-    {
-      step: 'access',
-      outcome: isOpen ? 'passes' : outcome('access', 'guard'),
-      text: `${words}${refusal('access')}`,
-      at: place('routes', [
-        ...pathOfRoute(at.route),
-        ...(endpoints.has(at.route) ? [] : ['access'])
-      ])
-    },
-    ...(maintenance === undefined
-      ? []
-      : [
-          {
-            step: 'maintenance',
-            outcome: outcome('maintenance', 'refuseClosed'),
-            text:
-              refusedBy === 'maintenance'
-                ? `closed: ${error?.message ?? ''}`
-                : 'not closed for this request',
-            at: place('routes', ['maintenance'])
-          } as const
-        ])
-  ]
+interface Route {
+  readonly name: string
+  readonly access: NonNullable<NonNullable<Traced['at']>['access']>
+}
+
+function resultOf({ traced, refusedBy }: Context, step: Decision['step']): Decision['result'] {
+  if (refusedBy === step) return 'refuses'
+  return traced.trace.some(each => each.step === step) ? 'passes' : 'skipped'
+}
+
+function sessionDecision(
+  { traced, refusedBy, request: { who } }: Context,
+  { name, access }: Route
+): Decision {
+  const step = 'session'
+  if (refusedBy === step) return { step, result: 'refuses', text: traced.error?.message ?? '' }
+  const needsSession = access !== 'public' || endpoints.has(name)
+  const signedIn = who?.description ?? 'nobody is signed in (--as USER or --role ROLE)'
+  return { step, result: 'info', text: needsSession ? signedIn : 'nobody asks who is signed in' }
+}
+
+function originDecision(context: Context): Decision {
+  return {
+    step: 'origin',
+    result: resultOf(context, 'origin'),
+    text: originText(context),
+    at: context.locate('gateway', ['server', 'origins'])
+  }
+}
+
+const fieldsOfPage: ReadonlySet<string> = new Set(['sec-fetch-site', 'origin', 'referer'])
+
+function originText({ config, traced, refusedBy, request }: Context): string {
+  if (refusedBy === 'origin') {
+    const origins = [...config.gateway.server.origins, 'its own origin'].join(', ')
+    return `${traced.error?.message ?? ''} Pages of ${origins} may call.`
+  }
+  if (['GET', 'HEAD', 'OPTIONS'].includes(request.method))
+    return `${request.method} changes nothing`
+  return Object.keys(request.headers).some(name => fieldsOfPage.has(name))
+    ? 'the page that calls may'
+    : 'called by a page of the console itself (say otherwise with --header)'
+}
+
+function accessDecision(context: Context, { name, access }: Route): Decision {
+  const { traced, refusedBy, locate } = context
+  const refusal = refusedBy === 'access' ? `: ${traced.error?.message ?? ''}` : ''
+  return {
+    step: 'access',
+    result: access === 'public' ? 'passes' : resultOf(context, 'access'),
+    text: `${accessText(access)}${refusal}`,
+    at: locate('routes', [...pathOfRoute(name), ...(endpoints.has(name) ? [] : ['access'])])
+  }
+}
+
+function accessText(access: Route['access']): string {
+  if (access === 'public') return 'public: anyone may call it'
+  if (access === 'session') return 'whoever is signed in'
+  return `roles ${access.roles.join(', ')}`
+}
+
+function maintenanceDecision(context: Context): Decision {
+  const { traced, refusedBy, locate } = context
+  return {
+    step: 'maintenance',
+    result: resultOf(context, 'maintenance'),
+    text:
+      refusedBy === 'maintenance'
+        ? `closed: ${traced.error?.message ?? ''}`
+        : 'not closed for this request',
+    at: locate('routes', ['maintenance'])
+  }
 }

@@ -1,70 +1,55 @@
-/** Which limits hold for a request, and what is left of each now. */
-import type { ConfigFile, LoadedConfig } from '../../config/schema/config.ts'
+/** The limits that hold for a request, and what is left of each now. */
+import type { Counts } from '../../admin/limits.ts'
+import type { ConfigFile } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import type { Path } from '../../config/schema/visit.ts'
-import type { Counts } from '../../admin/limits.ts'
-import type { Decision, Location, Locate } from './decision.ts'
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
-import type { Traced } from '../traced-app.ts'
+import type { Context, Decision } from './decision.ts'
 
 type Line = NonNullable<Decision['lines']>[number]
 
-export function limitDecision(
-  config: LoadedConfig,
-  { rules, attempts, trace, at, error }: Traced,
-  refusedBy: Decision['step'] | undefined,
-  known: Counts | undefined,
-  verdictOf: (rule: Rule) => Verdict | undefined,
-  place: Locate
-): Decision {
-  const wasAsked = rules.length > 0 || trace.some(({ hook }) => hook === 'checkLimits')
-  const { limits } = config
-  if (!wasAsked && refusedBy !== 'limits' && refusedBy !== 'route')
-    return { step: 'limits', outcome: 'unasked', text: 'nothing is counted' }
-  const lines = [
-    ...rules.map(rule =>
-      ofRule(rule, config, known !== undefined, verdictOf(rule), place(...whereOf(rule.name)))
-    ),
-    ...attempts.map(key => ofAttempts(key.slice(0, key.indexOf(':')), config, place)),
-    ...(at?.route === 'login' ? ofLockout(config, place) : []),
-    ...ofFlight(config, at?.route, known, place)
-  ]
-  const text =
-    refusedBy === 'limits'
-      ? (error?.message ?? '')
-      : rules.length + attempts.length === 0
-        ? 'none holds for this caller here'
-        : `${rules.length + attempts.length} of ${Object.keys(limits.limits).length} hold`
-  return { step: 'limits', outcome: refusedBy === 'limits' ? 'refuses' : 'passes', text, lines }
+/** What a running gateway has counted of the caller; undefined where none could be asked. */
+interface Counted {
+  readonly counts: Counts | undefined
+  readonly verdictOf: (rule: Rule) => Verdict | undefined
 }
 
-function whereOf(name: string): [ConfigFile, Path] {
+export function limitDecision(context: Context, counted: Counted): Decision {
+  const { config, traced, refusedBy } = context
+  const { rules, attempts, at } = traced
+  const isChecked = rules.length > 0 || traced.trace.some(({ step }) => step === 'limits')
+  if (!isChecked && refusedBy !== 'limits' && refusedBy !== 'route')
+    return { step: 'limits', result: 'skipped', text: 'nothing is counted' }
+  const lines = [
+    ...rules.map(rule => ruleLine(context, rule, counted)),
+    ...attempts.map(key => attemptsLine(context, key.slice(0, key.indexOf(':')))),
+    ...(at?.route === 'login' ? lockoutLines(context) : []),
+    ...inFlightLines(context, counted.counts)
+  ]
+  if (refusedBy === 'limits')
+    return { step: 'limits', result: 'refuses', text: traced.error?.message ?? '', lines }
+  const count = rules.length + attempts.length
+  const text =
+    count === 0
+      ? 'none holds for this caller here'
+      : `${count} of ${Object.keys(config.limits.limits).length} hold`
+  return { step: 'limits', result: 'passes', text, lines }
+}
+
+function locationOf(name: string): [ConfigFile, Path] {
   return ['limits', ['limits', name]]
 }
 
-function ofRule(
-  rule: Rule,
-  { limits: { limits } }: LoadedConfig,
-  isAsked: boolean,
-  verdict: Verdict | undefined,
-  at: Location
-): Line {
+function ruleLine({ config, locate }: Context, rule: Rule, counted: Counted): Line {
   const { name, max, windowMs, burst, kind, enforced } = rule
-  const by = (limits[name]?.by ?? []).join(' and ')
+  const by = (config.limits.limits[name]?.by ?? []).join(' and ')
   const room = kind === 'bucket' ? burst : max
+  const verdict = counted.verdictOf(rule)
   const mode = enforced ? '' : ', in shadow: refuses nobody'
-  const says = `${name}: ${max} in ${inUnits('x-duration', windowMs)}${kind === 'bucket' ? `, ${burst} at once` : kind === 'sliding' ? ', sliding' : ''}, by ${by}${mode}`
-  const now =
-    verdict === undefined
-      ? isAsked
-        ? '; the running gateway has it with other numbers or not at all (reload?)'
-        : ''
-      : verdict.exceeded
-        ? `; over it, for ${seconds(verdict.retryMs)} more`
-        : `; ${room - verdict.remaining} used now, ${verdict.remaining} left`
+  const bound = `${name}: ${max} in ${inUnits('x-duration', windowMs)}${kindText(rule)}, by ${by}`
   return {
-    text: says + now,
-    at,
+    text: `${bound}${mode}${usageText(verdict, room, counted.counts !== undefined)}`,
+    at: locate(...locationOf(name)),
     facts: {
       limit: name,
       mode: enforced ? 'enforce' : 'shadow',
@@ -83,54 +68,77 @@ function ofRule(
   }
 }
 
-function seconds(ms: number) {
-  return `${Math.ceil(ms / 1000)} s`
+function kindText({ kind, burst }: Rule): string {
+  if (kind === 'bucket') return `, ${burst} at once`
+  return kind === 'sliding' ? ', sliding' : ''
 }
 
-/** Counted once somebody tries a password; what is counted of an account is not told here. */
-function ofAttempts(name: string, { limits: { limits } }: LoadedConfig, place: Locate): Line {
-  const limit = limits[name]
+function usageText(verdict: Verdict | undefined, room: number, isCounted: boolean): string {
+  if (verdict === undefined)
+    return isCounted
+      ? '; the running gateway has it with other numbers or not at all (reload?)'
+      : ''
+  if (verdict.exceeded) return `; over it, for ${Math.ceil(verdict.retryMs / 1000)} s more`
+  return `; ${room - verdict.remaining} used now, ${verdict.remaining} left`
+}
+
+/** Counted once somebody tries a password. What is counted of an account is not public. */
+function attemptsLine({ config, locate }: Context, name: string): Line {
+  const limit = config.limits.limits[name]
   const by = (limit?.by ?? []).join(' and ')
+  const attempts = limit?.refusedOnly === true ? 'refused attempts' : 'attempts'
+  const window = inUnits('x-duration', limit?.window ?? 0)
+  const mode = limit?.mode === 'shadow' ? ', in shadow: refuses nobody' : ''
   return {
-    text: `${name}: ${limit?.max ?? ''} ${limit?.refusedOnly === true ? 'refused attempts' : 'attempts'} in ${inUnits('x-duration', limit?.window ?? 0)}, by ${by}${limit?.mode === 'shadow' ? ', in shadow: refuses nobody' : ''}`,
-    at: place(...whereOf(name)),
+    text: `${name}: ${limit?.max ?? ''} ${attempts} in ${window}, by ${by}${mode}`,
+    at: locate(...locationOf(name)),
     facts: { limit: name, mode: limit?.mode, by, max: limit?.max, windowMs: limit?.window }
   }
 }
 
-/** Who is locked now, `bans list` tells. */
-function ofLockout({ limits: { lockout } }: LoadedConfig, place: Locate): Line[] {
-  return (['account', 'address'] as const).flatMap(whose => {
-    const { mode, after, within, delay, longest } = lockout[whose]
+/** The rules of lockouts; `lockouts list` shows who is locked now. */
+function lockoutLines({ config, locate }: Context): Line[] {
+  return (['account', 'address'] as const).flatMap(kind => {
+    const { mode, after, within, delay, longest } = config.limits.lockout[kind]
     if (mode === 'off') return []
+    const [window, first, last] = [within, delay, longest].map(ms => inUnits('x-duration', ms))
+    const shadow = mode === 'shadow' ? ', in shadow: locks nobody' : ''
     return [
       {
-        text: `lockout of the ${whose}: after ${after} failures in ${inUnits('x-duration', within)}, for ${inUnits('x-duration', delay)} up to ${inUnits('x-duration', longest)}${mode === 'shadow' ? ', in shadow: locks nobody' : ''}`,
-        at: place('limits', ['lockout', whose]),
-        facts: { lockout: whose, mode, after, withinMs: within, delayMs: delay, longestMs: longest }
+        text: `lockout of the ${kind}: after ${after} failures in ${window}, for ${first} up to ${last}${shadow}`,
+        at: locate('limits', ['lockout', kind]),
+        facts: { lockout: kind, mode, after, withinMs: within, delayMs: delay, longestMs: longest }
       }
     ]
   })
 }
 
-function ofFlight(
-  { limits }: LoadedConfig,
-  route: string | undefined,
-  known: Counts | undefined,
-  place: Locate
-): Line[] {
-  const now = (isWho: boolean) =>
-    Object.entries(known?.inFlight ?? {}).find(([name]) => name.startsWith('route:') !== isWho)?.[1]
-  const line = (key: string, path: Path, max: number, running: number | undefined): Line => ({
-    text: `${key}: ${max} at the same time${running === undefined ? '' : `; ${running} now`}`,
-    at: place('limits', path),
-    facts: { limit: key, max, ...(running !== undefined && { used: running }) }
-  })
-  const ofRoute = route === undefined ? undefined : limits.inFlightPerRoute[route]
-  const bound = route === 'login' ? 'inFlightSignIns' : 'inFlightPerUser'
-  const lines = [line(bound, [bound], limits[bound], now(true))]
-  if (ofRoute !== undefined) {
-    lines.push(line('inFlightPerRoute', ['inFlightPerRoute', route ?? ''], ofRoute, now(false)))
-  }
+function inFlightLines(context: Context, counts: Counts | undefined): Line[] {
+  const {
+    config: { limits },
+    traced: { at }
+  } = context
+  const counted = Object.entries(counts?.inFlight ?? {})
+  const countOf = (isRoute: boolean) =>
+    counted.find(([name]) => name.startsWith('route:') === isRoute)?.[1]
+  const key = at?.route === 'login' ? 'inFlightSignIns' : 'inFlightPerUser'
+  const lines = [inFlightLine(context, [key], limits[key], countOf(false))]
+  const ofRoute = at?.route === undefined ? undefined : limits.inFlightPerRoute[at.route]
+  if (ofRoute !== undefined)
+    lines.push(inFlightLine(context, ['inFlightPerRoute', at?.route ?? ''], ofRoute, countOf(true)))
   return lines
+}
+
+function inFlightLine(
+  { locate }: Context,
+  path: readonly [string, ...string[]],
+  max: number,
+  used: number | undefined
+): Line {
+  const [limit] = path
+  return {
+    text: `${limit}: ${max} at the same time${used === undefined ? '' : `; ${used} now`}`,
+    at: locate('limits', path),
+    facts: { limit, max, ...(used !== undefined && { used }) }
+  }
 }

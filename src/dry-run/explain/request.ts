@@ -1,10 +1,10 @@
-/** The request that is rehearsed: as a browser sends it that shows the console. */
+/** The request of a dry run: as a browser sends it that shows the console. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { OfflineRequest } from '../offline-app.ts'
 import type { TracedApp } from '../traced-app.ts'
 import type { Explained } from './decision.ts'
 
-/** What `headers` and `body` say stands in the place of what is assumed. */
+/** @returns the request with the assumed fields and body, which `headers` and `body` replace */
 export async function requestOf(
   { gateway, routes }: LoadedConfig,
   { method, target, from, headers, body, who }: Explained,
