@@ -6,23 +6,18 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /** `+ path: value`, `- path`, `~ path: old → new`; the first of them, and how many more there are. */
 export function changes(before: unknown, after: unknown): string[] {
-  const found = differences(before, after, '')
-  if (found.length === 0) return ['nothing changed']
+  const lines = differences(before, after, '')
+  if (lines.length === 0) return ['nothing changed']
   return [
-    ...found.slice(0, maxLines),
-    ...(found.length > maxLines ? [`… and ${found.length - maxLines} more`] : [])
+    ...lines.slice(0, maxLines),
+    ...(lines.length > maxLines ? [`… and ${lines.length - maxLines} more`] : [])
   ]
 }
 
 function differences(before: unknown, after: unknown, path: string): string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []
   const at = path === '' ? '(all)' : path
-  const both =
-    isObject(before) && isObject(after)
-      ? ([before, after] as const)
-      : Array.isArray(before) && Array.isArray(after)
-        ? ([members(before), members(after)] as const)
-        : undefined
+  const both = comparable(before, after)
   if (
     both === undefined ||
     (path === '' && !Object.keys(both[0]).some(name => Object.hasOwn(both[1], name)))
@@ -35,6 +30,16 @@ function differences(before: unknown, after: unknown, path: string): string[] {
     if (!Object.hasOwn(old, name)) return [`+ ${inner}: ${brief(now[name])}`]
     return differences(old[name], now[name], inner)
   })
+}
+
+/** Both as objects, where their members can be compared one by one. */
+function comparable(
+  before: unknown,
+  after: unknown
+): readonly [Record<string, unknown>, Record<string, unknown>] | undefined {
+  if (isObject(before) && isObject(after)) return [before, after]
+  if (Array.isArray(before) && Array.isArray(after)) return [members(before), members(after)]
+  return undefined
 }
 
 function members(list: readonly unknown[]): Record<string, unknown> {

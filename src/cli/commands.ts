@@ -1,5 +1,5 @@
 /** The commands, by name. */
-import { bans } from './lockouts.ts'
+import { bans, lockouts } from './lockouts.ts'
 import { check } from './check.ts'
 import type { Command } from './command.ts'
 import { createCompletion } from './completion.ts'
@@ -32,6 +32,7 @@ const others = {
   rollback,
   sessions,
   limits,
+  lockouts,
   bans,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,

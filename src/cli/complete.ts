@@ -38,34 +38,34 @@ export function complete(
     if (/^(?:FILE|TSCONFIG)/.test(placeholder)) return { candidates: [], names: 'files' }
     return { candidates: valuesOf(placeholder, given.config) }
   }
-  const found =
-    given.awaits !== undefined
-      ? placed(given.awaits.value)
-      : current.startsWith('-')
-        ? {
-            candidates: Object.entries(options)
-              .filter(([option, { multiple }]) => multiple === true || !given.used.has(option))
-              .map(([option, { description }]) => ({ value: `--${option}`, about: description }))
-          }
-        : name === undefined
-          ? {
-              candidates: Object.entries(commands).map(([value, { summary }]) => ({
-                value,
-                about: summary
-              }))
-            }
-          : join(
-              (command?.usage ?? [])
-                .flatMap(way => next(way, rest))
-                .map(word =>
-                  placeholders.test(word)
-                    ? placed(word)
-                    : { candidates: [{ value: word, about: '' }] }
-                )
-            )
+  const completion = (): Completion => {
+    if (given.awaits !== undefined) return placed(given.awaits.value)
+    if (current.startsWith('-')) {
+      const left = Object.entries(options).filter(
+        ([option, { multiple }]) => multiple === true || !given.used.has(option)
+      )
+      return {
+        candidates: left.map(([option, { description }]) => ({
+          value: `--${option}`,
+          about: description
+        }))
+      }
+    }
+    if (name === undefined) {
+      const all = Object.entries(commands)
+      return { candidates: all.map(([value, { summary }]) => ({ value, about: summary })) }
+    }
+    const nextWords = (command?.usage ?? []).flatMap(usage => next(usage, rest))
+    return join(
+      nextWords.map(word =>
+        placeholders.test(word) ? placed(word) : { candidates: [{ value: word, about: '' }] }
+      )
+    )
+  }
+  const { candidates, ...names } = completion()
   return {
-    ...found,
-    candidates: found.candidates.filter(
+    ...names,
+    candidates: candidates.filter(
       ({ value }, index, all) =>
         value.startsWith(current) && all.findIndex(other => other.value === value) === index
     )

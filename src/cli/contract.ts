@@ -123,13 +123,8 @@ async function check(config: Config, name: string, given: Given): Promise<number
       process.stdout.write(
         `${line}${answers.length > 1 ? `  (in ${count} of ${answers.length})` : ''}\n`
       )
-    process.stdout.write(
-      refused > 0
-        ? `${refused} of ${answers.length} refused\n`
-        : counted.size > 0
-          ? 'kept, but for what is new\n'
-          : 'kept\n'
-    )
+    const kept = counted.size > 0 ? 'kept, but for what is new' : 'kept'
+    process.stdout.write(refused > 0 ? `${refused} of ${answers.length} refused\n` : `${kept}\n`)
   }
   return refused > 0 ? 1 : 0
 }

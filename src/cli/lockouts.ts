@@ -1,9 +1,9 @@
-/** `bans`: lists who is locked out of sign-in, and lets them try again, through the ops listener of a running gateway. */
+/** `lockouts`: lists who is locked out of sign-in, and lets them try again, through the admin listener of a running gateway. */
 import type { LockoutJson } from '../admin/lockouts.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
-export const bans: Command = {
+export const lockouts: Command = {
   summary: 'list who is locked out of sign-in after too many failures, and let them try again',
   usage: [
     'list [--account NAME] [--address IP] [--json]',
@@ -15,8 +15,8 @@ failures. An account and an address are locked separately: name both where both
 are. Sessions are not touched.
 
 Examples:
-  console-gateway bans list
-  console-gateway bans lift --account alice --address 203.0.113.7`,
+  console-gateway lockouts list
+  console-gateway lockouts lift --account alice --address 203.0.113.7`,
   options: {
     account: { type: 'string', value: 'NAME', description: 'the user name, in any spelling' },
     address: {
@@ -36,22 +36,23 @@ Examples:
       what === 'list'
         ? await askAdmin(config, `/bans?${new URLSearchParams(whose).toString()}`)
         : await askAdmin(config, '/bans/lift', whose)
-    process.stdout.write(
-      json
-        ? `${JSON.stringify(answer, null, 2)}\n`
-        : what === 'list'
-          ? listed(answer['bans'] as LockoutJson[], Number(answer['total']))
-          : `lifted: ${String(answer['lifted'])}\n`
-    )
+    const formatted =
+      what === 'list'
+        ? formatLockouts(answer['bans'] as LockoutJson[], Number(answer['total']))
+        : `lifted: ${String(answer['lifted'])}\n`
+    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : formatted)
     return 0
   }
 }
 
-function listed(found: readonly LockoutJson[], total: number): string {
+/** The name of 0.2.0, kept for one release. */
+export const bans: Command = { ...lockouts, summary: 'the former name of lockouts' }
+
+function formatLockouts(shown: readonly LockoutJson[], total: number): string {
   if (total === 0) return 'nobody is locked out\n'
-  const more = total > found.length ? `and ${total - found.length} more\n` : ''
+  const more = total > shown.length ? `and ${total - shown.length} more\n` : ''
   return (
-    table([['WHAT', 'OF', 'UNTIL'], ...found.map(({ kind, of, until }) => [kind, of, until])]) +
+    table([['WHAT', 'OF', 'UNTIL'], ...shown.map(({ kind, of, until }) => [kind, of, until])]) +
     more
   )
 }

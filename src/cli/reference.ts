@@ -184,14 +184,12 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
 
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) return []
+  if (member.items?.anyOf !== undefined)
+    return member.items.anyOf.flatMap(branch =>
+      branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
+    )
   if (member.items !== undefined)
-    return member.items.anyOf !== undefined
-      ? member.items.anyOf.flatMap(branch =>
-          branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
-        )
-      : nested(member.items)
-        ? rows(member.items, `${key}[].`, above)
-        : []
+    return nested(member.items) ? rows(member.items, `${key}[].`, above) : []
   return nested(member) ? rows(member, `${key}.`, above) : []
 }
 
@@ -208,17 +206,15 @@ function row(key: string, member: Node, required: boolean): string {
   const isSection =
     nested(member) ||
     (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
-  const preset = required
-    ? '**required**'
-    : member.default === undefined || (isSection && member.type === 'object')
-      ? ''
-      : `\`${JSON.stringify(member.default)}\``
+  const isObject = isSection && member.type === 'object'
+  const preset =
+    member.default === undefined || isObject ? '' : `\`${JSON.stringify(member.default)}\``
   const examples = member.examples
   const example =
     examples === undefined
       ? ''
       : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
-  return `| \`${key}\` | ${valueText(member)} | ${cell(preset)} | ${cell((member.description ?? '') + example)} |`
+  return `| \`${key}\` | ${valueText(member)} | ${required ? '**required**' : cell(preset)} | ${cell((member.description ?? '') + example)} |`
 }
 
 function valueText(member: Node): string {

@@ -16,12 +16,12 @@ Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
     const answer = (await askAdmin(config, '/status')) as unknown as Status
-    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer))
+    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : formatStatus(answer))
     return answer.files.state === 'refused' ? 3 : 0
   }
 }
 
-function inWords({
+function formatStatus({
   version,
   pid,
   workers = [],
@@ -36,12 +36,6 @@ function inWords({
   restartNeeded,
   revisions
 }: Status): string {
-  const told =
-    files.state === 'running'
-      ? 'as they run'
-      : files.state === 'refused'
-        ? `refused at ${files.since}`
-        : `other than what runs, since the rollback at ${files.since}`
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config'),
@@ -50,7 +44,7 @@ function inWords({
       `process ${its}, ${fit ? 'ready' : 'not ready'}`
     ]),
     ['config', folder],
-    ['files', told],
+    ['files', formatFiles(files)],
     ['generation', `${generation}, ${requests} requests`],
     ...draining.map(old => ['draining', `generation ${old.generation}, ${old.requests} requests`]),
     ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
@@ -59,6 +53,12 @@ function inWords({
   const faults =
     files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
   return `${rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')}${faults}\n${table([['REVISION', 'SINCE', 'BY', 'WHAT CHANGED'], ...revisions.map(({ number, at, by, of, changes }) => [String(number), at, of === undefined ? by : `${by} to ${of}`, brief(changes)])])}`
+}
+
+function formatFiles(files: Status['files']): string {
+  if (files.state === 'running') return 'as they run'
+  if (files.state === 'refused') return `refused at ${files.since}`
+  return `other than what runs, since the rollback at ${files.since}`
 }
 
 function brief(changes: readonly string[]) {

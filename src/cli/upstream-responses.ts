@@ -31,11 +31,8 @@ export function targetOf(
   }: Config,
   name: string
 ): Target {
-  const route = Object.hasOwn(routes, name)
-    ? routes[name]
-    : name === 'profile'
-      ? profile
-      : undefined
+  const ownRoute = name === 'profile' ? profile : undefined
+  const route = Object.hasOwn(routes, name) ? routes[name] : ownRoute
   if (route === undefined) {
     if (!Object.hasOwn(shapes, name))
       throw new CommandError(
@@ -168,11 +165,9 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
         }
       }
     } catch (error) {
-      throw error instanceof GatewayError
-        ? new CommandError(
-            `${error.code}: ${error.cause instanceof Error ? error.cause.message : error.message}`
-          )
-        : error
+      if (!(error instanceof GatewayError)) throw error
+      const { message } = error.cause instanceof Error ? error.cause : error
+      throw new CommandError(`${error.code}: ${message}`)
     }
     return answers
   })

@@ -26,14 +26,9 @@ const fits = new Map(
       | { readonly validate?: (text: string) => boolean }
       | RegExp
       | ((text: string) => boolean)
-    return [
-      name,
-      format instanceof RegExp
-        ? (text: string) => format.test(text)
-        : typeof format === 'function'
-          ? format
-          : (text: string) => format.validate?.(text) === true
-    ] as const
+    if (format instanceof RegExp) return [name, (text: string) => format.test(text)] as const
+    if (typeof format === 'function') return [name, format] as const
+    return [name, (text: string) => format.validate?.(text) === true] as const
   })
 )
 

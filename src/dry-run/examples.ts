@@ -87,15 +87,7 @@ const show = (value: unknown) =>
 /** `at data.0.title: expected "a", the shape gives "b"`, or undefined where both are alike. */
 function firstDifference(found: unknown, expected: unknown, path: string): string | undefined {
   if (isDeepStrictEqual(found, expected)) return undefined
-  const names =
-    isRecord(found) && isRecord(expected)
-      ? [...new Set([...Object.keys(expected), ...Object.keys(found)])]
-      : Array.isArray(found) && Array.isArray(expected)
-        ? Array.from({ length: Math.max(found.length, expected.length) }, (_, index) =>
-            String(index)
-          )
-        : []
-  for (const name of names) {
+  for (const name of membersOf(found, expected)) {
     const at = (value: unknown) =>
       Object.hasOwn(value as object, name) ? (value as Record<string, unknown>)[name] : undefined
     const difference = firstDifference(
@@ -106,4 +98,13 @@ function firstDifference(found: unknown, expected: unknown, path: string): strin
     if (difference !== undefined) return difference
   }
   return `${path === '' ? '' : `at ${path}: `}expected ${show(expected)}, the shape gives ${show(found)}`
+}
+
+/** The names of members that two records or two lists have. */
+function membersOf(found: unknown, expected: unknown): string[] {
+  if (isRecord(found) && isRecord(expected))
+    return [...new Set([...Object.keys(expected), ...Object.keys(found)])]
+  if (!Array.isArray(found) || !Array.isArray(expected)) return []
+  const length = Math.max(found.length, expected.length)
+  return Array.from({ length }, (_, index) => String(index))
 }

@@ -1,4 +1,4 @@
-/** What is counted and measured: cells that cost an addition to change, and their text when somebody asks. */
+/** Metrics: cells that cost an addition to change, and their text for Prometheus. */
 import type { Registry } from '@prometheus-io/client'
 
 export interface Counter {
@@ -19,6 +19,8 @@ export interface Family<C> {
   readonly with: (...values: readonly string[]) => C
 }
 
+type Read = () => Iterable<readonly [labels: readonly string[], value: number]>
+
 /** Outlives a generation. Whoever asks for a name again gets the same metric. */
 export interface Metrics {
   readonly counter: (name: string, help: string, labelNames?: readonly string[]) => Family<Counter>
@@ -30,14 +32,10 @@ export interface Metrics {
     labelNames: readonly string[],
     buckets: readonly number[]
   ) => Family<Histogram>
-  /** Read when somebody asks: for each series its label values, and the value. A gauge unless `type` says so. */
-  readonly read: (
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    values: () => Iterable<readonly [labels: readonly string[], value: number]>,
-    type?: 'counter' | 'gauge'
-  ) => void
+  /** Read when somebody asks: for each series its label values, and the value. A gauge. */
+  readonly read: (name: string, help: string, labelNames: readonly string[], values: Read) => void
+  /** The same for a value that only rises. */
+  readonly readCounter: Metrics['read']
   /** All of them as Prometheus reads them, with those of the process. */
   readonly text: () => Promise<{ readonly type: string; readonly body: string }>
 }
@@ -108,94 +106,118 @@ class Buckets {
   }
 }
 
+/** How the cells of a family are made, and what they are for Prometheus. */
+interface Kind<C> {
+  readonly type: Metric['type']
+  readonly create: () => C
+  readonly samplesOf: (name: string, cell: C, labels: Record<string, string>) => Sample[]
+}
+
+const cellKind = (type: 'counter' | 'gauge'): Kind<Cell> => ({
+  type,
+  create: () => new Cell(),
+  samplesOf: (_name, { value }, labels) => [{ labels, value }]
+})
+
+const kinds = { counter: cellKind('counter'), gauge: cellKind('gauge') }
+
+const histogramKind = (bounds: readonly number[]): Kind<Buckets> => ({
+  type: 'histogram',
+  create: () => new Buckets(bounds),
+  samplesOf: (name, cell, labels) => cell.samples(name, labels)
+})
+
+/** The names and help of a metric. */
+interface Header {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+}
+
+class Series<C> implements Family<C> {
+  readonly #labelNames: readonly string[]
+  readonly #create: () => C
+  readonly #cells = new Map<string, { readonly labels: Record<string, string>; readonly cell: C }>()
+
+  constructor(labelNames: readonly string[], create: () => C) {
+    this.#labelNames = labelNames
+    this.#create = create
+    // Without labels there is one series, and it is there from the start.
+    if (labelNames.length === 0) this.with()
+  }
+
+  with(...values: readonly string[]): C {
+    const isFull = this.#cells.size >= maxSeries
+    const bounded = isFull ? this.#labelNames.map(() => 'other') : values
+    const key = JSON.stringify(bounded)
+    const existing = this.#cells.get(key)
+    if (existing !== undefined) return existing.cell
+    const cell = this.#create()
+    this.#cells.set(key, { labels: labelled(this.#labelNames, bounded), cell })
+    return cell
+  }
+
+  list(): Array<{ readonly labels: Record<string, string>; readonly cell: C }> {
+    return [...this.#cells.values()]
+  }
+}
+
+function labelled(names: readonly string[], values: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+}
+
 export function createMetrics(): Metrics {
   const metrics = new Map<string, Metric>()
   const families = new Map<string, Family<unknown>>()
 
   function family<C>(
-    metric: Omit<Metric, 'samples'>,
-    labelNames: readonly string[],
-    create: () => C,
-    samplesOf: (cell: C, labels: Record<string, string>) => Sample[]
+    { name, help, labelNames }: Header,
+    { type, create, samplesOf }: Kind<C>
   ): Family<C> {
-    const known = families.get(metric.name)
-    if (known !== undefined) return known as Family<C>
-    const series = new Map<string, { labels: Record<string, string>; cell: C }>()
-    const made: Family<C> = {
-      with: (...values) => {
-        const given = series.size < maxSeries ? values : labelNames.map(() => 'other')
-        const key = JSON.stringify(given)
-        let found = series.get(key)
-        if (found === undefined)
-          series.set(
-            key,
-            (found = {
-              labels: Object.fromEntries(
-                labelNames.map((name, index) => [name, given[index] ?? ''])
-              ),
-              cell: create()
-            })
-          )
-        return found.cell
-      }
-    }
-    families.set(metric.name, made)
-    metrics.set(metric.name, {
-      ...metric,
-      samples: () => [...series.values()].flatMap(({ labels, cell }) => samplesOf(cell, labels))
+    const existing = families.get(name)
+    if (existing !== undefined) return existing as Family<C>
+    const series = new Series(labelNames, create)
+    families.set(name, series)
+    metrics.set(name, {
+      name,
+      help,
+      type,
+      samples: () => series.list().flatMap(({ labels, cell }) => samplesOf(name, cell, labels))
     })
-    // Without labels there is one series, and it is there from the start.
-    if (labelNames.length === 0) made.with()
-    return made
+    return series
   }
 
-  const cells =
-    (type: 'counter' | 'gauge') =>
-    (name: string, help: string, labelNames: readonly string[] = []) =>
-      family(
-        { name, help, type },
-        labelNames,
-        () => new Cell(),
-        ({ value }, labels) => [{ labels, value }]
-      )
+  function addRead(type: 'counter' | 'gauge', { name, help, labelNames }: Header, values: Read) {
+    const samples = () =>
+      Array.from(values(), ([labels, value]) => ({ labels: labelled(labelNames, labels), value }))
+    metrics.set(name, { name, help, type, samples })
+  }
 
   return {
-    counter: cells('counter'),
-    gauge: cells('gauge'),
+    counter: (name, help, labelNames = []) => family({ name, help, labelNames }, kinds.counter),
+    gauge: (name, help, labelNames = []) => family({ name, help, labelNames }, kinds.gauge),
     histogram: (name, help, labelNames, buckets) =>
-      family(
-        { name, help, type: 'histogram' },
-        labelNames,
-        () => new Buckets(buckets),
-        (cell, labels) => cell.samples(name, labels)
-      ),
-    read: (name, help, labelNames, values, type = 'gauge') => {
-      metrics.set(name, {
-        name,
-        help,
-        type,
-        samples: () =>
-          Array.from(values(), ([given, value]) => ({
-            labels: Object.fromEntries(
-              labelNames.map((label, index) => [label, given[index] ?? ''])
-            ),
-            value
-          }))
-      })
-    },
-    text: async () => {
-      const { Registry, ofProcess } = await library()
-      const registry = new Registry()
-      for (const { samples, ...told } of metrics.values())
-        registry.registerMetric({
-          ...told,
-          get: async () => ({ ...told, values: samples() })
-        } as never)
-      return {
-        type: registry.contentType,
-        body: (await registry.metrics()) + (await ofProcess.metrics())
-      }
-    }
+      family({ name, help, labelNames }, histogramKind(buckets)),
+    read: (name, help, labelNames, values) => addRead('gauge', { name, help, labelNames }, values),
+    readCounter: (name, help, labelNames, values) =>
+      addRead('counter', { name, help, labelNames }, values),
+    text: () => textOf([...metrics.values()])
+  }
+}
+
+async function textOf(
+  metrics: readonly Metric[]
+): Promise<{ readonly type: string; readonly body: string }> {
+  const { Registry, ofProcess } = await library()
+  const registry = new Registry()
+  for (const { samples, ...header } of metrics)
+    registry.registerMetric({
+      ...header,
+      get: async () => ({ ...header, values: samples() })
+    } as never)
+  return {
+    type: registry.contentType,
+    body: (await registry.metrics()) + (await ofProcess.metrics())
   }
 }
 

@@ -33,7 +33,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
       headers: { 'x-forwarded-for': address },
       ...(cookie !== undefined && { cookie })
     })
-  const command = (...words: string[]) => run(['bans', ...words, '--config', folder])
+  const command = (...words: string[]) => run(['lockouts', ...words, '--config', folder])
   const listed = async (query = '') =>
     (await (await gateway.ops(`/bans${query}`)).json()) as {
       bans: Array<{ kind: string; of: string }>

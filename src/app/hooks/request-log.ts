@@ -51,7 +51,8 @@ class RequestLog {
 }
 
 function textOf(fields: unknown): string | undefined {
-  return typeof fields === 'string' ? fields : fields instanceof Error ? fields.message : undefined
+  if (typeof fields === 'string') return fields
+  return fields instanceof Error ? fields.message : undefined
 }
 
 export const requestLog = (base: FastifyBaseLogger, requestId: string): FastifyBaseLogger =>

@@ -19,7 +19,7 @@ export async function resetCaller(config: string, caller: string, json: boolean)
 
 function inWords(caller: string, limits: readonly CallerLimit[]): string {
   if (limits.length === 0) {
-    return `no limit counts anything of ${caller} now; locks of sign-in: see bans list\n`
+    return `no limit counts anything of ${caller} now; locks of sign-in: see lockouts list\n`
   }
   const seconds = (ms: number) => (ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`)
   const rows = limits.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [

@@ -27,7 +27,7 @@ number (max, or burst) with which that limit alone would have refused nobody.
 show asks a running gateway how every limit stands that counts CALLER now, an
 IP address or a user by id (or by name, where a users file has it). reset counts
 CALLER anew, in all replicas within a second. Locks of sign-in after too many
-failures are not limits: see bans.
+failures are not limits: see lockouts.
 
 Examples:
   console-gateway limits show 203.0.113.7

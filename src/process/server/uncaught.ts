@@ -23,7 +23,7 @@ export const strayErrors = (): number => strays
 export function measureStrayErrors(metrics: Metrics): void {
   const name = 'console_gateway_stray_errors_total'
   const help = 'Error events of sockets and streams that had no listener; the process went on.'
-  metrics.read(name, help, [], () => [[[], strays]], 'counter')
+  metrics.readCounter(name, help, [], () => [[[], strays]])
 }
 
 /** From now on stray errors are counted, whoever else handles them. */
