@@ -30,10 +30,11 @@ function ownMicros(pid: number): number {
 /** Resident memory of a process and its children, in megabytes (10⁶ bytes). */
 export function residentMegabytes(pid: number): number {
   let kilobytes = 0
-  for (const id of [pid, ...descendants(pid)])
+  for (const id of [pid, ...descendants(pid)]) {
     kilobytes += Number(
       /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, 'latin1'))?.[1] ?? 0
     )
+  }
   return (kilobytes * 1024) / 1e6
 }
 
@@ -46,8 +47,9 @@ function descendants(pid: number): number[] {
     } catch {
       // A thread that ended meanwhile, or a kernel that does not tell.
     }
-    for (const child of children.split(' ').filter(Boolean).map(Number))
+    for (const child of children.split(' ').filter(Boolean).map(Number)) {
       found.push(child, ...descendants(child))
+    }
   }
   return found
 }

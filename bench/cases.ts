@@ -78,12 +78,13 @@ async function against(
   gatewayPath = path
 ): Promise<Outcome & { samples: Map<string, Sample[]> }> {
   const contestants: Contestant[] = []
-  for (const name of names.filter(isThere))
+  for (const name of names.filter(isThere)) {
     contestants.push({
       label: titles[name],
       subject: await stage.subject(name),
       path: name === 'gateway' ? gatewayPath : path
     })
+  }
   const samples = await measure(stage.place, contestants, pace(stage))
   const rows = contestants.map(({ label }) => {
     const all = (what: keyof Sample) => figure(valuesOf(samples, label, what))
@@ -178,12 +179,13 @@ async function openToAll(stage: Stage): Promise<Outcome> {
 async function latency(stage: Stage): Promise<Outcome> {
   const names: SubjectName[] = ['direct', 'gateway', 'plugin', 'sum', 'express']
   const contestants: Contestant[] = []
-  for (const name of names)
+  for (const name of names) {
     contestants.push({
       label: titles[name],
       subject: await stage.subject(name),
       path: '/api/notices/small'
     })
+  }
   const samples = await measure(stage.place, contestants, {
     ...pace(stage),
     ms: stage.ms * 1.5,
@@ -462,10 +464,11 @@ async function sameAnswer(gateway: Subject, byHand: Subject): Promise<void> {
       ).json()) as Record<string, unknown>
     })
   )
-  if (!isDeepStrictEqual(a, b))
+  if (!isDeepStrictEqual(a, b)) {
     throw new Error(
       `the shape and the handler by hand differ: ${JSON.stringify(a).slice(0, 300)} and ${JSON.stringify(b).slice(0, 300)}`
     )
+  }
 }
 
 export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = {

@@ -137,8 +137,9 @@ async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pro
       for (const due = ((performance.now() - began) * perSecond) / 1000; sent < due; sent++) {
         const index = free.shift()
         // All connections busy: the rate is not kept, and the count shows it.
-        if (index !== undefined)
+        if (index !== undefined) {
           send(clients[index] as Client, requests[index] as Request, () => free.push(index))
+        }
       }
       setTimeout(tick, Math.max(0, (sent * 1000) / perSecond - (performance.now() - began)))
     }

@@ -76,8 +76,9 @@ export async function stop(child: ChildProcess): Promise<void> {
 /** Waits for the first answer with 200. */
 export async function untilReady(url: string, child: ChildProcess): Promise<void> {
   for (const began = performance.now(); ;) {
-    if (child.exitCode !== null)
+    if (child.exitCode !== null) {
       throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`)
+    }
     if (performance.now() - began > 20_000) throw new Error(`${url} did not answer`)
     const status = await fetch(url).then(
       async response => {
@@ -100,8 +101,9 @@ export async function preparePlace(): Promise<Place> {
     process.stderr.write('the load generator ended\n')
     process.exit(1)
   })
-  if (!has('redis-server'))
+  if (!has('redis-server')) {
     throw new Error('redis-server is not installed (Debian: apt-get install redis-server)')
+  }
   const redis = owned(
     spawn(
       ...pinned(otherCore(2), 'redis-server', [
@@ -132,10 +134,11 @@ export async function preparePlace(): Promise<Place> {
       loader.send(run)
       const [ran] = await answered
       const refused = Object.entries(ran.refused).map(([what, times]) => `${times} × ${what}`)
-      if (refused.length > 0)
+      if (refused.length > 0) {
         throw new Error(
           `${run.origin}${run.requests[0]?.path} did not always answer 200: ${refused.join(', ')}`
         )
+      }
       return ran
     },
     redisCalls: async () =>

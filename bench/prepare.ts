@@ -13,8 +13,9 @@ export function prepare(peers = true): void {
     peers &&
     (!existsSync(installed) ||
       statSync(installed).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs)
-  )
+  ) {
     run('npm', ['ci', '--no-audit', '--no-fund'], here)
+  }
   run('npm', ['run', '-s', 'build'], root)
 }
 

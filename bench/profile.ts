@@ -115,8 +115,9 @@ function spotsOf({ nodes }: Profile): Map<number, Spot> {
     if (id === undefined) return 'Node itself'
     const { functionName, url = '' } = frames.get(id) ?? {}
     if (functionName === '(garbage collector)') return functionName
-    if (url === '' || url.startsWith('node:') || url.startsWith('wasm:'))
+    if (url === '' || url.startsWith('node:') || url.startsWith('wasm:')) {
       return ownerOf(parents.get(id))
+    }
     const file = placeOf(url)
     const inside = file.lastIndexOf('node_modules/')
     if (inside < 0) return file

@@ -123,8 +123,9 @@ export function chart(outcomes: readonly Outcome[], about: string): string {
       for (const [at, kind] of [
         [goal, 'goal-mark'],
         [must, 'must-mark']
-      ] as const)
+      ] as const) {
         rect(left + at * scale, y, kind === 'must-mark' ? 3 : 1.5, barHeight, kind)
+      }
       text(left - 8, y + 15, what, 'text-anchor="end"')
       text(width - right + 8, y + 15, `${shown(value.median)} ${unit}`)
       y += barHeight

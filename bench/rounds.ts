@@ -55,14 +55,16 @@ export async function measure(
     pid: subject.pid,
     requests: subject.requests(path, connections, rest)
   })
-  if (pace.warmUp > 0)
-    for (const contestant of contestants)
+  if (pace.warmUp > 0) {
+    for (const contestant of contestants) {
       await place.load({
         ...requestsOf(contestant),
         warmMs: 0,
         ms: pace.warmUpMs ?? longestWarmUpMs,
         count: pace.warmUp
       })
+    }
+  }
   for (let round = 0; round < pace.rounds; round++) {
     for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
       const before = total(await place.redisCalls())

@@ -54,8 +54,9 @@ const stage = {
   warmUp: quick ? 8000 : 15_000,
   minutes: Number(given.minutes ?? (quick ? 0.1 : 0.25))
 }
-for (const name of ['nginx', 'haproxy'] as const)
+for (const name of ['nginx', 'haproxy'] as const) {
   if (!isThere(name)) process.stderr.write(`${name} is not installed: left out\n`)
+}
 
 const outcomes: Record<string, Outcome> = {}
 for (const name of names) {

@@ -17,8 +17,9 @@ const server = spawn(
   ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
   { stdio: ['ignore', 'pipe', 'inherit'] }
 )
-for await (const line of createInterface({ input: server.stdout }))
+for await (const line of createInterface({ input: server.stdout })) {
   if (line.includes('Ready to accept')) break
+}
 server.stdout.resume()
 
 const config = {

@@ -90,7 +90,7 @@ export async function startSubject(
   place: Place,
   { restMs = 0, profileTo }: Wishes = {}
 ): Promise<Subject> {
-  if (name === 'direct')
+  if (name === 'direct') {
     return {
       name,
       pid: process.pid,
@@ -108,6 +108,7 @@ export async function startSubject(
         })),
       stop: async () => {}
     }
+  }
   const { child, port, startMs, signInAt } = await start(
     name,
     place,
@@ -164,8 +165,9 @@ async function signIn(url: string, index: number): Promise<string> {
     .getSetCookie()
     .map(each => each.slice(0, each.indexOf(';')))
     .filter(each => !each.endsWith('='))
-  if (response.status !== 200 || cookies.length === 0)
+  if (response.status !== 200 || cookies.length === 0) {
     throw new Error(`no session from ${url}: ${response.status} ${await response.text()}`)
+  }
   return cookies.join('; ')
 }
 
@@ -176,11 +178,12 @@ async function start(
 ): Promise<Started> {
   const port = await freePort()
   if (name === 'gateway') return await startGateway(port, place, nodeOptions)
-  if (name === 'one-worker' || name === 'two-workers')
+  if (name === 'one-worker' || name === 'two-workers') {
     return await startGateway(port, place, nodeOptions, {
       workers: name === 'one-worker' ? 1 : 2,
       free: true
     })
+  }
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
   const free = name === 'one-plugin' || name === 'two-plugins'

@@ -29,7 +29,7 @@ const server = createServer(
     const ready = answers.get(url)
     if (ready !== undefined) return void response.writeHead(200, ready.fields).end(ready.body)
     if (method === 'POST' && url === '/login') return signIn(request, response)
-    if (method === 'POST')
+    if (method === 'POST') {
       return void request
         .resume()
         .on('end', () =>
@@ -42,6 +42,7 @@ const server = createServer(
             ])
             .end(accepted)
         )
+    }
     if (url.startsWith('/bytes/')) return download(Number(url.slice(7)), response)
     response.writeHead(404, ['content-length', '0']).end()
   }

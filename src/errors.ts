@@ -284,7 +284,8 @@ export function toGatewayError(error: unknown): GatewayError {
   if (known !== undefined) return new GatewayError(known, { cause: error })
   if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
   if (statusCode === 415) return new GatewayError('request.type', { cause: error })
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new GatewayError('request.malformed', { cause: error })
+  }
   return new GatewayError('gateway.fault', { cause: error })
 }

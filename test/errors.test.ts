@@ -46,18 +46,21 @@ t.test('each code has the status of the contract', async t => {
     'overloaded': 503,
     'upstream.timeout': 504
   }
-  for (const [code, status] of Object.entries(contract))
+  for (const [code, status] of Object.entries(contract)) {
     t.equal(errorKinds[code as ErrorCode].status, status, code)
+  }
 })
 
 t.test('only a session that is over sends the console to its sign-in page', async t => {
-  for (const [code, { status, showType }] of kinds)
+  for (const [code, { status, showType }] of kinds) {
     t.equal(showType === 9, code.startsWith('session.') && status === 401, code)
+  }
 })
 
 t.test('no message names a package, an address, or the inside of the gateway', async t => {
-  for (const [code, { en, zh }] of kinds)
+  for (const [code, { en, zh }] of kinds) {
     t.notMatch(`${en} ${zh}`, /fastify|undici|redis|node|upstream|https?:|\d{2,}/i, code)
+  }
 })
 
 t.test(
@@ -104,12 +107,13 @@ t.test('what Fastify and its plugins throw at a client’s mistake has a code of
     [{ statusCode: '400' }, 'gateway.fault'],
     [{ code: 'ENOENT' }, 'gateway.fault']
   ]
-  for (const [error, code] of thrown)
+  for (const [error, code] of thrown) {
     t.equal(
       toGatewayError(Object.assign(new Error('inside'), error)).code,
       code,
       JSON.stringify(error)
     )
+  }
 })
 
 t.test('whatever is thrown, its own message goes no further than the cause', async t => {
@@ -153,21 +157,24 @@ t.test('anything at all can be thrown and becomes an error of ours', async t => 
     { code: 'constructor' },
     { code: '__proto__' },
     { code: 'toString', statusCode: Number.NaN }
-  ])
+  ]) {
     t.ok(errorKinds[toGatewayError(thrown).code], typeof thrown)
+  }
   fc.assert(
     fc.property(
       fc.anything(),
       fc.oneof(fc.string(), fc.constantFrom('constructor', 'toString', 'valueOf')),
       fc.anything(),
       (thrown, code, statusCode) => {
-        for (const error of [toGatewayError(thrown), toGatewayError({ code, statusCode })])
+        for (const error of [toGatewayError(thrown), toGatewayError({ code, statusCode })]) {
           if (
             !(error.code in errorKinds) ||
             error.status < 400 ||
             error.message !== errorKinds[error.code].en
-          )
+          ) {
             throw new Error('not one of ours')
+          }
+        }
       }
     ),
     { seed }

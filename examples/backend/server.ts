@@ -77,8 +77,9 @@ export function createBackend({
   const signIn = ({ body: { login, secret } }: Asked): Answer => {
     const account = accounts.find(({ loginName }) => loginName === login)
     // The habit that a gateway has to know: no is said with status 200.
-    if (account === undefined || secret !== examplePassword)
+    if (account === undefined || secret !== examplePassword) {
       return { status: 200, body: { code: 401, msg: 'bad credentials' } }
+    }
     const { uid, loginName, displayName, roles } = account
     const token = callers.issue({ uid, loginName, roles })
     return {
@@ -97,10 +98,12 @@ export function createBackend({
   }
 
   const placeOrder = ({ body: { customer, amount } }: Asked): Answer => {
-    if (typeof customer !== 'string' || customer.trim() === '' || customer.length > 200)
+    if (typeof customer !== 'string' || customer.trim() === '' || customer.length > 200) {
       return refuse(400, 'customer is a text of 1 to 200 characters')
-    if (typeof amount !== 'number' || !(amount > 0 && amount <= 1e9))
+    }
+    if (typeof amount !== 'number' || !(amount > 0 && amount <= 1e9)) {
       return refuse(400, 'amount is a number above 0')
+    }
     const order: Order = {
       orderNo: `SO-${++lastOrder}`,
       customer: customer.trim(),
@@ -219,10 +222,11 @@ if (import.meta.main) {
     host: process.env['HOST'] || '127.0.0.1',
     port: Number(process.env['PORT'] || 9001)
   })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
       void backend.close()
     })
+  }
   try {
     console.log(`example back-end listens on ${await backend.listen()}`)
   } catch (error) {

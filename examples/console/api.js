@@ -49,8 +49,9 @@ export async function call(path, { method = 'GET', json, signal } = {}) {
       response.headers.get('x-session-idle-in'),
       response.headers.get('x-session-absolute-in')
     ]
-    if (idleIn !== null && absoluteIn !== null)
+    if (idleIn !== null && absoluteIn !== null) {
       tell({ sentAt, idleIn: Number(idleIn), absoluteIn: Number(absoluteIn) })
+    }
     body = parse(await response.text())
   } catch {
     const message = timeout.aborted
@@ -64,8 +65,9 @@ export async function call(path, { method = 'GET', json, signal } = {}) {
     body.ok !== false &&
     body.success !== false &&
     body.status !== 'error'
-  )
+  ) {
     return { ok: true, data: body.data }
+  }
   return {
     ok: false,
     status: response.status,

@@ -138,8 +138,9 @@ document.addEventListener('click', event => {
     event.defaultPrevented ||
     link.origin !== location.origin ||
     link.hash !== ''
-  )
+  ) {
     return
+  }
   event.preventDefault()
   if (link.href !== location.href) history.pushState(null, '', link.href)
   void open()

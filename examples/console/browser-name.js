@@ -28,7 +28,8 @@ export function browserName(/** @type {string} */ agent) {
   const browser =
     find(browsers) ?? (agent.startsWith('Mozilla/') ? undefined : /^[\w.-]+/.exec(agent)?.[0])
   const system = find(systems)
-  if (browser === undefined)
+  if (browser === undefined) {
     return system === undefined ? 'Unknown browser' : `Browser on ${system}`
+  }
   return system === undefined ? browser : `${browser} on ${system}`
 }

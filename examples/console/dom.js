@@ -14,8 +14,9 @@
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== false)
+    if (value !== undefined && value !== false) {
       made.setAttribute(name, value === true ? '' : String(value))
+    }
   }
   made.append(...children.filter(child => child !== undefined && child !== false))
   return made

@@ -71,8 +71,9 @@ export function watchSession({ signOut, onEnded }) {
       !Number.isFinite(idleIn) ||
       !Number.isFinite(absoluteIn) ||
       (ends !== undefined && sentAt < ends.sentAt)
-    )
+    ) {
       return
+    }
     longestMs = Math.max(longestMs, idleIn * 1000)
     // Rounding can part the two by a second.
     ends = { sentAt, end: sentAt + idleIn * 1000, isFinal: absoluteIn - idleIn < 2 }
@@ -107,8 +108,9 @@ export function watchSession({ signOut, onEnded }) {
    */
   function nextAskAt(now, isNear) {
     const isOver = ends !== undefined && now >= ends.end
-    if (isOver || (isNear && !dialog.isOpen() && !isDismissed))
+    if (isOver || (isNear && !dialog.isOpen() && !isDismissed)) {
       return hasFailed ? askedAt + askAgainMs : now
+    }
     return document.hidden ? Infinity : askedAt + (isNear ? askEveryWhileWarningMs : askEveryMs)
   }
 
@@ -155,12 +157,13 @@ export function watchSession({ signOut, onEnded }) {
     }
     hasFailed = !answer.ok
     // The header fields may be switched off.
-    if (answer.ok)
+    if (answer.ok) {
       noteTime({
         sentAt,
         idleIn: Number(answer.data?.idleIn),
         absoluteIn: Number(answer.data?.absoluteIn)
       })
+    }
     review(true)
     if (method === 'GET') dialog.complain(answer.ok ? undefined : answer)
     return answer.ok ? undefined : answer

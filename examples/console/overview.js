@@ -101,10 +101,11 @@ function part({ signal, isSignedOut }, name, title, path, render) {
     const answer = await call(path, { signal })
     if (signal.aborted) return
     content.removeAttribute('aria-busy')
-    if (answer.ok)
+    if (answer.ok) {
       return content.replaceChildren(
         ...render(Array.isArray(answer.data) ? answer.data.filter(isRecord) : [], titleId)
       )
+    }
     if (isSignedOut(answer)) return
     content.replaceChildren(
       answer.status === 403
@@ -141,8 +142,9 @@ function noticeList(
   /** @type {Record<string, unknown>[]} */ notices,
   /** @type {string} */ titleId
 ) {
-  if (notices.length === 0)
+  if (notices.length === 0) {
     return [element('p', { ...named('notices'), class: 'note' }, 'Nothing new.')]
+  }
   const unread = notices.filter(({ read }) => read !== true).length
   return [
     element(
@@ -195,8 +197,9 @@ function orderTable(
   /** @type {Record<string, unknown>[]} */ orders,
   /** @type {string} */ titleId
 ) {
-  if (orders.length === 0)
+  if (orders.length === 0) {
     return [element('p', { ...named('orders'), class: 'note' }, 'No orders yet.')]
+  }
   // The roles are said, since narrow screens lay the rows out anew, and some browsers then forget that this is a table.
   const cell = (/** @type {string} */ className, /** @type {Node | string} */ content) =>
     element('td', { role: 'cell', class: className }, content)

@@ -35,11 +35,12 @@ export function frame(userName, { signOut }, ...content) {
     const failure = await signOut()
     isBusy = false
     setIdle(button, 'Sign out')
-    if (failure !== undefined)
+    if (failure !== undefined) {
       problem.replaceChildren(
         `You may still be signed in. ${failure.message}`,
         ...reference(failure)
       )
+    }
   }
   button.addEventListener('click', () => {
     void press()

@@ -30,8 +30,9 @@ export function sessionsPart({ signal, isSignedOut }) {
 
   async function load() {
     problem.replaceChildren()
-    if (content.childElementCount === 0)
+    if (content.childElementCount === 0) {
       content.replaceChildren(element('p', { class: 'loading' }, 'Loading sessions…'))
+    }
     const answer = await call('/api/session/list', { signal })
     if (signal.aborted) return
     if (answer.ok) return show(Array.isArray(answer.data) ? answer.data : [])

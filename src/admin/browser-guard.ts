@@ -7,12 +7,14 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 export function addBrowserGuard(scope: FastifyInstance): void {
   scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
     const name = hostName(headers.host)
-    if (isIP(name) === 0 && name !== 'localhost')
+    if (isIP(name) === 0 && name !== 'localhost') {
       throw new GatewayError('request.malformed', {
         message: 'Call the operators’ desk by its address, not by a name.'
       })
-    if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
+    }
+    if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
       throw new GatewayError('origin.refused')
+    }
   })
   scope.removeContentTypeParser('text/plain')
   scope.setErrorHandler(sendAdminError)

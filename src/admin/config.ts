@@ -35,10 +35,11 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
     })
     scope.post('/rollback', async request => {
       const { to, yes } = (request.body ?? {}) as { to?: unknown; yes?: unknown }
-      if (to !== undefined && !Number.isInteger(to))
+      if (to !== undefined && !Number.isInteger(to)) {
         throw new GatewayError('request.malformed', {
           message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
         })
+      }
       return await rollback(to as number | undefined, { yes: yes === true })
     })
   })

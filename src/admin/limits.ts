@@ -48,14 +48,16 @@ export function addOpsLimits(
     addBrowserGuard(scope)
     scope.get('/limits/suggest', async request => {
       const { sinceMs = String(dayMs) } = request.query as { sinceMs?: unknown }
-      if (typeof sinceMs !== 'string' || !/^[1-9]\d{0,11}$/.test(sinceMs))
+      if (typeof sinceMs !== 'string' || !/^[1-9]\d{0,11}$/.test(sinceMs)) {
         throw new GatewayError('request.malformed', {
           message: 'Say from how far back: /limits/suggest?sinceMs=86400000'
         })
-      if (readUsage === undefined)
+      }
+      if (readUsage === undefined) {
         throw new GatewayError('request.malformed', {
           message: 'No record of use is kept: ops.useRecord is 0s.'
         })
+      }
       const now = Date.now()
       return suggest(limits(), await readUsage(now - Number(sinceMs)), Number(sinceMs), now)
     })

@@ -44,10 +44,11 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     if (
       (account !== undefined && (typeof account !== 'string' || account === '')) ||
       (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))
-    )
+    ) {
       throw new GatewayError('request.malformed', {
         message: 'Say whose: an account by its user name, an address as an IP address.'
       })
+    }
     return {
       ...(account !== undefined && { account: accountKey(account) }),
       ...(address !== undefined && { address: createCountedAddress(ipv6Prefix())({ ip: address }) })
@@ -67,10 +68,11 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     scope.post('/bans/lift', async request => {
       const whose = whoseOf(request.body)
       const { account, address } = whose
-      if (account === undefined && address === undefined)
+      if (account === undefined && address === undefined) {
         throw new GatewayError('request.malformed', {
           message: 'Say whose: {"account": "NAME"}, {"address": "IP"}, or both.'
         })
+      }
       const locked = (await asked(lockouts.list()))
         .filter(ban => isOf(ban, whose))
         .map(({ key }) => key)

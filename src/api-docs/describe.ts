@@ -32,8 +32,9 @@ export function describe(config: Config): Description {
   addLogout(builder, config)
   addProfile(builder, config)
   addSession(builder, config)
-  for (const [name, route] of Object.entries(config.routes.routes))
+  for (const [name, route] of Object.entries(config.routes.routes)) {
     addRoute(builder, config, name, route)
+  }
   const { operations, schemas } = builder
   return { operations, schemas }
 }
@@ -150,8 +151,9 @@ function addRoute(
 ): void {
   const { schemas } = builder
   const dialect = route.dialect ?? envelope.dialect
-  if (dialect !== envelope.dialect)
+  if (dialect !== envelope.dialect) {
     schemas[envelopeName('Failure', dialect, envelope.dialect)] = failureSchema(dialect)
+  }
   const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
   const isRead = route.shape !== undefined || Object.keys(route.parts).length > 0
   const dataName = freeName(`${pascal(name)}Data`, taken => Object.hasOwn(schemas, taken))

@@ -142,13 +142,14 @@ function responsesOf(
       }
     ]
   })
-  if (errorsAreOk)
+  if (errorsAreOk) {
     return {
       200: {
         description: 'How it went is in the envelope.',
         content: json({ anyOf: [answer ?? {}, reference(envelopeName('Failure', dialect, usual))] })
       }
     }
+  }
   const success =
     answer === undefined
       ? { description: 'As the upstream answers.', content: { '*/*': {} } }

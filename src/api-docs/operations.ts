@@ -177,7 +177,8 @@ export function errorsByStatus(
   errors: readonly ErrorCode[]
 ): Array<readonly [status: number, codes: readonly ErrorCode[]]> {
   const found = new Map<number, ErrorCode[]>()
-  for (const code of errors)
+  for (const code of errors) {
     found.set(errorKinds[code].status, [...(found.get(errorKinds[code].status) ?? []), code])
+  }
   return [...found].toSorted(([a], [b]) => a - b)
 }

@@ -53,12 +53,13 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.pick !== undefined) return pick(schema, step.pick)
   if (step.drop !== undefined) return without(schema, step.drop)
   if (step.rename !== undefined) return rename(schema, Object.entries(step.rename))
-  if (step.move !== undefined)
+  if (step.move !== undefined) {
     return Object.entries(step.move).reduce(
       (current, [from, to]) => move(current, from, to),
       schema
     )
-  if (step.default !== undefined)
+  }
+  if (step.default !== undefined) {
     return change(
       schema,
       step.default,
@@ -66,14 +67,16 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
         known === undefined || Object.keys(known).length === 0 ? schemaOf(value) : known,
       true
     )
-  if (step.constant !== undefined)
+  }
+  if (step.constant !== undefined) {
     return change(
       schema,
       step.constant,
       (_, value) => (isScalar(value) ? { const: value } : schemaOf(value)),
       true
     )
-  if (step.map !== undefined)
+  }
+  if (step.map !== undefined) {
     return change(
       schema,
       step.map,
@@ -83,7 +86,8 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
           : {},
       false
     )
-  if (step.convert !== undefined)
+  }
+  if (step.convert !== undefined) {
     return change(
       schema,
       step.convert,
@@ -91,10 +95,13 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
         kind.startsWith('date') ? { type: 'string', format: 'date-time' } : { type: kind },
       false
     )
-  if (step.each !== undefined)
+  }
+  if (step.each !== undefined) {
     return { type: 'array', items: step.each.reduce(after, itemsOf(schema)) }
-  if (step.paging !== undefined)
+  }
+  if (step.paging !== undefined) {
     return { type: 'array', items: (step.paging.each ?? []).reduce(after, {}) }
+  }
   if (step.wrap === 'list') return { type: 'array', items: itemsOf(schema) }
   if (step.wrap !== undefined) return schema
   if (step.at !== undefined) return at(schema, step.at.path.split('.'), step.at.operations)

@@ -54,8 +54,9 @@ function guessedType({ properties, items }: JsonSchema): 'object' | 'array' | un
 
 /** As the code of consoles writes texts. */
 export function literal(value: unknown): string {
-  if (typeof value === 'string')
+  if (typeof value === 'string') {
     return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+  }
   return typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value)
 }
 
@@ -103,10 +104,11 @@ function objectText(
     ? [additionalProperties]
     : Object.values(isRecord(patternProperties) ? patternProperties : {})
   // Beside named members an index would have to fit them all.
-  if (members.length === 0)
+  if (members.length === 0) {
     return others.length > 0
       ? `Record<string, ${union(others.map(other => typeText(other, indent)))}>`
       : 'Record<string, unknown>'
+  }
   return `{\n${members.map(member => `${inner}${member}`).join('\n')}\n${indent}}`
 }
 

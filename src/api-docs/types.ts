@@ -48,8 +48,9 @@ function declaration(name: string, schema: JsonSchema): string {
   const { description } = schema
   const said = typeof description === 'string' ? `${comment(description, '')}\n` : ''
   const text = typeText(schema)
-  if (/^\{\n[^]*\}$/.test(text) && !/^\}.*[&|]/m.test(text))
+  if (/^\{\n[^]*\}$/.test(text) && !/^\}.*[&|]/m.test(text)) {
     return `${said}export interface ${name} ${text}`
+  }
   const isLong = text.length > 120 && !text.includes('\n')
   return `${said}export type ${name} =${
     isLong

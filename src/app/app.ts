@@ -58,16 +58,18 @@ export async function buildApp(
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
-  for (const addGroup of groups)
+  for (const addGroup of groups) {
     app.register(scope => addGroup(scope, { context, checks, routes, othersTurn, markDirect }), {
       prefix: mount
     })
-  if (pages !== undefined)
+  }
+  if (pages !== undefined) {
     addConsole(app, {
       root: resolve(config.folder, pages.root),
       prefix: mount,
       contentSecurityPolicy: pages.contentSecurityPolicy
     })
+  }
   addUnknown(app, { checkLimits: checks.checkLimits, mount, hasConsole: pages !== undefined })
   await app.ready()
   return app

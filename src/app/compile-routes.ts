@@ -155,13 +155,14 @@ export async function collectRoutes(
       ...(route.errorStatus && { errorStatus: route.errorStatus })
     }
     if (route.upstream === undefined) {
-      if (parts !== undefined)
+      if (parts !== undefined) {
         composed.push({
           ...told,
           paths: pathsOf(route.path),
           own: () => ({}),
           shaping: { ...shaping, parts }
         })
+      }
       continue
     }
     proxied.push({

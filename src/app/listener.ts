@@ -95,16 +95,18 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
     headers['content-type'] !== undefined &&
     headers['content-length'] === undefined &&
     headers['transfer-encoding'] === undefined
-  )
+  ) {
     delete headers['content-type']
+  }
 }
 
 /** For what never became a request: framing is in doubt, so the connection ends. */
 function end(socket: Socket, status: number, body: string): void {
   const answer = answerUnderWay(socket)
   // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
-  if (answer !== undefined && (answer.headersSent || answer.req.complete))
+  if (answer !== undefined && (answer.headersSent || answer.req.complete)) {
     return void (answer.writableEnded ? endUnread(socket) : socket.destroy())
+  }
   endUnread(
     socket,
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`

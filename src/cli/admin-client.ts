@@ -30,8 +30,9 @@ export async function askAdmin(
   const found = recordOf(await answer.text())
   const isConfigured = secret !== undefined
   if (answer.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
-  if (!answer.ok)
+  if (!answer.ok) {
     throw new CommandError(`The gateway answered ${answer.status}: ${String(found['error'])}`)
+  }
   return found
 }
 

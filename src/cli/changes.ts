@@ -21,8 +21,9 @@ function differences(before: unknown, after: unknown, path: string): string[] {
   if (
     both === undefined ||
     (path === '' && !Object.keys(both[0]).some(name => Object.hasOwn(both[1], name)))
-  )
+  ) {
     return [`~ ${at}: ${brief(before)} → ${brief(after)}`]
+  }
   const [old, now] = both
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(name => {
     const inner = path === '' ? name : `${path}.${name}`

@@ -79,8 +79,9 @@ Examples:
         return 0
       }
       const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
-      if (script === undefined || words.length > 0)
+      if (script === undefined || words.length > 0) {
         throw new UsageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`)
+      }
       process.stdout.write(script)
       return 0
     }
@@ -130,8 +131,9 @@ const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
 
 /** What a config knows under a placeholder; nothing of one that has faults. */
 function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
-  if (placeholder === 'METHOD')
+  if (placeholder === 'METHOD') {
     return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+  }
   const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
   if (read === undefined) return []
   try {

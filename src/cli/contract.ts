@@ -79,8 +79,9 @@ Exit codes: 1 where check refuses an answer.`,
         given
       )
     }
-    if ((what !== 'learn' && what !== 'check') || name === undefined)
+    if ((what !== 'learn' && what !== 'check') || name === undefined) {
       throw new UsageError('Say what to do: learn, check or from-type.')
+    }
     const config = loadConfig(given.config, process.env)
     return what === 'learn' ? learn(config, name, given) : check(config, name, given)
   }
@@ -103,10 +104,11 @@ async function learn(config: Config, name: string, given: Given): Promise<number
 
 async function check(config: Config, name: string, given: Given): Promise<number> {
   const schema = config.contracts[name]
-  if (schema === undefined)
+  if (schema === undefined) {
     throw new CommandError(
       `The route "${name}" has no contract. Those that have one: ${Object.keys(config.contracts).join(', ') || 'none'}.`
     )
+  }
   const { deviations, refusal } = compileSchema(schema)
   const answers = await answersOf(config, name, given)
   const found = answers.map(answer => ({
@@ -114,15 +116,17 @@ async function check(config: Config, name: string, given: Given): Promise<number
     refused: refusal(answer) !== undefined
   }))
   const counted = new Map<string, number>()
-  for (const { kind, path } of found.flatMap(each => each.deviations))
+  for (const { kind, path } of found.flatMap(each => each.deviations)) {
     counted.set(`${kind.padEnd(8)} ${path}`, (counted.get(`${kind.padEnd(8)} ${path}`) ?? 0) + 1)
+  }
   const refused = found.filter(each => each.refused).length
   if (given.json) process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
   else {
-    for (const [line, count] of counted)
+    for (const [line, count] of counted) {
       process.stdout.write(
         `${line}${answers.length > 1 ? `  (in ${count} of ${answers.length})` : ''}\n`
       )
+    }
     const kept = counted.size > 0 ? 'kept, but for what is new' : 'kept'
     process.stdout.write(refused > 0 ? `${refused} of ${answers.length} refused\n` : `${kept}\n`)
   }
@@ -134,10 +138,12 @@ async function answersOf(config: Config, name: string, given: Given): Promise<un
   // What a shell makes of *.json follows the option's one value.
   const files = [...(Array.isArray(input) ? input : []), ...given.rest.slice(2)]
   const times = Number(samples)
-  if ((files.length === 0) === (live !== true))
+  if ((files.length === 0) === (live !== true)) {
     throw new UsageError('Name either --input or --live.')
-  if (!Number.isInteger(times) || times < 1 || times > maxSamples)
+  }
+  if (!Number.isInteger(times) || times < 1 || times > maxSamples) {
     throw new UsageError(`--samples is a number from 1 to ${maxSamples}.`)
+  }
   return shapedAnswers(
     config,
     name,

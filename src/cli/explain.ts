@@ -75,23 +75,28 @@ function explained(
   { rest: [word, target, ...more], values }: Given
 ): Explained {
   const { as, from = '127.0.0.1', data } = values
-  if (word === undefined || target === undefined || more.length > 0)
+  if (word === undefined || target === undefined || more.length > 0) {
     throw new UsageError('Name a method and a path.')
+  }
   const method = word.toUpperCase()
-  if (!METHODS.includes(method) || method === 'CONNECT')
+  if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
-  if (!/^[\x21-\xff]+$/.test(target))
+  }
+  if (!/^[\x21-\xff]+$/.test(target)) {
     throw new UsageError('A path in a request has no blanks: write %20.')
-  if (isIP(String(from)) === 0)
+  }
+  if (isIP(String(from)) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
+  }
   const headers = Object.fromEntries(
     listOf(values['header']).map(field => {
       const [, name, value] =
         /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
-      if (name === undefined || value === undefined)
+      if (name === undefined || value === undefined) {
         throw new UsageError(
           `--header is a field such as "origin: https://other.example", not "${field}".`
         )
+      }
       return [name.toLowerCase(), value]
     })
   )
@@ -214,11 +219,12 @@ function verdictIn({
   upstream,
   url
 }: Explanation['verdict']): string {
-  if (!passes)
+  if (!passes) {
     return paint(
       'red',
       `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${message})`}`
     )
+  }
   return paint(
     'green',
     url === undefined

@@ -35,10 +35,11 @@ Examples:
       process.stderr.write('The passwords do not match.\n')
       return 1
     }
-    if (password.length < 8)
+    if (password.length < 8) {
       process.stderr.write(
         'Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n'
       )
+    }
     process.stdout.write(`${await hashPassword(password)}\n`)
     return 0
   }

@@ -30,8 +30,12 @@ Examples:
       ...(account !== undefined && { account: String(account) }),
       ...(address !== undefined && { address: String(address) })
     }
-    if (more.length > 0 || !(what === 'list' || (what === 'lift' && Object.keys(whose).length > 0)))
+    if (
+      more.length > 0 ||
+      !(what === 'list' || (what === 'lift' && Object.keys(whose).length > 0))
+    ) {
       throw new UsageError()
+    }
     const answer =
       what === 'list'
         ? await askAdmin(config, `/bans?${new URLSearchParams(whose).toString()}`)

@@ -38,8 +38,9 @@ export async function main(words: readonly string[]): Promise<void> {
   if (word === undefined && asksVersion === true) {
     return void process.stdout.write(`console-gateway ${version} (Node ${process.version})\n`)
   }
-  if ((help === true && word === undefined) || word === 'help')
+  if ((help === true && word === undefined) || word === 'help') {
     return void process.stdout.write(usage())
+  }
   const name = word ?? 'start'
   const command = commandOf(name)
   if (command === undefined) {

@@ -15,8 +15,9 @@ export function guardOutput(): void {
     adopt(stream, error => {
       const { code = 'unknown reason' } = error as NodeJS.ErrnoException
       if (code === 'EPIPE') process.exit(brokenPipeExit)
-      if (stream === process.stdout)
+      if (stream === process.stdout) {
         process.stderr.write(`The output could not be written (${code}).\n`)
+      }
       process.exit(1)
     })
   }

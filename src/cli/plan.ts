@@ -44,19 +44,23 @@ Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
       ['Live, at the next reload', changes.filter(({ file }) => file !== 'gateway')],
       ['Only after a restart', changes.filter(({ file }) => file === 'gateway')]
     ] as const
-    for (const [title, lines] of parts)
-      if (lines.length > 0)
+    for (const [title, lines] of parts) {
+      if (lines.length > 0) {
         process.stdout.write(
           `${title}:\n${lines.map(({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${text}`).join('\n')}\n`
         )
-    if (risks.length > 0)
+      }
+    }
+    if (risks.length > 0) {
       process.stdout.write(
         `\nRisks:\n${risks.map(risk => `  ${paint('red', '!')} ${risk}`).join('\n')}\n`
       )
-    if (changes.length > 0 && risks.length === 0)
+    }
+    if (changes.length > 0 && risks.length === 0) {
       process.stdout.write(
         `\nNo risks seen (load balancer: ${inUnits('x-duration', balancerMs)}).\n`
       )
+    }
     return risks.length > 0 ? 3 : 0
   }
 }

@@ -41,10 +41,11 @@ Exit codes: 1 where --check finds them stale.`,
       }
       return 0
     }
-    for (const [file] of stale)
+    for (const [file] of stale) {
       process.stderr.write(
         `${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`
       )
+    }
     return stale.length > 0 ? 1 : 0
   }
 }
@@ -184,12 +185,14 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
 
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) return []
-  if (member.items?.anyOf !== undefined)
+  if (member.items?.anyOf !== undefined) {
     return member.items.anyOf.flatMap(branch =>
       branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
     )
-  if (member.items !== undefined)
+  }
+  if (member.items !== undefined) {
     return nested(member.items) ? rows(member.items, `${key}[].`, above) : []
+  }
   return nested(member) ? rows(member, `${key}.`, above) : []
 }
 

@@ -51,8 +51,9 @@ Exit codes: 1 where there is no such revision, it is refused, or no gateway
 answers.`,
   options: { yes },
   run: async ({ config, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
-    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to)))
+    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) {
       throw new UsageError('N is the number of a revision.')
+    }
     const revision = to === undefined ? {} : { to: Number(to) }
     return tell(await askAdmin(config, '/rollback', { ...revision, yes: isMeant }), json)
   }
@@ -70,23 +71,25 @@ function tell(answer: Record<string, unknown>, json: boolean): number {
   const lines = (name: string) => (answer[name] as readonly string[] | undefined) ?? []
   const code = outcome === 'refused' ? 1 : 0
   if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
-  else if (outcome === 'refused')
+  else if (outcome === 'refused') {
     process.stderr.write(
       `${lines('faults')
         .map(fault => `${fault}\n`)
         .join('')}refused; generation ${String(generation)} goes on as it is\n`
     )
-  else {
+  } else {
     const all = [...lines('changes'), ...lines('sessions')]
     process.stdout.write(all.map(line => `${line}\n`).join(''))
     process.stdout.write(`${String(outcome)}; generation ${String(generation)} runs\n`)
     if (answer['taken'] !== undefined) process.stdout.write(takenInWords(answer['taken'] as Taken))
-    if (lines('restartNeeded').length > 0)
+    if (lines('restartNeeded').length > 0) {
       process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
-    if (outcome === 'rolled back')
+    }
+    if (outcome === 'rolled back') {
       process.stdout.write(
         'the files still hold the other config: put them right, or it comes back with their next change, a reload or a restart\n'
       )
+    }
   }
   return code
 }

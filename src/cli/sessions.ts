@@ -86,12 +86,14 @@ interface Words {
 }
 
 function wantedOf(words: readonly string[], { id, name, source }: Given['values']): Words {
-  if (id !== undefined && name !== undefined)
+  if (id !== undefined && name !== undefined) {
     throw new UsageError('Name the user by --id or by --name.')
+  }
   const ofSource = source === undefined ? {} : { source: String(source) }
   if (id !== undefined) return { wanted: { user: String(id), by: 'id', ...ofSource }, rest: words }
-  if (name !== undefined)
+  if (name !== undefined) {
     return { wanted: { user: String(name), by: 'name', ...ofSource }, rest: words }
+  }
   const [user, ...rest] = words
   return { wanted: { ...(user !== undefined && { user }), ...ofSource }, rest }
 }

@@ -46,12 +46,14 @@ Examples:
       rest: [name],
       values: { input, live }
     } = given
-    if (name === undefined || given.rest.length > 1 || (input === undefined) === (live !== true))
+    if (name === undefined || given.rest.length > 1 || (input === undefined) === (live !== true)) {
       throw new UsageError('Name a route, and either --input or --live.')
+    }
     const config = loadConfig(folder, process.env)
     const target = targetOf(config, name)
-    if (target.shape === undefined)
+    if (target.shape === undefined) {
       throw new CommandError(`The route "${name}" has no shape: its answers pass as they are.`)
+    }
     const source =
       typeof input === 'string'
         ? await readInput(input)
@@ -78,12 +80,14 @@ interface Traced {
 /** What is done within `each` and `at`, one by one. */
 const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
   steps.flatMap(step => {
-    if (step.each !== undefined)
+    if (step.each !== undefined) {
       return singles(step.each).map((each): ShapeStep => ({ each: [each] }))
-    if (step.at !== undefined)
+    }
+    if (step.at !== undefined) {
       return singles(step.at.operations).map((operation): ShapeStep => ({
         at: { path: step.at?.path ?? '', operations: [operation] }
       }))
+    }
     return [step]
   })
 
@@ -102,8 +106,9 @@ async function trace(
     }
     const { refusal, apply } = compileShape([operation], { ...context, onMissing })
     const refused = refusal(current)
-    if (refused !== undefined)
+    if (refused !== undefined) {
       return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
+    }
     try {
       current = await apply(current)
     } catch (error) {
@@ -136,8 +141,9 @@ function report(before: unknown, traced: readonly Traced[], json: boolean): numb
     write(
       `\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`
     )
-    if (missing !== undefined)
+    if (missing !== undefined) {
       write(`   nothing is at "${missing}" of this answer: null from here on`)
+    }
     for (const line of why === undefined ? changes(last, after) : [why]) write(`   ${line}`)
     last = after
   })

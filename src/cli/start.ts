@@ -107,9 +107,11 @@ function startMessage(error: unknown): string {
     address?: string
     port?: number
   }
-  if (code === 'EADDRINUSE')
+  if (code === 'EADDRINUSE') {
     return `${address}:${port} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.`
-  if (code === 'EACCES')
+  }
+  if (code === 'EACCES') {
     return `${address}:${port} may not be listened on by this user. Use a port above 1023.`
+  }
   return error instanceof Error ? (error.stack ?? message) : String(error)
 }

@@ -34,10 +34,11 @@ export function targetOf(
   const ownRoute = name === 'profile' ? profile : undefined
   const route = Object.hasOwn(routes, name) ? routes[name] : ownRoute
   if (route === undefined) {
-    if (!Object.hasOwn(shapes, name))
+    if (!Object.hasOwn(shapes, name)) {
       throw new CommandError(
         `There is no route and no shape "${name}". Routes: ${Object.keys(routes).join(', ') || 'none'}.`
       )
+    }
     return { shape: name }
   }
   return {
@@ -64,11 +65,13 @@ export async function askLive(
   { values: { header, path } }: Given
 ): Promise<{ readonly status: number; readonly body: string }> {
   const upstream = upstreams[route?.upstream ?? '']
-  if (route === undefined || upstream === undefined)
+  if (route === undefined || upstream === undefined) {
     throw new UsageError('--live needs a route with an upstream.')
+  }
   const at = typeof path === 'string' ? path : (route.rewrite ?? route.path)
-  if (at.endsWith('*'))
+  if (at.endsWith('*')) {
     throw new UsageError('This route stands for many paths: say which with --path.')
+  }
   const [, name = '', value = ''] =
     /^([^:\s]+):\s*(.*)$/.exec(typeof header === 'string' ? header : '') ?? []
   const request = fetch(upstream.url.replace(/\/$/, '') + at, {
@@ -132,35 +135,41 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
   const target = targetOf(config, name)
   const steps = config.routes.shapes[target.shape ?? ''] ?? []
   const isShaped = 'files' in from && from.isShaped
-  if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0)
+  if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0) {
     throw new CommandError(
       `The route "${name}" is made of parts: give what the console gets, with --input and --shaped.`
     )
+  }
   return withShapes(config, target, async context => {
     const { refusal, apply } = compileShape(steps, context)
     const shaped = async (body: unknown, which: string): Promise<unknown> => {
-      if (isShaped)
+      if (isShaped) {
         return isWrapped(steps, context.shapes) || name === 'profile' ? dataOf(body, which) : body
+      }
       const refused = refusal(body)
-      if (refused !== undefined)
+      if (refused !== undefined) {
         throw new CommandError(`${which} tells a failure: ${refused.status}, ${refused.message}`)
+      }
       const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
-      if (name === 'profile')
+      if (name === 'profile') {
         return fillCurrentUser(result, { id: '', username: '', name: '', roles: [], profile: {} })
+      }
       return isWrapped(steps, context.shapes) ? (result as { data: unknown }).data : result
     }
     const answers: unknown[] = []
     try {
-      if ('files' in from)
-        for (const file of from.files)
+      if ('files' in from) {
+        for (const file of from.files) {
           answers.push(await shaped(parseAnswer(await readInput(file)), file))
-      else {
+        }
+      } else {
         for (let index = 0; index < from.times; index++) {
           const { status, body } = await askLive(config, target, from.given)
-          if (status >= 300)
+          if (status >= 300) {
             throw new CommandError(
               `The upstream answered ${status}: expected a status of 200 to 299.`
             )
+          }
           answers.push(await shaped(parseAnswer(body), 'The answer'))
         }
       }
@@ -174,7 +183,8 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
 }
 
 function dataOf(answer: unknown, which: string): unknown {
-  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data'))
+  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data')) {
     throw new CommandError(`${which} is not a response of the gateway: it has no member "data".`)
+  }
   return (answer as { data: unknown }).data
 }

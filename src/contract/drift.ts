@@ -63,11 +63,12 @@ export function createDrift({ log, metrics }: Options): Drift {
     answers.with(route, found.size === 0 ? 'kept' : 'drifted').inc()
     for (const [key, deviation] of found) {
       deviations.with(route, deviation.path, deviation.kind).inc()
-      if (!present.has(key))
+      if (!present.has(key)) {
         log.warn(
           { event: 'contract.drift', route, ...deviation },
           'answers differ from the contract'
         )
+      }
       present.set(key, { ...deviation, calm: 0 })
     }
     for (const [key, known] of present) {

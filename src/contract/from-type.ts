@@ -50,12 +50,13 @@ function modern(value: unknown): unknown {
   const { items, additionalItems, ...rest } = Object.fromEntries(
     Object.entries(value).map(([key, member]) => [key, modern(member)])
   )
-  if (!Array.isArray(items))
+  if (!Array.isArray(items)) {
     return {
       ...rest,
       ...(items !== undefined && { items }),
       ...(additionalItems !== undefined && { additionalItems })
     }
+  }
   return {
     ...rest,
     prefixItems: items,

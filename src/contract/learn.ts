@@ -64,10 +64,11 @@ function add(seen: Seen, value: unknown): void {
       add(known.seen, member)
     }
   } else {
-    if (typeof value === 'string')
+    if (typeof value === 'string') {
       seen.formats = (seen.formats ?? formats).filter(
         name => fits.get(name as (typeof formats)[number])?.(value) === true
       )
+    }
     seen.kinds.add(value === null ? 'null' : (typeof value as 'boolean'))
   }
 }
@@ -122,8 +123,9 @@ function writeRecord({ count, members }: NonNullable<Seen['record']>): JsonSchem
 function merge(into: Seen, { kinds, isLong = false, formats: common, list, record }: Seen): void {
   for (const kind of kinds) into.kinds.add(kind)
   if (isLong) into.isLong = true
-  if (common !== undefined)
+  if (common !== undefined) {
     into.formats = (into.formats ?? common).filter(name => common.includes(name))
+  }
   if (list !== undefined) merge((into.list ??= { kinds: new Set() }), list)
   if (record === undefined) return
   const target = (into.record ??= { count: 0, members: new Map() })

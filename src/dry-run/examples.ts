@@ -51,11 +51,12 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
       const { refusal, apply } = compileShape(shapes[shape] ?? [], context)
       const refused = refusal(given)
       if (refused !== undefined) {
-        if (refused.status !== status)
+        if (refused.status !== status) {
           told(
             status === undefined ? 'output' : 'status',
             `the shape tells a failure with the status ${refused.status}`
           )
+        }
         continue
       }
       if (status !== undefined) {
@@ -102,8 +103,9 @@ function firstDifference(found: unknown, expected: unknown, path: string): strin
 
 /** The names of members that two records or two lists have. */
 function membersOf(found: unknown, expected: unknown): string[] {
-  if (isRecord(found) && isRecord(expected))
+  if (isRecord(found) && isRecord(expected)) {
     return [...new Set([...Object.keys(expected), ...Object.keys(found)])]
+  }
   if (!Array.isArray(found) || !Array.isArray(expected)) return []
   const length = Math.max(found.length, expected.length)
   return Array.from({ length }, (_, index) => String(index))

@@ -115,8 +115,9 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
 
   try {
     const faults: Fault[] = []
-    for (const [index, [name, expected]] of Object.entries(routes.expect).entries())
+    for (const [index, [name, expected]] of Object.entries(routes.expect).entries()) {
       faults.push(...(await faultsOf(name, expected, index)))
+    }
     return faults
   } finally {
     await app.close()
@@ -136,14 +137,18 @@ function differences(
       ? `no upstream was asked (${was})`
       : `${asked.upstream} was asked for ${asked.path}`
   const found: Array<readonly [string, string]> = []
-  if (expected.status !== undefined && expected.status !== status)
+  if (expected.status !== undefined && expected.status !== status) {
     found.push(['status', `expected ${expected.status}, ${was}`])
-  if (expected.code !== undefined && expected.code !== code)
+  }
+  if (expected.code !== undefined && expected.code !== code) {
     found.push(['code', `expected ${expected.code}, ${was}`])
-  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream)
+  }
+  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream) {
     found.push(['upstream', `expected ${expected.upstream}; ${went}`])
-  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path)
+  }
+  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path) {
     found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
+  }
   return found
 }
 

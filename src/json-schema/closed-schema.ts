@@ -47,12 +47,15 @@ function close(schema: JsonSchema, isOutermost: boolean, root: JsonSchema): Json
       : one(held)
   }
   const result: Record<string, unknown> = { ...schema }
-  for (const keyword of [...inPlace, ...kept])
+  for (const keyword of [...inPlace, ...kept]) {
     if (Object.hasOwn(schema, keyword)) result[keyword] = change(keyword, schema[keyword], false)
-  for (const keyword of below)
+  }
+  for (const keyword of below) {
     if (Object.hasOwn(schema, keyword)) result[keyword] = change(keyword, schema[keyword], true)
-  if (isOutermost && says(schema, root, namesMembers) && !says(schema, root, speaksOfOthers))
+  }
+  if (isOutermost && says(schema, root, namesMembers) && !says(schema, root, speaksOfOthers)) {
     result['unevaluatedProperties'] = false
+  }
   return result
 }
 
@@ -101,12 +104,15 @@ export function memberNames(schema: unknown): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown) => {
     if (!isRecord(value)) return
-    for (const name of isRecord(value['properties']) ? Object.keys(value['properties']) : [])
+    for (const name of isRecord(value['properties']) ? Object.keys(value['properties']) : []) {
       names.add(name)
-    for (const name of Array.isArray(value['required']) ? value['required'] : [])
+    }
+    for (const name of Array.isArray(value['required']) ? value['required'] : []) {
       names.add(String(name))
-    for (const keyword of [...inPlace, ...below, ...kept])
+    }
+    for (const keyword of [...inPlace, ...below, ...kept]) {
       if (Object.hasOwn(value, keyword)) schemasIn(keyword, value[keyword]).forEach(collect)
+    }
   }
   collect(schema)
   return names

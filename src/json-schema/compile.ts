@@ -104,12 +104,13 @@ function meant(errors: readonly ErrorObject[]): ErrorObject[] {
       error.keyword !== 'if' &&
       unions.every(union => {
         if (error === union) return branchesFor(union, errors) !== 1
-        if (error.instancePath === union.instancePath)
+        if (error.instancePath === union.instancePath) {
           return (
             !isNews(error) &&
             error.keyword !== 'type' &&
             (branchesFor(union, errors) === 1 || !isWithin(error, union))
           )
+        }
         return (
           !error.instancePath.startsWith(`${union.instancePath}/`) ||
           branchesFor(union, errors) === 1
@@ -203,18 +204,20 @@ interface Problem {
 /** What is wrong with a schema itself. */
 export function schemaProblems(schema: JsonSchema): Problem[] {
   const { $schema: dialect, $id: _, ...own } = schema
-  if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect))
+  if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) {
     return [
       {
         path: ['$schema'],
         message: 'expected JSON Schema 2020-12 (2019-09, draft-07 and draft-06 are read as such)'
       }
     ]
+  }
   schemas ??= createAjv({ allErrors: true, meta: true })
-  if (schemas.validateSchema(own) !== true)
+  if (schemas.validateSchema(own) !== true) {
     return innermost(schemas.errors ?? []).map(error =>
       problem(error.instancePath, reasonOf(error))
     )
+  }
   try {
     compileSchema(schema)
     return []

@@ -49,8 +49,9 @@ export function decoded(
   if (codings.length > maxCodings) throw unreadable(`it has ${codings.length} content codings`)
   return codings.reduceRight((current, coding) => {
     const decode = decoders.get(coding)
-    if (decode === undefined)
+    if (decode === undefined) {
       throw unreadable(`its content coding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+    }
     try {
       return decode(current, maxBytes)
     } catch (error) {

@@ -21,8 +21,9 @@ export function jsonFault(text: string): string | undefined {
 
   for (; ; at = skip(blanks, text, at)) {
     const mark = text[at]
-    if (expected === 'end')
+    if (expected === 'end') {
       return mark === undefined ? undefined : told('there is more behind its end', at)
+    }
     if (expected === ':') {
       if (mark !== ':') return told('an unexpected character', at)
       expected = 'value'
@@ -54,11 +55,12 @@ export function jsonFault(text: string): string | undefined {
       at++
     } else {
       const end = skip(scalar, text, at)
-      if (end === at)
+      if (end === at) {
         return told(
           'an unexpected character',
           'truefalsenull-'.includes(text.slice(at)) ? text.length : at
         )
+      }
       expected = afterValue()
       at = end
     }
@@ -78,7 +80,7 @@ function stringEnd(
     if (found[0] === '"') return found.index + 1
     if (found[0] !== '\\') return { kind: 'a control character in a text', at: found.index }
     at = skip(escape, text, found.index)
-    if (at === found.index)
+    if (at === found.index) {
       return {
         kind: 'an escape that JSON has not',
         at:
@@ -86,6 +88,7 @@ function stringEnd(
             ? text.length
             : at
       }
+    }
   }
 }
 

@@ -32,14 +32,14 @@ export function valueAt(value: Json, path: readonly string[]): Json {
 
 /** Assignment that also holds for `__proto__`, which JSON.parse makes an own member. */
 export function put(target: JsonRecord, name: string, value: Json): void {
-  if (name === '__proto__')
+  if (name === '__proto__') {
     Object.defineProperty(target, name, {
       value,
       enumerable: true,
       configurable: true,
       writable: true
     })
-  else target[name] = value
+  } else target[name] = value
 }
 
 /** A copy of one level. */
@@ -51,7 +51,8 @@ export function copyOf(record: JsonRecord): JsonRecord {
 
 /** Numbers, true, false, null and texts as the text that config writes for them; undefined for anything else. */
 export function textOf(value: Json): string | undefined {
-  if (typeof value === 'object' && value !== null)
+  if (typeof value === 'object' && value !== null) {
     return isRawNumber(value) ? value.rawJSON : undefined
+  }
   return String(value)
 }

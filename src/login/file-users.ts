@@ -211,8 +211,9 @@ export function createFileUsers(
       digests = digestsOf(files)
       for (const [source, digest] of digests) {
         const former = before.get(source)
-        if (former !== undefined && former !== digest && !unannounced.has(source))
+        if (former !== undefined && former !== digest && !unannounced.has(source)) {
           unannounced.set(source, former)
+        }
       }
       announceAll()
       return [...digests].some(([source, digest]) => before.get(source) !== digest)

@@ -54,10 +54,11 @@ export function createUpstreamLogin(options: Options): CredentialSource {
   const identityOf = (answer: unknown, typed: string): Identity => {
     const { user } = config
     const id = text(at(answer, user.id))
-    if (id === undefined)
+    if (id === undefined) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error(`the sign-in answer has no "${user.id}"`)
       })
+    }
     const username = text(at(answer, user.username)) ?? typed
     const roles = [at(answer, user.roles)]
       .flat()
@@ -78,10 +79,11 @@ export function createUpstreamLogin(options: Options): CredentialSource {
   const credentialOf = (answer: unknown, headers: Headers): Credential => {
     const token = text(at(answer, config.token))
     const cookies = cookiesIn(headers['set-cookie'], config.cookies)
-    if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value)))
+    if ([token ?? '', ...cookies].some(value => /[^\x20-\x7e]/.test(value))) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error('the credential holds characters that no header field can')
       })
+    }
     const refreshToken = text(at(answer, config.refreshToken))
     const expiresAt =
       config.expires === undefined
@@ -131,19 +133,21 @@ export function createUpstreamLogin(options: Options): CredentialSource {
     const answer = readAnswer(body, headers)
     if (fits(config.refused, status, answer)) return undefined
     const token = status >= 200 && status < 300 ? text(at(answer, refresh.token)) : undefined
-    if (token === undefined)
+    if (token === undefined) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error(`the renewal answer (status ${status}) has no "${refresh.token}"`)
       })
+    }
     const expires = refresh.expires ?? config.expires
     const expiresAt =
       expires === undefined ? undefined : endOf(at(answer, expires.path), expires.as)
     const refreshToken = text(at(answer, config.refreshToken)) ?? old.refreshToken
     const cookies = credentialOf({}, headers).cookies ?? old.cookies
-    if (/[^\x20-\x7e]/.test(token))
+    if (/[^\x20-\x7e]/.test(token)) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error('the credential holds characters that no header field can')
       })
+    }
     return {
       token,
       ...(refreshToken !== undefined && { refreshToken }),
@@ -174,17 +178,19 @@ export function createUpstreamLogin(options: Options): CredentialSource {
       })
       const answer = readAnswer(body, headers)
       if (fits(config.refused, status, answer)) return { vouched: false }
-      if (!fits(config.success, status, answer))
+      if (!fits(config.success, status, answer)) {
         throw new GatewayError('upstream.invalid', {
           cause: new Error(
             `the sign-in answer (status ${status}) is neither a success nor a refusal`
           )
         })
+      }
       const credential = credentialOf(answer, headers)
-      if (config.token !== undefined && credential.token === undefined)
+      if (config.token !== undefined && credential.token === undefined) {
         throw new GatewayError('upstream.invalid', {
           cause: new Error(`the sign-in answer has no "${config.token}"`)
         })
+      }
       return { vouched: true, identity: identityOf(answer, attempt.username), credential }
     },
 
@@ -197,10 +203,11 @@ export function createUpstreamLogin(options: Options): CredentialSource {
         timeoutMs: Math.min(config.timeout, 5000),
         maxBytes: maxAnswerBytes
       })
-      if (status >= 400)
+      if (status >= 400) {
         throw new GatewayError('upstream.error', {
           cause: new Error(`the sign-out was answered with status ${status}`)
         })
+      }
     }
   }
 }
@@ -208,15 +215,17 @@ export function createUpstreamLogin(options: Options): CredentialSource {
 /** Puts values into the `{name}`s of a template, at any depth. */
 function fill(template: unknown, values: Readonly<Record<string, string>>): unknown {
   // A function as replacement: "$&" in a password is no pattern.
-  if (typeof template === 'string')
+  if (typeof template === 'string') {
     return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
       Object.hasOwn(values, name) ? (values[name] ?? '') : whole
     )
+  }
   if (Array.isArray(template)) return template.map(each => fill(each, values))
-  if (typeof template === 'object' && template !== null)
+  if (typeof template === 'object' && template !== null) {
     return Object.fromEntries(
       Object.entries(template).map(([key, value]) => [key, fill(value, values)])
     )
+  }
   return template
 }
 

@@ -74,8 +74,9 @@ export function lineWriter(log: Logger, message: string): (fields: string) => vo
   const stream = of[streamSym] as DestinationStream
   const end = `,"msg":${JSON.stringify(message)}}\n`
   return fields => {
-    if (log.isLevelEnabled('info'))
+    if (log.isLevelEnabled('info')) {
       stream.write(`${begin}${time()}${String(of[chindingsSym])},${fields}${end}`)
+    }
   }
 }
 

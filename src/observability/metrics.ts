@@ -210,11 +210,12 @@ async function textOf(
 ): Promise<{ readonly type: string; readonly body: string }> {
   const { Registry, ofProcess } = await library()
   const registry = new Registry()
-  for (const { samples, ...header } of metrics)
+  for (const { samples, ...header } of metrics) {
     registry.registerMetric({
       ...header,
       get: async () => ({ ...header, values: samples() })
     } as never)
+  }
   return {
     type: registry.contentType,
     body: (await registry.metrics()) + (await ofProcess.metrics())

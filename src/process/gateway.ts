@@ -114,8 +114,9 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
       watch?.close()
       log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
       await wait(noticeMs)
-      if (!(await publicServer.stop(gateway.drain.grace)))
+      if (!(await publicServer.stop(gateway.drain.grace))) {
         log.warn(`requests were still running after ${gateway.drain.grace} ms: cut`)
+      }
       await reloader.close()
       await admin.close()
       await publicServer.close()

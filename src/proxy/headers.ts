@@ -82,15 +82,18 @@ export function requestFields(
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true)
+      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true) {
         fields[name] = value
+      }
     }
-    if (hasBody && headers['content-length'] !== undefined)
+    if (hasBody && headers['content-length'] !== undefined) {
       fields['content-length'] = headers['content-length']
+    }
     if (!hasBody) delete fields['content-type']
     if (shaped) fields['accept-encoding'] = 'identity'
-    if (passAuthorization && headers.authorization !== undefined)
+    if (passAuthorization && headers.authorization !== undefined) {
       fields['authorization'] = headers.authorization
+    }
     const kept =
       passCookies.length > 0 && headers.cookie !== undefined
         ? keepCookies(headers.cookie, passCookies)
@@ -119,11 +122,13 @@ export function requestFields(
     }
     const { token, cookies } = session.credential ?? {}
     // The client's own, where the route passes it, is what the route asks for.
-    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined)
+    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined) {
       fields['authorization'] = `Bearer ${token}`
+    }
     if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
-    if (credential === 'cookies' && cookies !== undefined)
+    if (credential === 'cookies' && cookies !== undefined) {
       fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
+    }
   }
 }
 
@@ -227,8 +232,9 @@ export function answerFields({
     const listed = listedIn(headers['connection'])
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && crosses(name) && listed?.includes(name) !== true)
+      if (value !== undefined && crosses(name) && listed?.includes(name) !== true) {
         fields[name] = value
+      }
     }
     const given = headers['set-cookie']
     if (setCookies.length > 0 && given !== undefined) {

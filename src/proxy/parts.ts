@@ -67,11 +67,12 @@ export async function gather({ parts }: Parts, asking: Asking): Promise<Gathered
         return { part, value: (await ask(part, asking)) ?? part.fallback ?? null, isMissing: false }
       } catch (thrown) {
         const error = toGatewayError(thrown)
-        if (part.isRequired)
+        if (part.isRequired) {
           throw new GatewayError(error.code, {
             ...error.detail,
             cause: new Error(`the part "${part.name}"`, { cause: error.cause })
           })
+        }
         if (!asking.signal.aborted) asking.onMissing(part, error)
         return { part, value: part.fallback, isMissing: true }
       }
@@ -94,15 +95,17 @@ async function ask(
     tooLarge: 'shape.too-large',
     signal
   })
-  if (answer.status >= 300)
+  if (answer.status >= 300) {
     throw answer.status < 400
       ? new GatewayError('upstream.redirect')
       : answeredError(answer.status, answer.headers, answer.body)
+  }
   if (answer.status === 204 || answer.status === 205) return null
-  if (answer.status === 206)
+  if (answer.status === 206) {
     throw new GatewayError('upstream.invalid', {
       cause: new Error('a part of an answer, which was not asked for')
     })
+  }
   return valueAt(await shape(readJson(answer.body, answer.headers, maxBytes)), unwrap)
 }
 
@@ -118,8 +121,9 @@ export function merge(
 ): { readonly value: Json; readonly missing: readonly string[] } {
   const value: JsonRecord = into.length === 0 && isRecord(own) ? copyOf(own) : {}
   if (into.length > 0) place(value, into, own)
-  else if (!isRecord(own) && own !== null && own !== undefined)
+  else if (!isRecord(own) && own !== null && own !== undefined) {
     throw noPlace('the response is not an object to which parts can be added')
+  }
   const missing: string[] = []
   for (const { part, value: given, isMissing } of found) {
     const isPlaced =

@@ -21,27 +21,31 @@ const queryRefused = /[^\x21-\x7e]|#/
 export function checkTarget(target: string): void {
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
-  if (!allowed.test(path))
+  if (!allowed.test(path)) {
     throw new GatewayError('request.path', {
       cause: 'it does not begin with /, or holds a character that no path may hold unescaped'
     })
-  if (emptyOrDotSegment.test(path))
+  }
+  if (emptyOrDotSegment.test(path)) {
     throw new GatewayError('request.path', { cause: 'it has an empty or a dot segment' })
+  }
   if (path.includes('%')) {
-    if (doubtfulEscape.test(path))
+    if (doubtfulEscape.test(path)) {
       throw new GatewayError('request.path', {
         cause: 'it holds an escape that two readers may take for two paths'
       })
+    }
     try {
       decodeURIComponent(path)
     } catch (cause) {
       throw new GatewayError('request.path', { cause })
     }
   }
-  if (mark >= 0 && queryRefused.test(target.slice(mark + 1)))
+  if (mark >= 0 && queryRefused.test(target.slice(mark + 1))) {
     throw new GatewayError('request.path', {
       cause: 'its query holds a character that has to be escaped'
     })
+  }
 }
 
 export interface Rewrite {
@@ -72,8 +76,9 @@ export function createRewrite(
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)
       for (const publicStem of nearestFirst) {
-        if (open ? path.startsWith(publicStem) : path === publicStem)
+        if (open ? path.startsWith(publicStem) : path === publicStem) {
           return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
+        }
       }
       throw new GatewayError('request.path')
     },

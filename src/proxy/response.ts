@@ -129,25 +129,28 @@ export class Attempt implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer)
     const exchange = this.#exchange
     exchange.firstByteMs = performance.now() - exchange.startedAt
-    if (status > 599)
+    if (status > 599) {
       return this.fail(
         new GatewayError('upstream.invalid', { cause: new Error(`status ${status}`) })
       )
+    }
     const coding = headers['transfer-encoding']
     // The field ends here, so nobody behind us could undo another coding.
-    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked')
+    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
       return this.fail(
         new GatewayError('upstream.invalid', {
           cause: new Error('a transfer coding other than chunked')
         })
       )
+    }
     this.#status = status
     this.#headers = headers
     this.#state = 'collecting'
     if (exchange.isHead || status === 204 || status === 205 || status === 304) return
     const length = headers['content-length']
-    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers))
+    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers)) {
       this.startStream()
+    }
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
@@ -158,8 +161,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
     else this.#add(chunk)
     const { collectBytes, collectOnly } = this.#exchange
     if (this.#collected > collectBytes) this.startStream()
-    else if (this.#first === chunk && !collectOnly && this.#headers['content-length'] === undefined)
+    else if (
+      this.#first === chunk &&
+      !collectOnly &&
+      this.#headers['content-length'] === undefined
+    ) {
       this.#timer = setTimeout(streamAfterAll, gatherMs, this)
+    }
   }
 
   onResponseEnd(): void {
@@ -169,12 +177,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#state = 'over'
     this.#watcher.onSettled()
     if (!wasCollecting) this.#stream?.push(null)
-    else
+    else {
       this.#watcher.onResponse({
         status: this.#status,
         headers: this.#headers,
         body: new CollectedBody(this.#bytes())
       })
+    }
   }
 
   onResponseError(_controller: unknown, error: unknown): void {

@@ -22,10 +22,11 @@ const maxTags = 400_000
  */
 export function createTags(cluster: Cluster): () => ReadonlyMap<string, string> {
   let tags: Map<string, string> | undefined
-  for (const event of slotEvents)
+  for (const event of slotEvents) {
     cluster.on(event, () => {
       tags = undefined
     })
+  }
   return () => {
     tags ??= findTags(cluster)
     return tags

@@ -179,8 +179,9 @@ function createDepartures(): (connected: readonly Address[]) => Address[] {
   return connected => {
     const time = performance.now()
     for (const entry of seen.values()) entry.leftAt ??= time
-    for (const address of connected)
+    for (const address of connected) {
       seen.set(`${address.host}:${address.port}`, { address, leftAt: undefined })
+    }
     for (const [key, { leftAt }] of seen) {
       if (leftAt !== undefined && time - leftAt > justLeftMs) seen.delete(key)
     }

@@ -143,8 +143,9 @@ async function read(
     questions.map(async word => await sentinel.call('sentinel', word, name))
   )
   const [address, master, replicas, others] = answers
-  if (!Array.isArray(address) || address.length !== 2)
+  if (!Array.isArray(address) || address.length !== 2) {
     throw new Error(`the Sentinel does not know ${name}`)
+  }
   const fields = fieldsOf(master)
   return {
     view: {

@@ -79,7 +79,8 @@ export function backOff(attempt: number): number {
 
 /** Says what is wrong without what a log must not hold. */
 function reasonOf({ code, message }: RedisError): string {
-  if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH'))
+  if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) {
     return 'the user or the password is wrong'
+  }
   return code ?? message.slice(0, 120)
 }

@@ -151,7 +151,7 @@ function createStore({ gateway, prefix, dialler, client, log }: StoreOptions) {
 /** Sessions go by the clock of Redis; limits, logs and back-ends' tokens go by this machine's. */
 function logSkew(log: Log, skewMs: number, isSkewed: boolean): void {
   const fields = { event: 'clock.skew', seconds: Math.round(skewMs / 1000) }
-  if (isSkewed)
+  if (isSkewed) {
     log.error(fields, 'the clock of this machine differs from that of Redis: set it right')
-  else log.info(fields, 'the clock of this machine agrees with that of Redis again')
+  } else log.info(fields, 'the clock of this machine agrees with that of Redis again')
 }

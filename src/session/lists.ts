@@ -46,8 +46,9 @@ export function createLists({ store, parse, evaluate }: Options) {
     await Promise.all(
       indexed.map(async ({ key, at }) => {
         const stored = await store.read(key)
-        if (stored === undefined || stored.record.startsWith(tombstoneMark))
+        if (stored === undefined || stored.record.startsWith(tombstoneMark)) {
           return void gone.push(key)
+        }
         const record = parse(key, stored)
         if ('unreadable' in record) unreadable++
         // An entry of a former version may be about another user with the same id.

@@ -23,8 +23,9 @@ export function createRedisEpoch(
   /** Writes the latest bump again, to a server that may not have heard of it. */
   function replayBump(): void {
     if (performance.now() - lastBump.at > revocationsKeptMs) return
-    for (const key of epochKeys())
+    for (const key of epochKeys()) {
       redis.eval(scripts.sessionEpoch, 1, key, lastBump.epoch, 0).catch(() => {})
+    }
   }
 
   async function read(): Promise<number> {
@@ -32,8 +33,9 @@ export function createRedisEpoch(
     const values = await orUnavailable(Promise.all(targets.map(async key => await redis.get(key))))
     const epochs = values.map(value => Number(value ?? 0))
     // No live session could be told from one that was ended.
-    if (!epochs.every(Number.isSafeInteger))
+    if (!epochs.every(Number.isSafeInteger)) {
       throw new StoreUnavailable(new Error(`${keys.epoch} in Redis is not a number`))
+    }
     const greatest = Math.max(...epochs)
     // A primary that is new, or forgot: the others know.
     const behind = targets.filter((_key, index) => epochs[index] !== greatest)

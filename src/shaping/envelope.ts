@@ -31,8 +31,9 @@ export function createEnvelope({
 }: GatewayConfig['envelope']): Envelope {
   const success = (data: unknown, extra: Members = {}) => {
     if (dialect === 'ant-design-pro') return { success: true, data, ...extra }
-    if (dialect === 'base-response')
+    if (dialect === 'base-response') {
       return { ok: true, code: successCode, message: 'OK', data, ...extra }
+    }
     return { ok: true, code: successCode, message: 'OK', success: true, data, ...extra }
   }
   const messageOf = (error: GatewayError) =>
@@ -41,7 +42,7 @@ export function createEnvelope({
     const message = messageOf(error)
     const extra = withoutSuccess(error.detail.extra ?? {}, successCode)
     const { showType } = errorKinds[error.code]
-    if (dialect === 'ant-design-pro')
+    if (dialect === 'ant-design-pro') {
       return {
         success: false,
         errorCode: error.code,
@@ -50,8 +51,10 @@ export function createEnvelope({
         requestId,
         ...extra
       }
-    if (dialect === 'base-response')
+    }
+    if (dialect === 'base-response') {
       return { ok: false, code: error.status, message, errorCode: error.code, requestId, ...extra }
+    }
     return {
       ok: false,
       code: error.status,

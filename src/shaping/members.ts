@@ -58,10 +58,11 @@ function writeFill(members: Plan['members']): Fill {
   const given: unknown[] = []
   const number = (value: unknown) => `given[${given.push(value) - 1}]`
   const written = (source: Source): string => {
-    if ('read' in source)
+    if ('read' in source) {
       return source.read in Object.prototype
         ? `own(record, ${JSON.stringify(source.read)})`
         : `record[${JSON.stringify(source.read)}]`
+    }
     if ('value' in source) return number(source.value)
     if ('or' in source) return `(${written(source.of)} ?? ${number(source.or)})`
     if ('convert' in source) return `converted(${written(source.of)}, ${number(source.convert)})`
@@ -102,11 +103,13 @@ function extend(plan: Plan, step: ShapeStep): Plan {
   if (step.pick !== undefined) return pick(plan, step.pick)
   if (step.drop !== undefined) return drop(plan, step.drop)
   if (step.rename !== undefined) return rename(plan, Object.entries(step.rename))
-  if (step.default !== undefined)
+  if (step.default !== undefined) {
     return change(plan, step.default, (of, or) => (of === undefined ? { value: or } : { of, or }))
+  }
   if (step.constant !== undefined) return change(plan, step.constant, (_, value) => ({ value }))
-  if (step.map !== undefined)
+  if (step.map !== undefined) {
     return change(plan, step.map, (of, values) => of && { of, convert: mapping(values) })
+  }
   return change(plan, step.convert ?? {}, (of, kind) => of && { of, convert: conversion(kind) })
 }
 

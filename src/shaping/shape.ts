@@ -44,8 +44,9 @@ export function compileShape(given: readonly ShapeStep[], context: ShapeContext)
       : () => undefined
   const parts = segments(steps)
   const [only, ...more] = parts
-  if (more.length === 0 && (only === undefined || Array.isArray(only)))
+  if (more.length === 0 && (only === undefined || Array.isArray(only))) {
     return { refusal, apply: sequence(only ?? [], context) }
+  }
   const stages = parts.map(part =>
     Array.isArray(part)
       ? sequence(part, context)
@@ -66,10 +67,12 @@ export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shape
   return steps.flatMap(step => {
     if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
     if (step.each !== undefined) return [{ each: flatten(step.each, shapes) }]
-    if (step.at !== undefined)
+    if (step.at !== undefined) {
       return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
-    if (step.paging?.each !== undefined)
+    }
+    if (step.paging?.each !== undefined) {
       return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
+    }
     return [step]
   })
 }
@@ -124,19 +127,22 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
   if (step.unwrap !== undefined) {
     return unwrap(step.unwrap.split('.'), context.onMissing)
   }
-  if (step.move !== undefined)
+  if (step.move !== undefined) {
     return sequenceOf(
       Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.')))
     )
+  }
   if (step.each !== undefined) return each(sequence(step.each, context))
-  if (step.at !== undefined)
+  if (step.at !== undefined) {
     return at(step.at.path.split('.'), sequence(step.at.operations, context))
-  if (step.paging !== undefined)
+  }
+  if (step.paging !== undefined) {
     return paging(
       step.paging,
       step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)),
       wrap
     )
+  }
   if (step.wrap === 'list') {
     return value => {
       const list = asList(value)
@@ -153,8 +159,9 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
     if (found !== null || onMissing === undefined) return found
     // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
     const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
-    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last))
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) {
       onMissing(path.join('.'))
+    }
     return null
   }
 }
@@ -179,8 +186,9 @@ function asList(value: Json): readonly Json[] {
     value === undefined ||
     value === '' ||
     (isRecord(value) && Object.keys(value).length === 0)
-  )
+  ) {
     return []
+  }
   return [value]
 }
 

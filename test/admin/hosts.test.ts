@@ -97,8 +97,9 @@ t.test(
       )
     }
     t.same(lines, [])
-    for (const host of ['a.example', 'b.example:9090', 'x.'.repeat(10_000)])
+    for (const host of ['a.example', 'b.example:9090', 'x.'.repeat(10_000)]) {
       for (const url of told) await ask(url, host)
+    }
     t.match(lines, [{ host: 'a.example' }])
     t.equal(lines.length, 1)
     now += 86_400_000 - 1

@@ -141,11 +141,12 @@ for (const [which, files] of Object.entries(configs)) {
       t.same(await new Validator().validate(structuredClone(document)), { valid: true })
       const names = JSON.stringify(document).match(/"operationId":"[^"]*"/g) ?? []
       t.equal(new Set(names).size, names.length, 'each operation has a name of its own')
-      for (const [, place = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g))
+      for (const [, place = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)) {
         t.ok(
           place.split('/').reduce<any>((at, step) => at?.[step], document),
           place
         )
+      }
       t.same(problemsOf(folder, typeDeclarations(config)), [])
     }
   )

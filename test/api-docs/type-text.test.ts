@@ -43,8 +43,9 @@ t.test('what JSON Schema says is written as TypeScript says it', t => {
       'A & (string | null)'
     ],
     [{ $ref: '#/components/schemas/NoticesData/$defs/notice-item' }, 'NoticesDataNoticeItem']
-  ] as const)
+  ] as const) {
     t.equal(typeText(schema), text, JSON.stringify(schema))
+  }
   t.equal(typeName('#/components/schemas/A/definitions/API.Notice'), 'AAPINotice')
   t.end()
 })

@@ -15,7 +15,8 @@ t.test(
     t.same(problems, [])
     t.ok((answers['200'] ?? 0) > 0, 'there was life')
     t.comment(JSON.stringify({ seed, conversations, answers, faults, slowestMs }))
-    if (problems.length > 0)
+    if (problems.length > 0) {
       t.comment(`again: npm run fuzz -- --seed ${seed} --seconds ${seconds}`, rest)
+    }
   }
 )

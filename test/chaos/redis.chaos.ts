@@ -69,14 +69,16 @@ async function live(
       wait(20_000, undefined, { ref: false })
     ])
     count(`${what} ${answer?.status ?? 'no answer'}`)
-    if (answer === undefined || !allowed.includes(answer.status))
+    if (answer === undefined || !allowed.includes(answer.status)) {
       wrong(`${what}: ${answer?.status ?? 'no answer'}`)
+    }
     return answer
   }
 
   const closed = (sessions: readonly Known[]) => {
-    for (const session of sessions)
+    for (const session of sessions) {
       Object.assign(session, { state: 'closed', closedAt: performance.now() })
+    }
   }
   const acts = {
     signIn: async (at: TestGateway) => {
@@ -85,10 +87,11 @@ async function live(
         [200, 503],
         async () => await at.call('/api/auth/admin/login', { json: { username: user, password } })
       )
-      if (answer?.status === 200)
+      if (answer?.status === 200) {
         book.push({ cookie: cookieOf(answer), state: 'open', closedAt: 0 })
-      else if (answer?.headers.getSetCookie().length !== 0)
+      } else if (answer?.headers.getSetCookie().length !== 0) {
         wrong('a sign-in that failed set a cookie')
+      }
     },
     use: async (at: TestGateway) => {
       const session = oneOf(random, random() < 0.7 && open().length > 0 ? open() : book.slice(-20))
@@ -101,8 +104,9 @@ async function live(
           async () => await at.call('/api/account/profile', { cookie: session.cookie })
         )
       )?.status
-      if (session.state === 'closed' && status === 200 && began - session.closedAt > staleness)
+      if (session.state === 'closed' && status === 200 && began - session.closedAt > staleness) {
         wrong(`a session was accepted ${Math.round(began - session.closedAt)} ms after its end`)
+      }
       if (session.state === 'unsure' && status === 401) closed([session])
     },
     signOut: async (at: TestGateway) => {
@@ -118,8 +122,9 @@ async function live(
               await at.call('/api/account/logout', { method: 'POST', cookie: session.cookie })
           )
         )?.status === 200
-      )
+      ) {
         closed([session])
+      }
     },
     closeAll: async (at: TestGateway) => {
       const all = book.filter(({ state }) => state !== 'closed')
@@ -179,8 +184,9 @@ async function misfortune(
       redis.signal('SIGCONT')
     },
     cut: async () => {
-      for (const type of ['normal', 'pubsub'])
+      for (const type of ['normal', 'pubsub']) {
         if (random() < 0.7) await cli('CLIENT', 'KILL', 'TYPE', type)
+      }
     },
     full: async () => {
       await cli('CONFIG', 'SET', 'maxmemory', '1')
@@ -230,8 +236,9 @@ t.test(
       await testGateway(t.after, await config(), environment),
       await testGateway(t.after, await config(), environment)
     ]
-    for (const gateway of gateways)
+    for (const gateway of gateways) {
       await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    }
 
     const problems: string[] = []
     const counts: Record<string, number> = {}
@@ -283,8 +290,9 @@ t.test(
             (status = (await gateway.call('/api/account/profile', { cookie })).status) !== 503
         )
         // Only what ended within the last ten minutes still has its reason; either way it is 401.
-        if (status !== (state === 'open' ? 200 : 401))
+        if (status !== (state === 'open' ? 200 : 401)) {
           problems.push(`afterwards: ${status} for a session that is ${state}`)
+        }
       }
     }
     t.same(problems, [])

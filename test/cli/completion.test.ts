@@ -89,8 +89,9 @@ t.test('what may stand next follows from what each command says of itself', t =>
 })
 
 t.test('each shell has a script, and a config with faults gives no names and no noise', async t => {
-  for (const shell of ['bash', 'zsh', 'fish'])
+  for (const shell of ['bash', 'zsh', 'fish']) {
     t.match(await run(['completion', shell]), { code: 0, out: /completion words -- / }, shell)
+  }
   t.match(await run(['completion', 'tcsh']), { code: 2, err: /Name a shell: bash, zsh, fish\./ })
   t.same(
     await run([

@@ -86,8 +86,9 @@ t.test(
 t.test('learn asks the upstream as often as told, and learns nothing from a failure', async t => {
   let asked = 0
   const backend = await testUpstream(t.after, (request, response, seen) => {
-    if (request.headers['authorization'] === undefined)
+    if (request.headers['authorization'] === undefined) {
       return json(401, {})(request, response, seen)
+    }
     json(200, { code: 0, data: ++asked % 2 === 0 ? [{ id: 'a', n: 1 }] : [{ id: 'b' }] })(
       request,
       response,
@@ -221,6 +222,7 @@ t.test('what makes no sense is told', async t => {
       CommandError,
       'The route "plain" has no contract. Those that have one: r.'
     ]
-  ] as const)
+  ] as const) {
     await t.rejects(inProcess(folder, rest, values), { constructor: kind, message })
+  }
 })

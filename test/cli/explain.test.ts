@@ -214,12 +214,13 @@ t.test('explain says of each request what a running gateway then does', async t 
     )
     const asked = backend.seen.slice(before).map(({ url }) => backend.url + url)
     if (verdict.passes) t.ok(answer.status < 400, `${title}: passes (${answer.status})`)
-    else
+    else {
       t.same(
         [verdict.status, verdict.code],
         [answer.status, method === 'HEAD' ? verdict.code : answer.code],
         title
       )
+    }
     if (verdict.url !== undefined) t.same(asked, [verdict.url], `${title}: goes to`)
     else if (!verdict.passes) t.same(asked, [], `${title}: goes nowhere`)
   }
@@ -412,8 +413,9 @@ t.test('words that make no sense are told apart from requests that are refused',
     ['GET', '/a', '--from', 'home'],
     ['GET', '/a', '--header', 'no field'],
     ['GET', '/a', '/b']
-  ])
+  ]) {
     t.match(await run(['explain', ...words, '-c', folder]), { code: 2 }, words.join(' '))
+  }
   t.match(await run(['explain', 'GET', '/api/session', '--as', 'carol', '-c', folder]), {
     code: 0,
     out: /carol \(no roles\); in no users file, so say with --role what the back-end gives/

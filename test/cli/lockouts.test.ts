@@ -117,8 +117,9 @@ t.test(
       message:
         'The gateway answered 400: Say whose: an account by its user name, an address as an IP address.'
     }
-    for (const rest of [[], ['list', 'x'], ['lift'], ['lift', 'alice']])
+    for (const rest of [[], ['list', 'x'], ['lift'], ['lift', 'alice']]) {
       await t.rejects(given(rest), { constructor: UsageError, message: '' })
+    }
     await t.rejects(given(['lift'], { address: 'example.com' }), said)
     await t.rejects(given(['list'], { account: '' }), said)
   }
@@ -136,8 +137,9 @@ t.test(
       forgetMs: 0,
       strict: true
     }
-    for (let index = 0; index < 1500; index++)
+    for (let index = 0; index < 1500; index++) {
       await lockouts.attempt(`browser:alice:${index}`, rule)
+    }
     const ops = Fastify()
     const failing = async (): Promise<never> => {
       throw new Error('away')

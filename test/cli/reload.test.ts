@@ -94,6 +94,7 @@ t.test('words that make no sense are told the right ones', async t => {
   for (const words of [
     ['reload', 'x'],
     ['rollback', '0']
-  ])
+  ]) {
     t.match(await run(words), { code: 2, err: /Usage: console-gateway/ }, words.join(' '))
+  }
 })

@@ -57,8 +57,9 @@ t.test(
   'an answer is looked at after the request, one in each turn, and what too many wait for is dropped and counted',
   async t => {
     const { drift, lines, counted } = watching()
-    for (let index = 0; index < 20; index++)
+    for (let index = 0; index < 20; index++) {
       drift.look('r', schema, () => ({ id: 'a', [`n${index}`]: 1 }))
+    }
     t.same(lines, [], 'the request is answered first')
     await turn()
     t.same(lines, ['contract.drift r new n0'])

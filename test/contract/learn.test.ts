@@ -80,8 +80,9 @@ t.test('members may be called like what objects are born with', t => {
   for (const name of ['toString', 'constructor', 'valueOf', 'hasOwnProperty']) {
     const given = [{}, JSON.parse(`{"${name}": false}`)] as unknown[]
     const { deviations, refusal } = compileSchema(learnSchema(given))
-    for (const answer of given)
+    for (const answer of given) {
       t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
+    }
     t.match(refusal(JSON.parse(`{"${name}": "x"}`)), { kind: 'retyped' }, name)
   }
   t.end()

@@ -207,8 +207,9 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
     await gateway.call('/api/shaped')
     const before = process.resourceUsage().maxRSS
     const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.call('/api/shaped')))
-    for (const answer of answers)
+    for (const answer of answers) {
       t.match(answer, { status: 502, json: { errorCode: 'shape.too-large' } }, coding)
+    }
     t.ok(
       process.resourceUsage().maxRSS - before < 300 * 1024,
       `${coding}: ${Math.round((process.resourceUsage().maxRSS - before) / 1024)} MiB more at the peak`
@@ -263,8 +264,9 @@ t.test(
               ...fields,
               ...(!chunked && { 'content-length': bytes.length })
             })
-            for (let at = 0; at < bytes.length; at += 10_000)
+            for (let at = 0; at < bytes.length; at += 10_000) {
               response.write(bytes.subarray(at, at + 10_000))
+            }
             response.end()
           })
           const answer = await bytesOf(`${gateway.url}/api/lenient`)
@@ -512,12 +514,13 @@ t.test('a condition on a change goes on to the back-end', async t => {
 t.test('a part of an answer is never shaped as if it were all', async t => {
   const text = items(2)
   const gateway = await setUp(t.after, (incoming, response) => {
-    if (incoming.headers.range !== undefined)
+    if (incoming.headers.range !== undefined) {
       return sends(text.slice(0, 5), { 'content-range': `bytes 0-4/${text.length}` }, 206)(
         incoming,
         response,
         {} as never
       )
+    }
     sends(text, { 'accept-ranges': 'bytes' })(incoming, response, {} as never)
   })
   const answer = await gateway.call('/api/shaped', {

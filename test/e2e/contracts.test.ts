@@ -47,8 +47,9 @@ t.test(
     t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 'a' }] } })
     t.same(drifts(gateway), [])
     answer.items = [{ id: 17, note: 'private words' }]
-    for (let index = 0; index < 3; index++)
+    for (let index = 0; index < 3; index++) {
       t.match(await gateway.call('/api/r'), { status: 200, json: { data: [{ id: 17 }] } })
+    }
     // The next answer comes after those before it were looked at.
     await gateway.call('/api/r')
     t.same(drifts(gateway), ['contract.drift r [].id retyped', 'contract.drift r [].note new'])

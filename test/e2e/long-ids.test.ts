@@ -53,8 +53,9 @@ const opsClose = (gateway: TestGateway, body: object) =>
 
 t.test('the back-end is told each user’s own id, digit by digit', async t => {
   const { gateway, toldIds } = await longIds(t)
-  for (const name of ['ann', 'ben'])
+  for (const name of ['ann', 'ben']) {
     await gateway.call(orders, { cookie: await gateway.signIn(name) })
+  }
   t.same(toldIds(), [ids['ann'], ids['ben']])
 })
 
@@ -106,8 +107,9 @@ t.test('a limit by user counts each of them alone', async t => {
   const { gateway } = await longIds(t, { limits: { user: { by: 'user', max: 1, window: '1h' } } })
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
   const statuses = []
-  for (const cookie of [ann, ann, ben])
+  for (const cookie of [ann, ann, ben]) {
     statuses.push((await gateway.call(orders, { cookie })).status)
+  }
   t.same(statuses, [200, 429, 200])
 })
 

@@ -202,10 +202,11 @@ t.test(
     t.equal(versions.size, reloads + 1)
     t.equal(sockets.size, connections, 'each client had one connection all the time')
     t.same(told(await sessions()), before)
-    for (const { cookie, id } of users)
+    for (const { cookie, id } of users) {
       t.match((await gateway.call('/api/account/profile', { cookie })).json, {
         data: { userid: id }
       })
+    }
     t.comment(`${state.answered} requests, ${reloads} reloads`)
   }
 )

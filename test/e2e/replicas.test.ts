@@ -71,8 +71,9 @@ t.test('limits are counted over both', async t => {
   }
   const cookie = await a.signIn()
   const statuses: number[] = []
-  for (let i = 0; i < 12; i++)
+  for (let i = 0; i < 12; i++) {
     statuses.push((await [a, b][i % 2]!.call(profile, { cookie })).status)
+  }
   t.same(statuses, [...Array(10).fill(200), 429, 429])
 })
 
@@ -146,7 +147,7 @@ t.test(
     await redis.kill()
     t.equal(await passes(60), max, 'a third each')
     await redis.start()
-    for (const gateway of all)
+    for (const gateway of all) {
       await until(
         'it counts in Redis again',
         async () =>
@@ -154,6 +155,7 @@ t.test(
             'console_gateway_session_store_up{kind="redis"} 0'
           )
       )
+    }
     t.ok((await passes(150)) <= max)
   }
 )
@@ -179,8 +181,9 @@ t.test(
         .find(cookie => cookie.startsWith('console_known='))
         ?.split(';', 1)[0] ?? ''
     const statuses: number[] = []
-    for (let index = 0; index < 12; index++)
+    for (let index = 0; index < 12; index++) {
       statuses.push((await login(all[index % 3] as TestGateway, 'wrong', 10 + index)).status)
+    }
     t.same(statuses, [...Array(6).fill(401), ...Array(6).fill(429)])
     t.same(
       [(await login(b, password, 2)).status, (await login(c, password, 2, known)).status],

@@ -65,6 +65,7 @@ t.test('a range is two numbers in order, or one', async t => {
     [7, 7],
     [7, 7]
   ])
-  for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', ''])
+  for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', '']) {
     t.equal(readRange(text), undefined, text)
+  }
 })

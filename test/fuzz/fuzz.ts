@@ -196,8 +196,9 @@ function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
       return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
     },
     begin: async () => {
-      for (let slot = 0; slot < cookieSlots; slot++)
+      for (let slot = 0; slot < cookieSlots; slot++) {
         await signIn(slot, users[slot % users.length] ?? '')
+      }
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,

@@ -336,8 +336,9 @@ function extraFields(random: Random): string[] {
 
 function someBody(random: Random): Buffer {
   const size = random.pick(random.chance(0.03) ? rareSizes : sizes)
-  if (random.chance(0.5))
+  if (random.chance(0.5)) {
     return Buffer.alloc(size, `{"a":[1,2,${random.integer(0, 1e9)}],"b":"text"}`)
+  }
   return Buffer.alloc(size, random.pick(['[', '9', '{"a":', '"', ' ', '\x00', 'é', '0.0', ',']))
 }
 

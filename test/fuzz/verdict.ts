@@ -74,8 +74,9 @@ async function settles(
   const giveUp = performance.now() + withinMs
   for (;;) {
     const found = await wrong().catch((error: unknown) => [`${what}: ${String(error)}`])
-    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined)
+    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined) {
       return found
+    }
     await wait(200)
   }
 }

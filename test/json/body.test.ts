@@ -46,8 +46,9 @@ const encoders: Record<string, (bytes: Buffer) => Buffer> = {
 }
 
 t.test('every content coding is undone, also several in a row', async t => {
-  for (const [coding, encode] of Object.entries(encoders))
+  for (const [coding, encode] of Object.entries(encoders)) {
     t.same(coded(encode(text), coding), value, coding)
+  }
   t.same(
     coded(deflateRawSync(text), 'deflate'),
     value,
@@ -71,12 +72,13 @@ t.test('a body of several frames or members is read to its end', async t => {
 t.test('a coding that is cut, broken, unknown or one too many is told as such', async t => {
   for (const [coding, encode] of Object.entries(encoders).slice(0, 6)) {
     const bytes = encode(text)
-    for (const length of [0, 1, 5, (bytes.length / 2) | 0, bytes.length - 1])
+    for (const length of [0, 1, 5, (bytes.length / 2) | 0, bytes.length - 1]) {
       t.match(
         faultOf(() => coded(bytes.subarray(0, length), coding)),
         { code: 'shape.not-json', reason: /breaks off|is broken/ },
         `${coding} ${length}`
       )
+    }
     const broken = Buffer.from(bytes)
     broken.fill(0xa5, 2, 60)
     t.match(
@@ -145,9 +147,11 @@ t.test(
     const found = { a: 'ü€😀' }
     t.same(read('{"a":"ü€😀"}', {}), found)
     t.same(read('\ufeff{"a":"ü€😀"}'), found, 'a mark before UTF-8')
-    for (const headers of [{}, json, { 'content-type': 'application/json; charset=utf-8' }])
-      for (const bytes of [utf16, swapped(utf16)])
+    for (const headers of [{}, json, { 'content-type': 'application/json; charset=utf-8' }]) {
+      for (const bytes of [utf16, swapped(utf16)]) {
         t.same(read(bytes, headers as Record<string, string>), found)
+      }
+    }
     t.same(read(utf16.subarray(2), { 'content-type': 'application/json;charset=UTF-16LE' }), found)
     t.same(
       read(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xfc, 0x22, 0x7d]), {
@@ -196,8 +200,9 @@ t.test('no number loses a digit', async t => {
       `[1,${number},2]`,
       `{"a":"x","id":\n${number}\n}`,
       `{"__proto__":${number}}`
-    ])
+    ]) {
       t.equal(writeJson(read(body)), body.replace(/\s/g, ''), body)
+    }
   }
 })
 
@@ -215,8 +220,9 @@ t.test('a number that JavaScript holds is a number', async t => {
     '1.50',
     '-0',
     '12345678901234500'
-  ])
+  ]) {
     t.equal(read(`[${number}]`.slice(1, -1)), Number(number), number)
+  }
   const inTexts =
     '["1234567890123456789","a 1234567890123456789",":1234567890123456789","e1234e400"]'
   t.equal(writeJson(read(inTexts)), inTexts)

@@ -42,8 +42,9 @@ t.test('numbers that no double holds compare by their text', async t => {
     '[a, {"x": b}] = [b, {"x": b}]': false,
     '$count($distinct([a, b, c])) = 2': true
   }
-  for (const [expression, expected] of Object.entries(claims))
+  for (const [expression, expected] of Object.entries(claims)) {
     t.equal(await run(expression, two), String(expected), expression)
+  }
   t.equal(await run('$[id = "1234567890123456790"].n', orders), '1')
 })
 
@@ -60,8 +61,9 @@ t.test('numbers that no double holds are ordered by their value', async t => {
     'minus < a',
     'minus < -5',
     'huge > b'
-  ])
+  ]) {
     t.equal(await run(expression, two), 'true', expression)
+  }
   t.equal(await run('a < nothing', two), undefined)
   t.equal(await run('$^(id).n', orders), '[3,2,1]')
   t.equal(await run('$^(>id).n', orders), '[1,2,3]')

@@ -72,14 +72,16 @@ t.test(
       .filter(result => result.status === 'rejected')
       .map(({ reason }: { reason: unknown }) => reason)
     t.equal(refused.length, 48)
-    for (const reason of refused)
+    for (const reason of refused) {
       t.match(reason, { code: 'overloaded', status: 503, detail: { retryAfter: 2 } })
+    }
     t.equal(await verifyPassword('x', cheap), false, 'afterwards there is room again')
   }
 )
 
 t.test('a hash that cannot be computed does not take the place of others', async t => {
-  for (let index = 0; index < 200; index++)
+  for (let index = 0; index < 200; index++) {
     await t.rejects(verifyPassword('x', { ...cheap, memory: 0 }))
+  }
   t.equal(await verifyPassword('x', cheap), false)
 })

@@ -122,18 +122,20 @@ t.test(
   async t => {
     let issued = 0
     const backend = await testUpstream(t.after, (request, response, { url, body }) => {
-      if (url === '/login')
+      if (url === '/login') {
         return json(200, {
           id: '7',
           token: `token-number-${++issued}`,
           refresh: 'refresh-token',
           expiresIn: 30
         })(request, response, {} as never)
-      if (url === '/renew')
+      }
+      if (url === '/renew') {
         return json(JSON.parse(body.toString()).refresh === 'refresh-token' ? 200 : 401, {
           token: `token-number-${++issued}`,
           expiresIn: 3600
         })(request, response, {} as never)
+      }
       json(200, {})(request, response, {} as never)
     })
     const gateway = await testGateway(t.after, {

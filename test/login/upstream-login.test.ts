@@ -232,7 +232,7 @@ t.test(
       const { backend, source } = await answering(t, aliceAnswer, { format })
       await source.verify(attempt({ extra }))
       const body = String(backend.seen[0]?.body)
-      if (format === 'json')
+      if (format === 'json') {
         t.match(JSON.parse(body), {
           captcha: 'x1',
           autoLogin: true,
@@ -240,7 +240,7 @@ t.test(
           username: 'alice',
           password: rightPassword
         })
-      else
+      } else {
         t.match(Object.fromEntries(new URLSearchParams(body)), {
           captcha: 'x1',
           autoLogin: 'true',
@@ -248,6 +248,7 @@ t.test(
           username: 'alice',
           password: rightPassword
         })
+      }
       t.equal(body.split('username').length, 2, 'once')
     }
     const { backend, source } = await answering(t, aliceAnswer, { passExtra: false })
@@ -330,8 +331,9 @@ t.test(
     t.same(await rolesOf(['ADMINISTRATOR', 'clerk']), ['admin', 'clerk'])
     t.same(await rolesOf('ADMINISTRATOR'), ['admin'])
     t.same(await rolesOf([7, 8]), ['user', '8'])
-    for (const none of [null, undefined, [], {}, [null, {}, '', true]])
+    for (const none of [null, undefined, [], {}, [null, {}, '', true]]) {
       t.same(await rolesOf(none), [], JSON.stringify(none))
+    }
     t.same(await rolesOf(['constructor', '__proto__', 'toString']), [
       'constructor',
       '__proto__',

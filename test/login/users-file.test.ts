@@ -39,11 +39,12 @@ t.test('users may be called like what objects are born with', async t => {
     JSON.stringify({ constructor: user }).replace('{', `{"__proto__": ${JSON.stringify(user)}, `)
   ) as Parameters<typeof createUsersFile>[1]['users']
   const source = createUsersFile('users-file', { users })
-  for (const username of ['__proto__', 'constructor'])
+  for (const username of ['__proto__', 'constructor']) {
     t.match(await source.verify(attempt({ username })), {
       vouched: true,
       identity: { id: username }
     })
+  }
 })
 
 t.test('whoever it is, a password is computed once and costs as much as a known one', async t => {
@@ -57,8 +58,9 @@ t.test('whoever it is, a password is computed once and costs as much as a known 
   }
   const known = await costOf('alice')
   t.match(known, [{ algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 }])
-  for (const other of ['nobody', 'carol', '__proto__', ''])
+  for (const other of ['nobody', 'carol', '__proto__', '']) {
     t.same(await costOf(other), known, other)
+  }
   t.same(
     await costOf('nobody', createUsersFile('users-file', { users: {} })),
     known,

@@ -10,8 +10,9 @@ t.test('/healthz and /readyz are on the ops listener only', async t => {
   t.match(await (await gateway.ops('/healthz')).json(), { status: 'ok' })
   t.match(await (await gateway.ops('/readyz')).json(), { status: 'ready' })
   t.equal((await gateway.ops('/other')).status, 404)
-  for (const path of ['/healthz', '/readyz', '/metrics'])
+  for (const path of ['/healthz', '/readyz', '/metrics']) {
     t.equal((await gateway.call(path)).status, 404)
+  }
 })
 
 t.test(

@@ -51,9 +51,11 @@ for (const [code, foreign] of Object.entries(named)) {
 }
 
 t.test('an upstream’s fault is 502 or 504, never 500 and never the client’s', async t => {
-  for (const [code, foreign] of Object.entries(named))
-    if (code.startsWith('upstream.'))
+  for (const [code, foreign] of Object.entries(named)) {
+    if (code.startsWith('upstream.')) {
       for (const name of foreign) t.ok([502, 504].includes(failed(name).status), name)
+    }
+  }
 })
 
 t.test('no internal address goes further than the log', async t => {
@@ -79,8 +81,9 @@ t.test('whatever is thrown has a code', async t => {
     { errors: [] },
     { errors: 'x' },
     { code: 5 }
-  ])
+  ]) {
     t.equal(upstreamError(thrown).code, 'upstream.invalid', JSON.stringify(thrown))
+  }
 })
 
 t.test('a dial that failed on every address is named by the first', async t => {

@@ -182,7 +182,7 @@ t.test(
       'x-staff-login': 'alice',
       'x-staff-may': 'admin,user'
     })
-    for (const over of [{ tellIdentity: false }, {}])
+    for (const over of [{ tellIdentity: false }, {}]) {
       t.notMatch(
         JSON.stringify(
           sent(
@@ -193,6 +193,7 @@ t.test(
         ),
         'mallory'
       )
+    }
   }
 )
 
@@ -337,8 +338,9 @@ t.test('a cookie whose name only looks alike is not the one that the route names
     '\u000btheme=x',
     'theme\u3000=x',
     '__Host-theme=x'
-  ])
+  ]) {
     t.notOk('cookie' in sent({ cookie }, { passCookies: ['theme'] }), JSON.stringify(cookie))
+  }
   t.equal(
     sent({ cookie: ' \ttheme =dark\t ' }, { passCookies: ['theme'] })['cookie'],
     'theme =dark'
@@ -364,7 +366,7 @@ t.test(
       ['header:x-token', { 'x-token': 't1' }],
       ['header:authorization', { 'x-token': 'client', 'authorization': 't1' }]
     ]
-    for (const [credential, expected] of styles)
+    for (const [credential, expected] of styles) {
       t.same(
         sent(
           { 'authorization': 'Bearer stale', 'x-token': 'client', 'cookie': 'sid=client' },
@@ -374,6 +376,7 @@ t.test(
         { ...own, ...expected },
         credential
       )
+    }
   }
 )
 
@@ -514,8 +517,9 @@ t.test('conditions about the unshaped answer stay here, those on a change go on'
 
 t.test('thousands of field names that clients made up change nothing for the next one', async t => {
   const fields = requestFields(options)
-  for (let index = 0; index < 5000; index++)
+  for (let index = 0; index < 5000; index++) {
     fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
+  }
   t.same(
     fields(
       { 'x-user-id': 'mallory', 'x-tenant': '1', 'x-made-up-4999': '2' },

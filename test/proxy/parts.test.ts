@@ -3,8 +3,9 @@ import t from 'tap'
 import { merge, type Part, withMissing } from '../../src/proxy/parts.ts'
 
 const frozen = <T>(value: T): T => {
-  if (typeof value === 'object' && value !== null)
+  if (typeof value === 'object' && value !== null) {
     for (const member of Object.values(Object.freeze(value))) frozen(member)
+  }
   return value
 }
 const part = (name: string, into: readonly string[], isRequired = false): Part => ({

@@ -215,8 +215,9 @@ t.test('what consoles ask for crosses as it stands', async t => {
 
 for (const [what, targets] of Object.entries(refused)) {
   t.test(`refused as a fault of the client: ${what}`, async t => {
-    for (const target of targets)
+    for (const target of targets) {
       t.equal(verdict(target), 'request.path 400', JSON.stringify(target))
+    }
   })
 }
 
@@ -248,16 +249,18 @@ t.test(
         `/api/x/${bit}${bit === '' ? '/' : ''}`,
         `/api/x/${bit}/`,
         `/api/x/${bit.toUpperCase()}/y`
-      ])
+      ]) {
         t.equal(verdict(target), 'request.path 400', target)
+      }
     }
   }
 )
 
 t.test('a long path of any kind is judged in no time', async t => {
   const began = performance.now()
-  for (const bit of ['a', '%', '/a', '%25', '.', '/.a', '%E4%BD%A0', '%2', '?'])
+  for (const bit of ['a', '%', '/a', '%25', '.', '/.a', '%E4%BD%A0', '%2', '?']) {
     verdict(`/${bit.repeat(100_000)}`)
+  }
   t.ok(performance.now() - began < 20_000)
 })
 
@@ -311,8 +314,9 @@ t.test('another spelling of the public path is never rewritten', async t => {
     '//api/notices',
     '',
     '?/api/notices'
-  ])
+  ]) {
     t.throws(() => one.toUpstream(target), { code: 'request.path' }, target)
+  }
   const many = createRewrite(['/api/orders/*'], '/orders/*', '')
   for (const target of [
     '/api/orders',
@@ -320,8 +324,9 @@ t.test('another spelling of the public path is never rewritten', async t => {
     '/api/ordersX/1',
     '/%61pi/orders/1',
     '/x/api/orders/1'
-  ])
+  ]) {
     t.throws(() => many.toUpstream(target), { code: 'request.path' }, target)
+  }
 })
 
 t.test(
@@ -337,20 +342,23 @@ t.test(
       '/',
       '',
       '/base/admin'
-    ])
+    ]) {
       t.equal(many.toPublic(path), undefined, path)
+    }
     const one = createRewrite(['/api/notices'], '/list', '')
     t.equal(one.toPublic('/list'), '/api/notices')
-    for (const path of ['/list/', '/list/1', '/lis', '/List'])
+    for (const path of ['/list/', '/list/1', '/lis', '/List']) {
       t.equal(one.toPublic(path), undefined, path)
+    }
   }
 )
 
 t.test('no upstream path becomes one that browsers take for another host', async t => {
   const { toPublic } = createRewrite(['/*'], '/base/*', '')
   t.equal(toPublic('/base/x'), '/x')
-  for (const path of ['/base//evil.example', '/base//evil.example/x', '/base///evil.example'])
+  for (const path of ['/base//evil.example', '/base//evil.example/x', '/base///evil.example']) {
     t.equal(toPublic(path), undefined, path)
+  }
   t.equal(createRewrite(['/*'], '/*', '').toPublic('//evil.example'), undefined)
 })
 
@@ -440,8 +448,9 @@ t.test(
           const once = toUpstream(target)
           for (const path of [once, decoded(once), decoded(decoded(once))]) {
             const reached = resolved(path.split('?', 1)[0] ?? '')
-            if (reached !== `${base}/v1/orders` && !reached.startsWith(`${base}/v1/orders/`))
+            if (reached !== `${base}/v1/orders` && !reached.startsWith(`${base}/v1/orders/`)) {
               throw new Error(`${target} reaches ${reached} by ${path}`)
+            }
           }
         }
       ),

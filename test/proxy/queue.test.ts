@@ -53,11 +53,12 @@ t.test('too many, or too many bytes, are refused at once', t => {
     }
   }
   const full = noting(new ConnectionQueue({ ...bounds, connections: 1 }))
-  for (const name of ['a', 'b', 'c', 'd'])
+  for (const name of ['a', 'b', 'c', 'd']) {
     t.equal(
       code(() => full.ask(name)),
       'waits'
     )
+  }
   t.equal(
     code(() => full.ask('e')),
     'overloaded'

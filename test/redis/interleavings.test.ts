@@ -188,7 +188,7 @@ t.test(
                 )
                 if (done && model.has(each.id)) wrong.push(`${each.id} was opened twice`)
                 opened.set(each.id, done || opened.get(each.id) === true)
-                if (done)
+                if (done) {
                   model.set(each.id, {
                     user: each.user,
                     opened: began,
@@ -197,9 +197,11 @@ t.test(
                     unsure: round.some(ends),
                     endedAt: Infinity
                   })
+                }
               } else if (each.do === 'closeUser' || each.do === 'closeAll') {
-                for (const known of model.values())
+                for (const known of model.values()) {
                   if (each.do === 'closeAll' || known.user === each.user) closing.add(known)
+                }
                 await timed<unknown>(
                   each.do === 'closeAll'
                     ? sessions.closeAll()
@@ -212,9 +214,9 @@ t.test(
                 if (each.do === 'close') {
                   await timed(sessions.close(`id-${each.id}`, 'revoked'))
                   closing.add(known)
-                } else if (each.do === 'renew')
+                } else if (each.do === 'renew') {
                   await timed(sessions.renew(live, { token: String(began) }))
-                else if (each.do !== 'look') {
+                } else if (each.do !== 'look') {
                   if (each.do === 'extend') await timed(sessions.extend(live))
                   else sessions.use(live)
                   // The engine does not wait until a use is written down; the test does, to know when that was.
@@ -226,9 +228,11 @@ t.test(
             }
 
             await Promise.all(round.map(act))
-            for (const [id, done] of opened)
-              if (done === before.has(id))
+            for (const [id, done] of opened) {
+              if (done === before.has(id)) {
                 wrong.push(done ? `${id} was opened again` : `${id} could not be opened`)
+              }
+            }
             // News come in order: whoever has heard of this has heard of all before it.
             const marker = `marker-${++markers}`
             const heard = both.map(one => one.hears(marker))
@@ -242,8 +246,9 @@ t.test(
               if (Array.isArray(round)) await runRound(round)
               else await wait(round.ms)
             }
-            for (const id of model.keys())
+            for (const id of model.keys()) {
               for (const { sessions } of both) await resolve(sessions, id, true)
+            }
             if (wrong.length > 0) throw new Error(wrong.join('; '))
           } finally {
             for (const { end } of both) end()

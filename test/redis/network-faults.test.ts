@@ -22,10 +22,11 @@ t.test(
       mode: 'lose-answers',
       seen: 503,
       meanwhile: async ({ both }) => {
-        for (const { log } of both)
+        for (const { log } of both) {
           await until('the watchdog has noticed', () =>
             log.some(({ reason }) => reason === 'it does not answer')
           )
+        }
       }
     })
   }
@@ -36,21 +37,24 @@ t.test(
   async t => {
     const { proxy, both } = await behindProxy(t)
     const cookie = await both[0].signIn()
-    for (const gateway of both)
+    for (const gateway of both) {
       await until(
         'it is known there',
         async () => (await gateway.call(profile, { cookie })).status === 200
       )
+    }
     await proxy.set('lose-answers', 'there')
-    for (const gateway of both)
+    for (const gateway of both) {
       await until('the watchdog has noticed', () =>
         gateway.log.some(({ reason }) => reason === 'it does not answer')
       )
-    for (const gateway of both)
+    }
+    for (const gateway of both) {
       await until(
         'it works again',
         async () => (await gateway.call(profile, { cookie })).status === 200
       )
+    }
   }
 )
 
@@ -86,8 +90,9 @@ t.test('200 ms of latency: requests are slower, and nothing else', async t => {
       for (const [kind, status] of [
         ['sign-out', 200],
         ['profile', 200]
-      ] as const)
+      ] as const) {
         await trial.saw(kind, status)
+      }
     }
   })
   t.same(
@@ -105,8 +110,9 @@ t.test(
       both: [a, b]
     } = await behindProxy(t, patient)
     const cookie = await a.signIn()
-    for (const gateway of [a, b])
+    for (const gateway of [a, b]) {
       for (let n = 0; n < 2; n++) t.equal((await gateway.call(profile, { cookie })).status, 200)
+    }
     await proxy.set('swallow', 'news')
     t.equal((await a.call(logout, { cookie })).status, 200)
     const closedAt = performance.now()
@@ -159,8 +165,9 @@ t.test(
     await until('the other replica has seen it', async () => {
       const askedAt = performance.now()
       const { status } = await b.call(profile, { cookie })
-      if (status === 200 && askedAt - closedAt > 2000)
+      if (status === 200 && askedAt - closedAt > 2000) {
         t.fail('a closed session was accepted past session.staleness')
+      }
       return status === 401
     })
     await until('both channels are back', async () => (await channels()) === 2)

@@ -35,12 +35,13 @@ t.test(
       ]
       for (const gateway of [ahead, behind]) cookies.push(await gateway.signIn())
       for (const gateway of [ahead, behind]) {
-        for (const [at, cookie] of cookies.entries())
+        for (const [at, cookie] of cookies.entries()) {
           t.equal(
             (await gateway.call(profile, { cookie })).status,
             200,
             `step ${index}, session ${at}`
           )
+        }
       }
     }
     // Once the old sessions are over, the old secret goes: what was opened since is read without it.

@@ -160,11 +160,12 @@ t.test('Redis is flushed: 401 at once at every replica, and people sign in again
   const trial = await startTrial(t, both, { name: 'flushed (FLUSHALL)', forgets: true })
   await trial.during(async () => {
     await redisCli(redis.port, 'FLUSHALL')
-    for (const gateway of both)
+    for (const gateway of both) {
       await until(
         'it has heard',
         async () => (await gateway.call(profile, { cookie })).status === 401
       )
+    }
   })
   await trial.over()
 })
@@ -178,8 +179,9 @@ t.test(
     })
     await trial.during(async () => {
       for (let n = 0; n < 5; n++) {
-        for (const type of ['normal', 'pubsub'])
+        for (const type of ['normal', 'pubsub']) {
           await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', type)
+        }
         await wait(200)
       }
     })

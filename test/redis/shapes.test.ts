@@ -157,21 +157,25 @@ for (const [name, start] of Object.entries(shapes)) {
         )
         // Several, so that each primary of a Cluster has some.
         const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
-        for (const cookie of cookies)
-          for (const gateway of [a, b, b])
+        for (const cookie of cookies) {
+          for (const gateway of [a, b, b]) {
             t.equal((await gateway.call(profile, { cookie })).status, 200)
+          }
+        }
         t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
         await until(
           'the other replica knows',
           async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401
         )
         t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
-        for (const cookie of cookies)
-          for (const gateway of [a, b])
+        for (const cookie of cookies) {
+          for (const gateway of [a, b]) {
             await until(
               'revoked',
               async () => (await gateway.call(profile, { cookie })).status === 401
             )
+          }
+        }
         t.same(
           [...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'),
           [],

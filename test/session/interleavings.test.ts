@@ -77,13 +77,14 @@ t.test(
                   () => false
                 )
                 if (done !== !model.has(each.id)) return false
-                if (done)
+                if (done) {
                   model.set(each.id, {
                     user: each.user,
                     opened: clock.now,
                     used: clock.now,
                     closed: false
                   })
+                }
               } else if (each.do === 'closeUser') {
                 await replicas[each.at]!.closeOf(identityKey(opening(each.user)))
                 for (const one of model.values()) if (one.user === each.user) one.closed = true
@@ -114,9 +115,11 @@ t.test(
               }
             }
             // An id that was used once is never used again, so none of the closed may be back.
-            for (const [number, one] of model)
-              for (const sessions of replicas)
+            for (const [number, one] of model) {
+              for (const sessions of replicas) {
                 if (one.closed && 'live' in (await sessions.get(`id-${number}`))) return false
+              }
+            }
             return true
           } finally {
             await store.close()

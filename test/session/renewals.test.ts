@@ -46,10 +46,11 @@ function rotatingBackEnd() {
           expiresAt: Date.now() + hour
         }
         if (isTaken) valid = `refresh-${issued}`
-        if (isSlow)
+        if (isSlow) {
           await new Promise<void>(resolve => {
             waiting.push(resolve)
           })
+        }
         return isTaken ? renewed : undefined
       }
     })

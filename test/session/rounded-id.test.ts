@@ -50,8 +50,9 @@ t.test(
     ]) {
       const { sessions, counts, stored } = await holding('secret', id)
       t.equal(sessions.getCached('secret'), undefined, id)
-      for (let times = 0; times < 3; times++)
+      for (let times = 0; times < 3; times++) {
         t.match(await sessions.get('secret'), { ended: 'revoked' }, id)
+      }
       t.same(counts, [1], id)
       t.equal(
         await stored(),

@@ -50,7 +50,8 @@ t.test(
       `${id}.AAAA`,
       'garbage.garbage',
       '{"__proto__":{}}'
-    ])
+    ]) {
       t.equal(seal.open('key', nonsense), undefined, nonsense)
+    }
   }
 )

@@ -231,8 +231,9 @@ t.test(
       await request(sessions, 's')
       while (clock.now + 1000 < session.absoluteEnd) {
         clock.now += 1000
-        if (!(await request(sessions, 's')))
+        if (!(await request(sessions, 's'))) {
           return t.fail(`over ${session.absoluteEnd - clock.now} ms early`)
+        }
       }
       clock.now = session.absoluteEnd - 1
       t.ok('live' in (await sessions.get('s')), 'a millisecond before')

@@ -21,8 +21,9 @@ t.test('a moment is written as Date writes it, in each of its thousandths', asyn
     first,
     end - 1,
     Date.UTC(2024, 1, 29, 23, 59, 59, 999)
-  ])
+  ]) {
     t.equal(isoDate(time), asDate(time), String(time))
+  }
   fc.assert(
     fc.property(
       fc.oneof(
@@ -36,6 +37,7 @@ t.test('a moment is written as Date writes it, in each of its thousandths', asyn
 })
 
 t.test('what is no moment of a year of four digits is none', async t => {
-  for (const time of [NaN, Infinity, -Infinity, end, first - 1])
+  for (const time of [NaN, Infinity, -Infinity, end, first - 1]) {
     t.equal(isoDate(time), undefined, String(time))
+  }
 })

@@ -22,8 +22,9 @@ t.test(
       access: 'admin',
       role: 'Admin'
     }
-    for (const given of [{}, null, undefined, 'text', 5, [], [{ username: 'x' }]])
+    for (const given of [{}, null, undefined, 'text', 5, [], [{ username: 'x' }]]) {
       t.same(fillCurrentUser(given, identity), filled, JSON.stringify(given))
+    }
   }
 )
 
@@ -91,8 +92,9 @@ t.test('values that a console cannot use count as absent', async t => {
       JSON.stringify(useless)
     )
   }
-  for (const useless of [null, 5, {}])
+  for (const useless of [null, 5, {}]) {
     t.equal(fillCurrentUser({ avatar: useless }, identity)['avatar'], '')
+  }
   t.equal(fillCurrentUser({ id: 0 }, identity)['userid'], '0')
 })
 

@@ -73,8 +73,9 @@ t.test('an error looks as each console expects it', async t => {
 })
 
 t.test('in the dual dialect both kinds of console tell a success from an error', async t => {
-  for (const body of [dual.success({}), dual.login({ type: 'account', authority: 'admin' })])
+  for (const body of [dual.success({}), dual.login({ type: 'account', authority: 'admin' })]) {
     t.notOk(antDesignFails(body) || baseResponseFails(body))
+  }
   const body = dual.failure(new GatewayError('session.none'), 'r')
   t.ok(antDesignFails(body) && baseResponseFails(body))
 })

@@ -121,13 +121,15 @@ t.test('expressions of a route that never end hold up no other route', async t =
 t.test('several such routes hold up each other, and no route that never did so', async t => {
   const own = createExpressions()
   const short = { ...bounds, timeoutMs: 50 }
-  for (const route of ['bad', 'worse'])
+  for (const route of ['bad', 'worse']) {
     await t.rejects(own.evaluate(endless, text, { ...short, route }))
+  }
   const bad = ['bad', 'worse', 'bad'].map(route =>
     own.evaluate(endless, text, { ...bounds, timeoutMs: 300_000, route }).catch(() => 'ended')
   )
-  for (let n = 0; n < 3; n++)
+  for (let n = 0; n < 3; n++) {
     t.equal(await own.evaluate('n', { n }, { ...bounds, route: 'good' }), n)
+  }
   await own.close()
   t.same(await Promise.all(bad), ['ended', 'ended', 'ended'])
 })
@@ -168,8 +170,9 @@ t.test('more than may wait are refused at once', async t => {
     Array.from({ length: 300 }, () => expressions.evaluate('1', {}, bounds))
   )
   t.equal(all.filter(({ status }) => status === 'rejected').length > 0, true)
-  for (const one of all)
+  for (const one of all) {
     if (one.status === 'rejected') t.match(one.reason, { code: 'overloaded', status: 503 })
+  }
 })
 
 t.test('an answer too deep for an expression is refused, and no fault of the gateway', async t => {

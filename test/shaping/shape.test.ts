@@ -125,8 +125,9 @@ t.test(
       5,
       'result',
       true
-    ])
+    ]) {
       t.equal(shaped([{ unwrap: 'result.list' }], value), null, JSON.stringify(value))
+    }
   }
 )
 
@@ -139,8 +140,9 @@ t.test('unwrap finds only what is there by itself, not what objects are born wit
     '__proto__.constructor',
     'a.length.constructor',
     'hasOwnProperty'
-  ])
+  ]) {
     t.equal(shaped([{ unwrap: path }], { a: 'text' }), null, path)
+  }
   t.equal(valueAt(JSON.parse('{"__proto__": {"x": 1}}'), ['__proto__', 'x']), 1)
 })
 
@@ -218,18 +220,20 @@ t.test('wrap puts the value under the envelope; as a list it counts the items', 
 t.test(
   'an empty list may come as null, {} or an empty text; a single item is a list of one, and nothing is lost',
   async t => {
-    for (const empty of [null, {}, '', []])
+    for (const empty of [null, {}, '', []]) {
       t.same(
         shaped([{ wrap: 'list' }], empty),
         { success: true, data: [], total: 0 },
         JSON.stringify(empty)
       )
-    for (const single of [{ id: 1 }, 'x', 0, false])
+    }
+    for (const single of [{ id: 1 }, 'x', 0, false]) {
       t.same(
         shaped([{ wrap: 'list' }], single),
         { success: true, data: [single], total: 1 },
         JSON.stringify(single)
       )
+    }
   }
 )
 
@@ -258,15 +262,17 @@ t.test('map gives values other values; * stands for the rest', async t => {
     [7, 7],
     ['x', 'x'],
     [[0], [0]]
-  ] as const)
+  ] as const) {
     t.same(shaped([{ map }], { state: from }), { state: to }, JSON.stringify(from))
+  }
   t.same(shaped([{ map }], { id: 1 }), { id: 1 }, 'an absent member stays absent')
-  for (const odd of [7, 'constructor', [0], {}])
+  for (const odd of [7, 'constructor', [0], {}]) {
     t.same(
       shaped([{ map: { state: { 0: 'unread', '*': 'other' } } }], { state: odd }),
       { state: 'other' },
       JSON.stringify(odd)
     )
+  }
   t.same(shaped([{ map: { state: { 0: { deep: [1] } } } }], { state: 0 }), { state: { deep: [1] } })
 })
 
@@ -288,16 +294,18 @@ t.test(
       [null, null],
       ['1e999', '1e999'],
       ['007', '007']
-    ] as const)
+    ] as const) {
       t.equal(converted('number', value), number, JSON.stringify(value))
+    }
     for (const [value, text] of [
       [12, '12'],
       [-0.5, '-0.5'],
       [true, 'true'],
       ['x', 'x'],
       [null, null]
-    ] as const)
+    ] as const) {
       t.equal(converted('string', value), text, JSON.stringify(value))
+    }
     for (const [value, flag] of [
       [1, true],
       [0, false],
@@ -309,8 +317,9 @@ t.test(
       ['maybe', 'maybe'],
       [null, null],
       [true, true]
-    ] as const)
+    ] as const) {
       t.equal(converted('boolean', value), flag, JSON.stringify(value))
+    }
     t.same(converted('string', { a: 1 }), { a: 1 })
   }
 )
@@ -331,8 +340,9 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
     '2026-11-21 13:30:00+0800',
     '2026-11-21T05:30:00.000000000Z',
     'Sat, 21 Nov 2026 05:30:00 GMT'
-  ])
+  ]) {
     t.equal(converted('date-text', text), moment, text)
+  }
   t.equal(converted('date-text@+08:00', '2026-11-21 13:30:00'), moment)
   t.equal(converted('date-text@+08:00', '2026-11-21 05:30:00Z'), moment, 'its own zone counts more')
   t.equal(converted('date-text', '2026-11-21'), '2026-11-21T00:00:00.000Z')
@@ -346,10 +356,12 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
     null,
     true,
     1795239000
-  ])
+  ]) {
     t.equal(converted('date-text', value), value, String(value))
-  for (const value of [1e300, 'x', null, true, 9e15])
+  }
+  for (const value of [1e300, 'x', null, true, 9e15]) {
     t.equal(converted('date-seconds', value), value, String(value))
+  }
 })
 
 t.test('unwrap tells of a path that is not there, and not of a null that is', t => {
@@ -362,8 +374,9 @@ t.test('unwrap tells of a path that is not there, and not of a null that is', t 
   })
   for (const body of [{ data: { items: null } }, { data: { items: [] } }]) apply(body)
   t.same(missing, [])
-  for (const body of [[{ id: 1 }], {}, { data: null }, { data: 'x' }, { data: {} }])
+  for (const body of [[{ id: 1 }], {}, { data: null }, { data: 'x' }, { data: {} }]) {
     t.equal(apply(body), null)
+  }
   t.equal(missing.length, 5)
   t.end()
 })
@@ -396,8 +409,9 @@ t.test('move takes members out of and into objects within objects', async t => {
     { list: [{ x: 1 }, { id: 2 }], first: 1 },
     'a member of a list item is moved, not copied'
   )
-  for (const path of ['list.length', 'list.7'])
+  for (const path of ['list.length', 'list.7']) {
     t.same(shaped([{ move: { [path]: 'n' } }], { list: [1] }), { list: [1] })
+  }
   for (const value of [null, 5, [1]]) t.same(shaped([{ move: { a: 'b' } }], value), value)
   t.equal(
     JSON.stringify(shaped([{ move: { a: '__proto__.admin' } }], { a: true })),
@@ -461,8 +475,9 @@ t.test(
     const steps: ShapeStep[] = [
       { status: { path: 'code', ok: [0, '200', null], statuses: { 40001: 404 }, otherwise: 502 } }
     ]
-    for (const code of [0, '0', 200, '200', null])
+    for (const code of [0, '0', 200, '200', null]) {
       t.equal(refused(steps, { code }), undefined, JSON.stringify(code))
+    }
     t.equal(refused(steps, {}), undefined, 'absent counts as null')
     for (const [code, status] of [
       [401, 401],
@@ -475,12 +490,13 @@ t.test(
       [{}, 502],
       [99, 502],
       [600, 502]
-    ] as const)
+    ] as const) {
       t.match(
         refused(steps, { code, msg: 'No such thing' }),
         { code: 'upstream.error', status, detail: { message: 'No such thing' } },
         JSON.stringify(code)
       )
+    }
     t.equal(refused(steps, { code: 40001 })?.detail.extra?.['code'], 40001)
     const codeOf = (open: 'base-response' | 'ant-design-pro' | 'code-data', body: object) =>
       refused([{ open }], body)?.detail.extra?.['code']
@@ -562,11 +578,14 @@ t.test('operations act in their order', async t => {
 
 t.test('what an operation does not fit passes as it is', async t => {
   const steps: ShapeStep[] = [{ pick: ['a'] }, { rename: { a: 'b' } }, { default: { a: 1 } }]
-  for (const step of steps)
-    for (const value of [null, true, 5, 'text', [{ a: 1 }]])
+  for (const step of steps) {
+    for (const value of [null, true, 5, 'text', [{ a: 1 }]]) {
       t.equal(shaped([step], value), value, JSON.stringify([step, value]))
-  for (const value of [null, {}, 'text', 5])
+    }
+  }
+  for (const value of [null, {}, 'text', 5]) {
     t.equal(shaped([{ each: [{ pick: ['b'] }] }], value), value)
+  }
 })
 
 t.test(

@@ -95,8 +95,9 @@ export function createJudge(): Judge {
       const lateMs = beganAt - session.closedAt
       if (before === 'closed' && status === 200) {
         stalestMs = Math.max(stalestMs, lateMs)
-        if (lateMs > boundMs)
+        if (lateMs > boundMs) {
           odd(`200 for a session that was closed ${Math.round(lateMs)} ms before`)
+        }
       }
     },
     mayLose: since => {

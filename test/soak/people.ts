@@ -144,8 +144,9 @@ export function createPeople(options: Options): People {
             status = await use(session, at)
             if (status !== 200 && status !== 401) await wait(200)
           } while (status !== 200 && status !== 401 && performance.now() < giveUp)
-          if (status !== 200 && status !== 401)
+          if (status !== 200 && status !== 401) {
             judge.odd(`a profile is answered ${status} for a minute`)
+          }
         }
       }
     },

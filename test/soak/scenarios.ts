@@ -180,8 +180,9 @@ async function clusterForgets(options: Options): Promise<Judge> {
   await wait(3000)
   await people.recount()
   options.tell(`${judge.lost()} of ${users.length * 15} sessions stood on that node`)
-  if (judge.lost() > (users.length * 15 * 2) / 3)
+  if (judge.lost() > (users.length * 15 * 2) / 3) {
     judge.odd('more sessions are lost than stood on one of three nodes')
+  }
   await people.signInAll(3)
   await until('everyone is closed', async () => await people.closeEveryone())
   options.tell(`all is acknowledged ${Math.round(performance.now() - before)} ms after`)
@@ -275,8 +276,9 @@ function merged(judges: readonly Judge[]): Judge {
   const all = createJudge()
   for (const judge of judges) {
     for (const problem of judge.problems) all.odd(problem)
-    for (const [what, count] of Object.entries(judge.counts))
+    for (const [what, count] of Object.entries(judge.counts)) {
       for (let n = 0; n < count; n++) all.count(what)
+    }
   }
   return { ...all, stalestMs: () => Math.max(...judges.map(judge => judge.stalestMs())) }
 }

@@ -111,8 +111,9 @@ function judgeMemory(judge: Judge, samples: readonly Sample[]): void {
   for (const replica of [0, 1]) {
     const first = median(samples.slice(0, 3), replica)
     const last = median(samples.slice(-3), replica)
-    if (last > first * heapGrowth)
+    if (last > first * heapGrowth) {
       judge.odd(`the heap of replica ${replica + 1} grew ${first} → ${last} bytes`)
+    }
   }
 }
 
@@ -122,8 +123,9 @@ async function judgeMetrics({ replicas, judge }: Stage): Promise<void> {
     if (gateway === undefined) continue
     for (const { name, labels, value } of await gateway.metrics()) {
       const isFault = labels.includes('gateway.fault') || name.includes('stray')
-      if (isFault && value !== 0)
+      if (isFault && value !== 0) {
         judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
+      }
     }
     for (const line of gateway.complaints().slice(0, 3)) judge.odd(`on standard error: ${line}`)
   }

@@ -15,8 +15,9 @@ export function countersContract(
 ): void {
   const hits = async (key: string, times: number, windowMs = hour) => {
     const counts: number[] = []
-    for (let index = 0; index < times; index++)
+    for (let index = 0; index < times; index++) {
       counts.push((await counters.hit(key, windowMs)).current)
+    }
     return counts
   }
 
@@ -35,8 +36,9 @@ export function countersContract(
       `${key}💡`,
       '__proto__',
       'constructor'
-    ])
+    ]) {
       t.same(await hits(other, 2), [1, 2], JSON.stringify(other))
+    }
   })
 
   t.test('the window starts with the first hit and no later one makes it longer', async t => {

@@ -20,8 +20,9 @@ export const lockRule = (given: Partial<LockoutRule> = {}): LockoutRule => ({
 export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number) => void): void {
   const fail = async (key: string, times: number, rule = lockRule()) => {
     const waits: number[] = []
-    for (let index = 0; index < times; index++)
+    for (let index = 0; index < times; index++) {
       waits.push((await lockouts.attempt(key, rule)).waitMs)
+    }
     return waits
   }
 
@@ -180,8 +181,9 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
   t.test('an attempt that was not counted here cannot be given back', async t => {
     const key = freshKey()
     await fail(key, 2)
-    for (const locks of [0, undefined])
+    for (const locks of [0, undefined]) {
       await lockouts.refund(key, lockRule(), { id: 'of another', locks })
+    }
     t.same(await fail(key, 2), [0, minute])
   })
 

@@ -26,12 +26,13 @@ const entry = (key: string, given: Partial<Rule> = {}, unreported = 0): TallyEnt
 export function tallyContract(t: Test, tally: Tally): void {
   const takes = async (times: number, entries: () => TallyEntry[]) => {
     const taken = []
-    for (let index = 0; index < times; index++)
+    for (let index = 0; index < times; index++) {
       taken.push(
         (await tally.consume(entries())).map(({ exceeded, remaining }) =>
           exceeded ? 'over' : remaining
         )
       )
+    }
     return taken
   }
 
@@ -126,12 +127,13 @@ export function tallyContract(t: Test, tally: Tally): void {
       'constructor',
       '{}x',
       '{x'
-    ])
+    ]) {
       t.same(
         await takes(2, () => [entry(other + key, { max: 2 })]),
         [[1], [0]],
         JSON.stringify(other)
       )
+    }
   })
 }
 

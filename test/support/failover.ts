@@ -62,9 +62,11 @@ export async function clusterFailover(t: Test, how: Loss): Promise<void> {
   const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}` })
   await cluster.settled()
   const heirs: number[] = []
-  for (const { port } of cluster.servers)
-    if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`))
+  for (const { port } of cluster.servers) {
+    if ((await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`)) {
       heirs.push(port)
+    }
+  }
   if (heirs.length === 0) throw new Error('nobody follows the primary')
   for (const port of heirs) await inStep(lost.port, port)
   await trial.during(async () => {

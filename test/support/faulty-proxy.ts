@@ -75,8 +75,9 @@ export async function faultyProxy(
     const drip = setInterval(() => {
       const next = line.waiting.shift()
       if (next === undefined) return
-      if (modeFor(line) !== 'trickle')
+      if (modeFor(line) !== 'trickle') {
         return void client.write(Buffer.concat([next, ...line.waiting.splice(0)]))
+      }
       client.write(next.subarray(0, 1))
       if (next.length > 1) line.waiting.unshift(next.subarray(1))
     }, 50)
@@ -86,11 +87,12 @@ export async function faultyProxy(
       client.destroy()
       redis.destroy()
     }
-    for (const socket of [client, redis])
+    for (const socket of [client, redis]) {
       socket
         .setNoDelay(true)
         .on('error', () => {})
         .on('close', end)
+    }
     client.on('data', chunk => {
       if (chunk.includes('console-gateway-news')) line.news = true
       if (modeFor(line) === 'swallow') line.lost = true
@@ -105,8 +107,9 @@ export async function faultyProxy(
     if (now === 'lose-answers' || now === 'swallow' || line.lost) return void (line.lost = true)
     if (now === 'trickle' || line.waiting.length > 0) return void line.waiting.push(chunk)
     if (now === 'garbage') return void line.client.write(garbage)
-    if (now === 'cut')
+    if (now === 'cut') {
       return void line.client.end(chunk.subarray(0, Math.max(1, chunk.length >> 1)), end)
+    }
     // Never past what was sent before it.
     const at = performance.now()
     const wanted = at + (typeof now === 'object' ? now.delayMs : 0)
@@ -157,10 +160,11 @@ export async function faultyProxy(
       for (const line of lines) line.mode = wanted
       if (wanted === 'refuse') return await refuse()
       await listen()
-      if (wanted === 'flap')
+      if (wanted === 'flap') {
         turns = setInterval(() => {
           ;(server === undefined ? listen() : refuse()).catch(() => {})
         }, 150)
+      }
     }
   }
 }

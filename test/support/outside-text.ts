@@ -163,8 +163,9 @@ function findingsIn(file: string): Findings {
       if (why !== undefined) add('weak', node, `${node.text}: ${why}`)
     } else if (isMadePattern(node)) add('weak', node, 'a pattern that is made at run time')
     if (!operators.test(file) && isReading(node)) add('reading', node, 'takes text apart')
-    if (!file.startsWith('src/json/') && isParsing(node))
+    if (!file.startsWith('src/json/') && isParsing(node)) {
       add('parsing', node, 'parses JSON by itself')
+    }
     ts.forEachChild(node, visit)
   }
   if (source !== undefined) visit(source)

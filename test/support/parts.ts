@@ -219,8 +219,9 @@ export function problemsOfParts(files: readonly string[], imports: readonly Impo
       target === undefined ||
       part.name === target ||
       isAllowed(part, target, to)
-    )
+    ) {
       return []
+    }
     return [`${part.name} must not import ${target}: ${from} → ${to}`]
   })
   return [...problemsOfTable(), ...homeless, ...forbidden]

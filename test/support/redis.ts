@@ -51,11 +51,12 @@ export async function testRedis(
     child = started
     const lines = createInterface({ input: started.stdout })
     let ready = false
-    for await (const line of lines)
+    for await (const line of lines) {
       if (line.includes('Ready to accept connections')) {
         ready = true
         break
       }
+    }
     started.stdout.resume()
     return ready
   }

@@ -58,10 +58,11 @@ export default class Reporter extends Transform {
       return
     }
     const [ended] = this.#within.slice(depth)
-    if (depth === 0 && ended?.title === title)
+    if (depth === 0 && ended?.title === title) {
       this.push(
         `${failed === undefined ? 'ok    ' : 'FAILED'} ${title} ${Math.round(Number(ms))} ms\n`
       )
+    }
     // what holds a failure fails with it, and says nothing more
     const known = ended?.title === title && this.#failures.length > ended.before
     this.#within = this.#within.slice(0, depth)

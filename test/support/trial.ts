@@ -135,13 +135,14 @@ export async function startTrial(
     const status = String(answer?.status ?? 'none')
     counts[status] = (counts[status] ?? 0) + 1
     if (answer === undefined) problems.add(`${kind} got no answer within ${answeredWithinMs} ms`)
-    else if (![200, 401, 503].includes(answer.status))
+    else if (![200, 401, 503].includes(answer.status)) {
       problems.add(`${kind}: ${answer.status} ${answer.text}`)
-    else if (
+    } else if (
       answer.status === 503 &&
       (answer.json?.errorCode !== 'session.unavailable' || answer.headers.getSetCookie().length > 0)
-    )
+    ) {
       problems.add(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
+    }
     return answer
   }
 
@@ -160,14 +161,16 @@ export async function startTrial(
       status === 401 &&
       !mayBeLost &&
       !(forgets && phase !== 'before')
-    )
+    ) {
       problems.add(`${phase}: a session was lost`)
+    }
     if (state === 'closed' && status === 200) {
       stalestMs = Math.max(stalestMs, began - session.closedAt)
-      if (began - session.closedAt > stalenessMs)
+      if (began - session.closedAt > stalenessMs) {
         problems.add(
           `${phase}: a closed session was accepted after ${Math.round(began - session.closedAt)} ms`
         )
+      }
     }
     return status
   }
@@ -205,12 +208,13 @@ export async function startTrial(
   }
 
   const kept: Known[] = []
-  for (const gateway of [a, b, a])
+  for (const gateway of [a, b, a]) {
     await until('one signs in', async () => {
       const session = await signIn(gateway)
       if (session !== undefined) kept.push(session)
       return session !== undefined
     })
+  }
   let gone: Known | undefined
   await until('one signs in and out', async () => {
     gone = await signIn(b)
@@ -281,8 +285,9 @@ export async function startTrial(
             'it is surely known who is signed in',
             async () => (status = await use(gateway, session, forgets)) !== 503
           )
-          if (session.state === 'closed' && status !== 401)
+          if (session.state === 'closed' && status !== 401) {
             problems.add(`a closed session lives: ${status}`)
+          }
         }
       }
       t.ok(fine, `${name}: works again`)

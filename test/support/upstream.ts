@@ -79,10 +79,11 @@ export async function testUpstream(
     })
   })
   const idle = async () => {
-    if (connections > 0)
+    if (connections > 0) {
       await new Promise<void>(resolve => {
         onIdle = resolve
       })
+    }
   }
   const port = await listen(server)
   const close = async () => {

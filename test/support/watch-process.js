@@ -46,8 +46,9 @@ function handles() {
   return all.map((/** @type {any} */ handle) => {
     const { localPort, remotePort, readableFlowing, writableLength } = handle
     const response = handle['_httpMessage']
-    if (remotePort === undefined && handle.constructor.name !== 'Socket')
+    if (remotePort === undefined && handle.constructor.name !== 'Socket') {
       return handle.constructor.name
+    }
     const owner = handle.server === undefined || handle.server === null ? 'our own' : 'a client’s'
     const answer = response ? `, answering ${response.req?.method} ${response.req?.url}` : ''
     return (

@@ -414,7 +414,7 @@ t.test(
     // One user may have 48 requests at once.
     for (let round = 0; round < 3; round++) {
       const lines = await Promise.all(Array.from({ length: 40 }, () => open(t.after, gateway.url)))
-      for (const line of lines)
+      for (const line of lines) {
         line.socket.write(
           request(
             'POST /api/things/held',
@@ -422,6 +422,7 @@ t.test(
             'x'.repeat(30_000)
           )
         )
+      }
       await Promise.all(
         lines.map(line => new Promise<void>(resolve => line.socket.write('x', () => resolve())))
       )

@@ -47,11 +47,12 @@ t.test('each sign-in gives another cookie, of at least 128 random bits', async t
   t.equal(new Set(ids).size, 12)
   for (const id of ids) t.ok(Buffer.from(id, 'base64url').length >= 16, 'long enough')
   // Two random ids of 32 letters hardly ever share eight places.
-  for (const [index, id] of ids.slice(1).entries())
+  for (const [index, id] of ids.slice(1).entries()) {
     t.ok(
       id.split('').filter((char, at) => char === ids[index]?.[at]).length < 8,
       'no counter, no clock'
     )
+  }
 })
 
 t.test(
@@ -116,11 +117,17 @@ t.test(
         /^console_sid=; (?=.*Path=\/)(?=.*(?:Max-Age=0|Expires=Thu, 01 Jan 1970))/
       )
       const before = backend.begun()
-      for (const path of ['/api/notices', '/api/things/1', '/api/account/profile', '/api/admin/x'])
+      for (const path of [
+        '/api/notices',
+        '/api/things/1',
+        '/api/account/profile',
+        '/api/admin/x'
+      ]) {
         t.match(await gateway.call(path, { cookie: mine }), {
           status: 401,
           json: { errorCode: 'session.revoked' }
         })
+      }
       t.equal(backend.begun(), before, method)
     }
   }
@@ -385,19 +392,21 @@ t.test('the session’s id opens nothing but as its cookie', async t => {
       'Cookie2: console_sid=',
       'X-Cookie: console_sid='
     ].map(field => field + id)
-    for (const field of fields)
+    for (const field of fields) {
       t.equal(
         (await raw(gateway.url, request('GET /api/notices', [field]))).status,
         401,
         field.slice(0, 20)
       )
+    }
     for (const target of [
       `/api/notices?console_sid=${id}`,
       `/api/notices?session=${id}`,
       `/api/notices?token=${id}`,
       `/api/things/x?cookie=console_sid=${id}`
-    ])
+    ]) {
       t.equal((await raw(gateway.url, request(`GET ${target}`))).status, 401)
+    }
     // Some signatures hold what no path may hold.
     t.match(String((await raw(gateway.url, request(`GET /api/things/${id}`))).status), /^40[01]$/)
     t.equal(

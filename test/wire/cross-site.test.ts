@@ -190,8 +190,9 @@ t.test(
     for (const [title, headers] of foreign) {
       const answer = await gateway.call('/api/notices', { cookie, headers })
       t.equal(answer.status, 200, title)
-      for (const name of ['access-control-allow-origin', 'access-control-allow-credentials'])
+      for (const name of ['access-control-allow-origin', 'access-control-allow-credentials']) {
         t.equal(answer.headers.get(name), null, title)
+      }
       const preflight = await gateway.call('/api/things/1', {
         method: 'OPTIONS',
         headers: {

@@ -14,8 +14,9 @@ t.test(
     const backend = await testUpstream(t.after, (asked, response, seen) => {
       if (seen.url.startsWith('/broken')) return void response.socket?.destroy()
       if (seen.url.startsWith('/own')) return json(418, { error: 'teapot' })(asked, response, seen)
-      if (seen.url.startsWith('/page'))
+      if (seen.url.startsWith('/page')) {
         return void response.writeHead(500, { 'content-type': 'text/html' }).end('<p>')
+      }
       json(200, {})(asked, response, seen)
     })
     const folder = await configFolder({

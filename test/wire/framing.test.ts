@@ -10,10 +10,11 @@ const wire = await openWire(
   {
     answer: (question, response, seen) => {
       if (seen.url === '/store/held') return
-      if (seen.url === '/store/begun')
+      if (seen.url === '/store/begun') {
         return void response
           .writeHead(200, { 'content-type': 'text/plain', 'content-length': 200_000 })
           .write('x'.repeat(100_000))
+      }
       json(200, { ok: 1 })(question, response, seen)
     }
   }
@@ -180,8 +181,9 @@ t.test('a request has exactly one Host, and it is a host', async t => {
       statuses: [400]
     })
   }
-  for (const host of ['gateway.test', 'GATEWAY.test:8080', '127.0.0.1:1', '[::1]:8080'])
+  for (const host of ['gateway.test', 'GATEWAY.test:8080', '127.0.0.1:1', '[::1]:8080']) {
     t.equal((await raw(gateway.url, hosted(host))).status, 200, `Host: ${host} is served`)
+  }
   await serves(t, wire)
 })
 
@@ -423,10 +425,11 @@ t.test('among broken and good requests everyone gets their own answer', async t 
     get() + get('Broken')
   ]
   const rounds = Array.from({ length: 200 }, async (_, index) => {
-    if (index % 2 === 1)
+    if (index % 2 === 1) {
       return void (await raw(gateway.url, broken[Math.floor(index / 2) % broken.length] ?? '', {
         enough: () => false
       }))
+    }
     const answer = await gateway.call(`/api/open/${index}`)
     return answer.status
   })

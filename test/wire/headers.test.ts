@@ -10,8 +10,9 @@ const wire = await openWire(
   {},
   {
     answer: (question, response, seen) => {
-      if (!seen.url.startsWith('/public/banners'))
+      if (!seen.url.startsWith('/public/banners')) {
         return json(200, { ok: 1 })(question, response, seen)
+      }
       response
         .writeHead(
           200,
@@ -244,8 +245,9 @@ t.test('no field makes a request another one', async t => {
     'X-Custom-IP-Authorization: 127.0.0.1',
     'X-Debug: 1'
   ]
-  for (const trick of tricks)
+  for (const trick of tricks) {
     t.equal((await raw(gateway.url, request('GET /api/notices', [trick]))).status, 401, trick)
+  }
   t.equal(backend.begun(), before)
   await raw(
     gateway.url,
@@ -324,8 +326,9 @@ t.test('fields that belong to one connection end at the gateway', async t => {
     'http2-settings',
     'upgrade',
     'expect'
-  ])
+  ]) {
     t.notOk(lastSeen().headers[name], name)
+  }
   t.equal(lastSeen().headers['x-kept'], 'yes')
 })
 
@@ -377,8 +380,9 @@ t.test(
       'set-cookie',
       'location',
       'x-accel-redirect'
-    ])
+    ]) {
       t.equal(answer.headers.get(name), null, name)
+    }
     t.not(answer.headers.get('keep-alive'), 'timeout=99')
     t.match(Object.fromEntries(answer.headers), {
       'x-total-count': '7',

@@ -28,8 +28,9 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
   }
   if (url.startsWith('/shaped')) return answer(200, '{"items":Zq7-short}')
   if (url.startsWith('/public/broken')) return void response.socket?.destroy()
-  if (url.startsWith('/public/error'))
+  if (url.startsWith('/public/error')) {
     return answer(500, `{"message":"oops","token":"${backendToken}"}`)
+  }
   answer(200, '{}')
 })
 
@@ -161,8 +162,9 @@ t.test('no secret is logged, at no level, whatever goes wrong', async t => {
     `"${secrets.wrongPassword}"`,
     `{"__proto__":{"password":"${secrets.wrongPassword}"}}`,
     `{"username":"alice","password":"${secrets.wrongPassword.repeat(400)}"}`
-  ])
+  ]) {
     await post(loginPath, body)
+  }
   // What never becomes a request.
   for (const bytes of [
     `GET /api/notices?token=${secrets.query} HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${secrets.authorization}\r\nCookie: ${mine}\r\nBroken ${secrets.header}\r\n\r\n`,
@@ -178,8 +180,9 @@ t.test('no secret is logged, at no level, whatever goes wrong', async t => {
       'Upgrade: websocket',
       `Sec-WebSocket-Protocol: ${secrets.header}`
     ])
-  ])
+  ]) {
     await raw(gateway.url, bytes, { enough: () => false })
+  }
   await post('/api/account/logout', '', [`Cookie: ${carols}`])
   const text = lines.join('')
   const ids = [mine, carols].map(cookie => decodeURIComponent(cookie.split('=')[1] ?? ''))
@@ -200,11 +203,12 @@ t.test('no secret is logged, at no level, whatever goes wrong', async t => {
     ),
     hash: '$argon2id$'
   }
-  for (const [name, secret] of Object.entries(forbidden))
+  for (const [name, secret] of Object.entries(forbidden)) {
     t.notOk(
       text.includes(secret),
       `${name} is not in the log${text.includes(secret) ? `: ${lines.find(line => line.includes(secret))?.slice(0, 400)}` : ''}`
     )
+  }
   await until('and it was not empty', () => requests().length > 40)
 })
 

@@ -215,8 +215,9 @@ t.test('an absolute target calls no other host', async t => {
   ]) {
     const seen = backend.seen.length
     await ask(`/api/things/${tail}`, [signedIn])
-    for (const { url } of backend.seen.slice(seen))
+    for (const { url } of backend.seen.slice(seen)) {
       t.ok(url.startsWith('/store/'), `${tail} arrived as ${url}`)
+    }
   }
 })
 
@@ -283,8 +284,9 @@ t.test('broken escapes and bytes that are no ASCII are the client’s fault', as
     }
   }
   t.equal(backend.begun(), before)
-  for (const bad of ['\xff', '\xe4', 'a#b'])
+  for (const bad of ['\xff', '\xe4', 'a#b']) {
     t.equal((await ask(`/api/open/x?q=${bad}`)).status, 400, `a query with ${JSON.stringify(bad)}`)
+  }
   await serves(t, wire)
 })
 
@@ -430,8 +432,9 @@ t.test(
       'a%2523',
       'a%2e',
       '%61'
-    ])
+    ]) {
       t.equal((await ask(`/api/things/${escaped}`, [signedIn])).status, 400, escaped)
+    }
     t.equal(backend.begun(), before)
     for (const kept of [
       'a%20b',

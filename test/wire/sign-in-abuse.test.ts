@@ -63,8 +63,9 @@ t.test('one account is guarded against many addresses', async t => {
     trusted: ['127.0.0.1']
   })
   const answers: Called[] = []
-  for (let guess = 0; guess < 10; guess++)
+  for (let guess = 0; guess < 10; guess++) {
     answers.push(await attempt(gateway, 'alice', { 'x-forwarded-for': `203.0.113.${guess}` }))
+  }
   t.same(statuses(answers), [401, 401, 401, 401, 401, 429, 429, 429, 429, 429])
 })
 
@@ -89,12 +90,13 @@ t.test('an address is not what the client says it is', async t => {
     'cf-connecting-ip',
     'x-originating-ip',
     'via'
-  ])
+  ]) {
     answers.push(
       await attempt(gateway, `user-${name}`, {
         [name]: name === 'forwarded' ? `for=10.0.0.${answers.length}` : `10.0.0.${answers.length}`
       })
     )
+  }
   t.same(statuses(answers), [401, 401, 401, 429, 429, 429, 429, 429])
 })
 
@@ -104,10 +106,11 @@ t.test(
     const behind = async (...addresses: string[]) => {
       const gateway = await guarded(t.after, { limits: byAddress(2), trusted: ['127.0.0.1'] })
       const answers: Called[] = []
-      for (const address of addresses)
+      for (const address of addresses) {
         answers.push(
           await attempt(gateway, `user-${answers.length}`, { 'x-forwarded-for': address })
         )
+      }
       return statuses(answers)
     }
     t.same(
@@ -292,8 +295,9 @@ t.test('an unknown user and a wrong password look the same', async t => {
     '\u0000',
     '../users',
     '${jndi:ldap://x}'
-  ])
+  ]) {
     t.same(await seen(name), known, name.slice(0, 20))
+  }
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')
 })
 
@@ -307,8 +311,9 @@ t.test('an unknown user takes as much computing as a wrong password', async t =>
   }
   const known = await costOf('alice')
   t.equal(known.length, 1)
-  for (const name of ['nobody', 'Alice', '__proto__', 'a'.repeat(255)])
+  for (const name of ['nobody', 'Alice', '__proto__', 'a'.repeat(255)]) {
     t.same(await costOf(name), known, name.slice(0, 20))
+  }
 })
 
 t.test('a flood of sign-ins leaves other callers alone', async t => {

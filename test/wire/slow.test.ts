@@ -61,12 +61,14 @@ t.test('more header lines than allowed, or larger ones, are refused and never cu
       ...Array.from({ length: count - 2 }, (_, index) => `X-${index}: 1`)
     ])
   t.equal((await raw(gateway.url, lines(100))).status, 200)
-  for (const count of [101, 102, 200])
+  for (const count of [101, 102, 200]) {
     await refuses(t, wire, `${count} lines`, lines(count), { statuses: [431] })
-  for (const count of [1100, 2100])
+  }
+  for (const count of [1100, 2100]) {
     await refuses(t, wire, `${count} lines`, lines(count).replaceAll(': 1', ':1'), {
       statuses: [431]
     })
+  }
   await refuses(
     t,
     wire,
@@ -252,10 +254,11 @@ t.test(
       Array.from({ length: 2 * perUser }, () => open(t.after, gateway.url))
     )
     await until('the back-end holds nothing', () => held.length === 0)
-    for (const [index, line] of lines.entries())
+    for (const [index, line] of lines.entries()) {
       line.socket.write(
         request('GET /api/things/held', [index % 2 === 0 ? signedIn : `Cookie: ${bob}`])
       )
+    }
     const refused = () => lines.filter(line => line.received().includes('overloaded'))
     await until('the refused were logged', () => refused().length === 2 * perUser - 20)
     for (const line of refused()) {

@@ -133,13 +133,14 @@ export async function refuses(
   const whole = backend.seen.length
   const answer = await raw(gateway.url, bytes, { enough: () => false })
   t.ok(answer.closed, `${title}: the connection ends`)
-  if (statuses === undefined)
+  if (statuses === undefined) {
     t.ok(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status} is a 4xx`)
-  else
+  } else {
     t.ok(
       statuses.includes(answer.status),
       `${title}: ${answer.status} is one of ${statuses.join(', ')}`
     )
+  }
   t.equal(answersBegun(answer.whole), 1, `${title}: one answer`)
   isEnvelope(t, answer.body, title)
   t.equal(backend.seen.length, whole, `${title}: nothing whole reached the back-end`)

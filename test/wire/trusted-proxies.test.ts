@@ -37,8 +37,9 @@ t.test('only a trusted proxy chooses the request id', async t => {
   const { backend, ask } = await behindBalancer(t)
   const headers = { 'x-request-id': 'chosen-outside' }
   const ids = []
-  for (const from of [balancer, '127.0.0.1', '127.0.0.3'])
+  for (const from of [balancer, '127.0.0.1', '127.0.0.3']) {
     ids.push((await ask(from, headers)).headers['x-request-id'])
+  }
   t.equal(ids[0], 'chosen-outside')
   for (const id of ids.slice(1)) t.match(id, /^[0-9a-f-]{36}$/)
   t.same(
@@ -127,7 +128,8 @@ t.test('a token goes into no field that frames or describes a request', t => {
     'x-user-id'
   ]
   for (const header of framing) t.equal(faults(header), 1, header)
-  for (const header of ['x-token', 'authorization', 'token', 'x-auth-token'])
+  for (const header of ['x-token', 'authorization', 'token', 'x-auth-token']) {
     t.equal(faults(header), 0, header)
+  }
   t.end()
 })

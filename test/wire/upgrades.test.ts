@@ -34,7 +34,7 @@ t.test(
         [signedIn],
         [signedIn, 'Origin: https://evil.example'],
         [signedIn, `Origin: ${gateway.url}`]
-      ])
+      ]) {
         await refuses(
           t,
           wire,
@@ -42,6 +42,7 @@ t.test(
           request(`GET ${path}`, [...webSocket, ...fields]),
           { statuses: [400] }
         )
+      }
     }
     await serves(t, wire)
   }
@@ -63,7 +64,7 @@ t.test('bogus handshakes are refused too', async t => {
     ['Connection: Upgrade', 'Upgrade: TLS/1.2'],
     ['Connection: Upgrade', 'Upgrade: h2']
   ]
-  for (const fields of bogus)
+  for (const fields of bogus) {
     await refuses(
       t,
       wire,
@@ -71,6 +72,7 @@ t.test('bogus handshakes are refused too', async t => {
       request('GET /api/notices', [signedIn, ...fields]),
       { statuses: [400] }
     )
+  }
   for (const method of ['POST', 'PUT', 'HEAD', 'OPTIONS', 'DELETE']) {
     const begun = backend.begun()
     const answer = await raw(
@@ -89,10 +91,11 @@ t.test(
     for (const fields of [
       ['Connection: keep-alive', 'Upgrade: websocket'],
       ['Connection: close', 'Upgrade: h2c']
-    ])
+    ]) {
       await refuses(t, wire, fields.join(), request('GET /api/notices', [signedIn, ...fields]), {
         statuses: [400]
       })
+    }
     const named = await raw(
       gateway.url,
       request('GET /api/notices', [signedIn, 'Connection: Upgrade'])
@@ -118,8 +121,9 @@ t.test('odd targets of an upgrade are refused', async t => {
     `/${'a'.repeat(9000)}`,
     '?',
     '/api/things/%zz'
-  ])
+  ]) {
     await refuses(t, wire, target.slice(0, 60), request(`GET ${target}`, [signedIn, ...webSocket]))
+  }
   await serves(t, wire)
 })
 
@@ -171,15 +175,17 @@ t.test('upgrades that are pipelined, reset or left half-open leave nothing behin
   for (let round = 0; round < 30; round++) {
     const line = await open(t.after, gateway.url)
     // One user may have eight requests at once: these would fill them if one was kept.
-    if (round % 3 === 0)
+    if (round % 3 === 0) {
       line.socket.write(
         request('GET /api/things/held', [signedIn]).repeat(2) +
           request('GET /api/notices', [signedIn, ...webSocket])
       )
-    if (round % 3 === 1)
+    }
+    if (round % 3 === 1) {
       line.socket.write(request('GET /api/notices', [signedIn, ...webSocket]).repeat(5), () =>
         line.socket.resetAndDestroy()
       )
+    }
     if (round % 3 === 2) line.socket.write(request('GET /api/notices', [signedIn, ...webSocket]))
     await line.closed
   }

@@ -516,9 +516,9 @@ t.test('compressed answers pass as they are, a bomb takes no memory', async t =>
   const before = process.memoryUsage().rss
   for (const route of ['open', 'shaped']) {
     const result = await when(whole(bomb, 'Content-Encoding: gzip\r\n'), { route })
-    if (route === 'open')
+    if (route === 'open') {
       t.match(result.head, new RegExp(`^content-length: ${bomb.length}\\r$`, 'im'))
-    else isFault(t, result, 'shaped')
+    } else isFault(t, result, 'shaped')
   }
   t.ok(process.memoryUsage().rss - before < 90 * 2 ** 20, 'it was not unpacked')
   await isFineAgain(t)

@@ -17,8 +17,9 @@ export function addConsole(
   { root, prefix, contentSecurityPolicy }: Options
 ): void {
   app.addHook('onRoute', route => {
-    if (route.url === `${prefix}/*` && route.config?.route === undefined)
+    if (route.url === `${prefix}/*` && route.config?.route === undefined) {
       route.config = { ...route.config, route: 'console' }
+    }
   })
   // Loaded where there is a console.
   app.register(import('@fastify/static'), {

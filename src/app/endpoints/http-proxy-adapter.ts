@@ -115,8 +115,9 @@ function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' |
   return {
     ...route.options,
     handler: (request: FastifyRequest, reply: FastifyReply) => {
-      if (request.body === undefined || request.body === null)
+      if (request.body === undefined || request.body === null) {
         return forwardWithoutBody(route, request, reply)
+      }
       const exchange = startExchange(route, request, reply)
       const { path } = exchange
       const mark = path.indexOf('?')
@@ -178,8 +179,9 @@ function pluginRequest(upstream: Upstream) {
 type BodyCallback = (error: GatewayError | null, body?: Buffer | Readable | string) => void
 
 function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCallback): void {
-  if (!(body instanceof Readable))
+  if (!(body instanceof Readable)) {
     return typeof body === 'string' && body !== '' ? done(null, body) : done(null)
+  }
   const { 'content-length': given } = exchange.headers
   const length = given === undefined ? undefined : Number(given)
   const bounds = {

@@ -46,7 +46,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     envelope,
     onOutcome
   } = options
-  for (const url of paths)
+  for (const url of paths) {
     scope.route({
       method: 'POST',
       url,
@@ -54,6 +54,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
       config: { route: 'login', access: 'public', maxBody },
       handler: answer
     })
+  }
 
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     try {
@@ -66,8 +67,9 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
 
   async function signIn(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     // Nothing here would undo a coding, so none is taken for what it is not.
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
       throw new GatewayError('request.type')
+    }
     const { username, password, remember, type, extra } = readBody(request.body, config.fields)
     request.actor = username
     const address = clientAddress(request)
@@ -186,20 +188,24 @@ interface Body {
  */
 function readBody(body: unknown, fields: GatewayConfig['login']['fields']): Body {
   const malformed = (message: string) => new GatewayError('request.malformed', { message })
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw malformed('Sign-in needs a JSON object.')
+  }
   const {
     [fields.username]: username,
     [fields.password]: password,
     [fields.remember]: remember,
     ...extra
   } = body as Record<string, unknown>
-  if (typeof username !== 'string' || username === '' || username.length > 255)
+  if (typeof username !== 'string' || username === '' || username.length > 255) {
     throw malformed(`Sign-in needs "${fields.username}", a text of 1 to 255 characters.`)
-  if (typeof password !== 'string' || password === '' || password.length > 1024)
+  }
+  if (typeof password !== 'string' || password === '' || password.length > 1024) {
     throw malformed(`Sign-in needs "${fields.password}", a text of 1 to 1024 characters.`)
-  if (remember !== undefined && remember !== null && typeof remember !== 'boolean')
+  }
+  if (remember !== undefined && remember !== null && typeof remember !== 'boolean') {
     throw malformed(`"${fields.remember}" is true or false.`)
+  }
   const { type } = extra
   return {
     username,

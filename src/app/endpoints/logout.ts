@@ -33,7 +33,7 @@ export function addLogout(
       payload.resume()
       done(null)
     })
-    for (const url of paths)
+    for (const url of paths) {
       inner.route({
         method: ['GET', 'POST'],
         url,
@@ -41,6 +41,7 @@ export function addLogout(
         onRequest: checkOrigin,
         handler: signOut
       })
+    }
   })
 
   async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

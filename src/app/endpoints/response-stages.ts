@@ -75,8 +75,9 @@ export function redirectStage({ origin, rewrite, redirects }: RedirectOptions): 
     if (!isRedirect(status)) return false
     const location = typeof headers['location'] === 'string' ? headers['location'] : ''
     const base = origin + rewrite.toUpstream(request.raw.url ?? '')
-    if (location === '' || !URL.canParse(location, base))
+    if (location === '' || !URL.canParse(location, base)) {
       throw new GatewayError('upstream.redirect')
+    }
     const target = new URL(location, base)
     if (target.origin === origin) {
       const path = rewrite.toPublic(target.pathname)
@@ -84,8 +85,9 @@ export function redirectStage({ origin, rewrite, redirects }: RedirectOptions): 
       reply.header('location', path + target.search)
       return false
     }
-    if (redirects !== 'pass' || (target.protocol !== 'https:' && target.protocol !== 'http:'))
+    if (redirects !== 'pass' || (target.protocol !== 'https:' && target.protocol !== 'http:')) {
       throw new GatewayError('upstream.redirect')
+    }
     reply.header('location', location)
     return false
   }
@@ -116,8 +118,9 @@ export function observeStage(
   observe: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
 ): ResponseStage {
   return function observeJson(_exchange, { status, headers, body }) {
-    if (body instanceof CollectedBody && status < 300 && status !== 206 && isJson(headers))
+    if (body instanceof CollectedBody && status < 300 && status !== 206 && isJson(headers)) {
       observe(body.bytes, headers)
+    }
     return false
   }
 }
@@ -141,10 +144,11 @@ export function relayBody(
 export function shapeEmptyStage(shaping: Shaping): ResponseStage {
   return function shapeEmpty({ reply, pendingParts }, { status }) {
     if (!isEmpty(status)) return false
-    if (status === 304)
+    if (status === 304) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error('304, although no condition was sent')
       })
+    }
     if (pendingParts === undefined) reply.removeHeader('content-length').send()
     else sendOnceGathered(reply.code(200), null, shaping, pendingParts)
     return true

@@ -48,8 +48,9 @@ export function addSession(
 ): void {
   const config = { route: 'session', access: 'session' as const, touch: false }
   for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
-  for (const url of paths.list)
+  for (const url of paths.list) {
     scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
+  }
   scope.register(async inner => {
     const bounded = { method: 'POST', bodyLimit: maxBody, config: { ...config, maxBody } } as const
     for (const url of paths.extend) inner.route({ ...bounded, url, handler: extend })
@@ -102,8 +103,9 @@ export function addSession(
       },
       'sessions closed'
     )
-    if (which.except === undefined && (which.only === undefined || which.only === session.id))
+    if (which.except === undefined && (which.only === undefined || which.only === session.id)) {
       clearSessionCookie(reply, cookie)
+    }
     return envelope.success({ closed })
   }
 }

@@ -40,14 +40,16 @@ export function shapeResponse(
   pendingParts: Promise<Gathered> | undefined
 ): void {
   const { status, headers } = response
-  if (status === 206)
+  if (status === 206) {
     throw new GatewayError('upstream.invalid', {
       cause: new Error('a part of an answer, which was not asked for')
     })
-  if (isEventStream(headers))
+  }
+  if (isEventStream(headers)) {
     throw new GatewayError('shape.not-json', {
       cause: new Error('the response is not valid JSON: it is a stream of events')
     })
+  }
   let value: unknown
   try {
     value = readWhole(response, shaping.maxShaped)
@@ -68,8 +70,9 @@ function readWhole({ headers, body }: UpstreamResponse, maxBytes: number): unkno
 
 function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
   // The headers that describe the upstream's body were left out for the sake of a shaped one.
-  for (const name of bodyFields)
+  for (const name of bodyFields) {
     if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
+  }
   reply.send(body instanceof CollectedBody ? body.bytes : body)
 }
 
@@ -106,9 +109,9 @@ export function sendShaped(
   const send = (result: unknown) =>
     sendJson(reply, parts === undefined ? result : withMissing(result, parts, merged.missing))
   const shaped = shape(merged.value, liveSession(reply.request))
-  if (shaped instanceof Promise)
+  if (shaped instanceof Promise) {
     shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
-  else send(shaped)
+  } else send(shaped)
 }
 
 function sendJson(reply: FastifyReply, value: unknown): void {

@@ -21,7 +21,7 @@ export function addUnknown(
   // The nearer path decides alone: what it does not take must not fall to a `/*` around it.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)
-    for (const [url, methods] of known.fallingThrough())
+    for (const [url, methods] of known.fallingThrough()) {
       scope.route({
         url,
         method: methods,
@@ -29,6 +29,7 @@ export function addUnknown(
           throw refused(known.at(request.raw.url ?? ''))
         }
       })
+    }
   })
   const isPage = (request: FastifyRequest) => hasConsole && opensPage(request, mount)
   app.setNotFoundHandler(

@@ -83,8 +83,9 @@ export function replyWith(
     .code(status)
     .header('cache-control', 'no-store')
     .header('content-type', 'application/json; charset=utf-8')
-  if (error.detail.retryAfter !== undefined)
+  if (error.detail.retryAfter !== undefined) {
     reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
+  }
   if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
   // What is left of a body that nobody reads would be taken for the next request.
   if (isBodyPending(reply.request.raw)) reply.header('connection', 'close')
@@ -99,9 +100,9 @@ function logError(error: GatewayError, request: FastifyRequest): void {
     route: request.routeOptions.config.route ?? unknownRoute,
     ...(tellsReason && { reason: reasonOf(error.cause) })
   }
-  if (error.code === 'gateway.fault')
+  if (error.code === 'gateway.fault') {
     request.log.error({ ...fields, err: error.cause }, 'internal error')
-  else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
+  } else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')
 }
 

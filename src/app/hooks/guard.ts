@@ -29,8 +29,9 @@ export function createGuard({ sessions, tell }: Options) {
     if (
       access !== 'session' &&
       !live.session.identity.roles.some(role => access.roles.includes(role))
-    )
+    ) {
       return done(new GatewayError('route.forbidden'))
+    }
     if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
       return done(new GatewayError('route.credential'))
     }

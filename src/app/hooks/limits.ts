@@ -102,11 +102,13 @@ function createDecision({
       const rule = rules[index] as Rule
       onRefused(rule.name, !rule.enforced)
       if (verdict.isNews === true) logExceeded(request, rule, verdict.retryMs)
-      if (rule.enforced && (refusal === undefined || verdict.retryMs > refusal.retryMs))
+      if (rule.enforced && (refusal === undefined || verdict.retryMs > refusal.retryMs)) {
         refusal = verdict
+      }
     }
-    if (sendsHeaders(refusal !== undefined) && policy !== '')
+    if (sendsHeaders(refusal !== undefined) && policy !== '') {
       reply.header('ratelimit-policy', policy).header('ratelimit', rateLimitHeader(rules, verdicts))
+    }
     return refusal === undefined
       ? undefined
       : new GatewayError('limit.exceeded', { retryAfter: refusal.retryMs / 1000 })
@@ -174,8 +176,9 @@ function rateLimitHeader(rules: readonly Rule[], verdicts: readonly Verdict[]): 
     const { name, enforced } = rules[index] as Rule
     const { remaining, resetMs } = verdicts[index] as Verdict
     // Where one that is known to be over refuses, nobody asked for the others.
-    if (enforced && remaining + resetMs > 0)
+    if (enforced && remaining + resetMs > 0) {
       text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
+    }
   }
   return text
 }

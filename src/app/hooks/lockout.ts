@@ -76,8 +76,9 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
       isKnown || guards.address === undefined
         ? unguarded
         : await acquireEvaluation(request, guards.address, address)
-    if (guard === undefined)
+    if (guard === undefined) {
       return { refused: () => evaluation.settle(true), refund: () => evaluation.settle(false) }
+    }
     try {
       const counted = await lockouts.attempt(key, guard.rule)
       locks.throwIfLocked(guard, counted.waitMs)

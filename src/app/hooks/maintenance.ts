@@ -30,15 +30,17 @@ export function createMaintenance({ config, routes, now = Date.now }: Options) {
       route === undefined ||
       !closed.has(route) ||
       (methods.size > 0 && !methods.has(request.method))
-    )
+    ) {
       return done()
+    }
     const left = end - now()
     if (left <= 0) return done()
     if (
       config.allowRoles.length > 0 &&
       liveSession(request)?.identity.roles.some(role => config.allowRoles.includes(role)) === true
-    )
+    ) {
       return done()
+    }
     done(
       new GatewayError('maintenance', {
         retryAfter: (left === Infinity ? config.retryAfter : left) / 1000,

@@ -31,26 +31,30 @@ export function requestPolicy({ hosts, sizes }: Options) {
     function faultOf(): GatewayError | undefined {
       if (raw.httpVersionMajor !== 1) return new GatewayError('request.malformed')
       // HTTP/1.0 has no transfer codings: whoever stands between may have seen another end (RFC 9112 §6.1).
-      if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined)
+      if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) {
         return new GatewayError('request.malformed')
+      }
       if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
       if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
       const host = soleHost(raw.rawHeaders)
       const [, name = ''] = host === undefined ? [] : (hostField.exec(host) ?? [])
-      if (name === '' || (hosts.length > 0 && !hosts.includes(name.toLowerCase())))
+      if (name === '' || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
         return new GatewayError('request.malformed', {
           message: 'The Host of the request is not one that is served here.'
         })
-      if (raw.headers.upgrade !== undefined)
+      }
+      if (raw.headers.upgrade !== undefined) {
         return new GatewayError('request.malformed', {
           message: 'Protocol upgrades are not supported here.'
         })
+      }
       const length = raw.headers['content-length']
       if (
         length !== undefined &&
         Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
-      )
+      ) {
         return new GatewayError('request.too-large')
+      }
       try {
         checkTarget(target)
         return undefined

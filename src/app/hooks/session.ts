@@ -126,13 +126,14 @@ function sessionFirst({ name }: SessionCookie) {
     done: (error?: Error) => void
   ): void {
     const cookies = reply.getHeader('set-cookie')
-    if (Array.isArray(cookies))
+    if (Array.isArray(cookies)) {
       reply.removeHeader('set-cookie').header(
         'set-cookie',
         cookies.toSorted(
           (a, b) => Number(b.startsWith(`${name}=`)) - Number(a.startsWith(`${name}=`))
         )
       )
+    }
     done()
   }
 }

@@ -123,8 +123,9 @@ class LineReader implements AccessLines {
     if (fields === undefined) return void this.counts.broken++
     // As Docker keeps it.
     const { log } = fields
-    if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined)
+    if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined) {
       return this.#readOwn(log)
+    }
     const text: Text = name => (typeof fields[name] === 'string' ? fields[name] : undefined)
     if (fields['msg'] === 'request') return this.#readRequest(fields, text)
     this.counts.others++
@@ -136,11 +137,12 @@ class LineReader implements AccessLines {
   #noteSignIn({ event, roles }: Fields, text: Text): void {
     const [user, id] = [text('user'), text('requestId')]
     if (user === undefined) return
-    if (event === 'login' && Array.isArray(roles))
+    if (event === 'login' && Array.isArray(roles)) {
       this.#roles.set(
         user,
         roles.filter(role => typeof role === 'string')
       )
+    }
     if (event === 'login.refused' && id !== undefined) {
       if (this.#refusals.size >= maxRefusals) this.#refusals.clear()
       this.#refusals.set(id, user)
@@ -156,12 +158,14 @@ class LineReader implements AccessLines {
       address === undefined ||
       typeof status !== 'number' ||
       !Number.isFinite(endedAt)
-    )
+    ) {
       return void this.counts.broken++
+    }
     const [user, session] = [text('user'), text('session')]
     // The session store was away, so nobody knew who asked.
-    if (status === 503 && session === undefined && this.#paths.needsSession(route))
+    if (status === 503 && session === undefined && this.#paths.needsSession(route)) {
       return void this.counts.unattributed++
+    }
     const refusal = this.#takeRefusal(text('requestId') ?? '')
     const isSignedIn =
       user !== undefined &&
@@ -227,8 +231,9 @@ class LineReader implements AccessLines {
   #toPastRequest(logged: LoggedRequest): PastRequest | undefined {
     const { at, endedAt, route, method, address, status, isRefused } = logged
     const { user, session, ended, tried, isTried } = logged
-    if (route === 'console' || (route === unknownRoute && status < 400))
+    if (route === 'console' || (route === unknownRoute && status < 400)) {
       return void this.counts.unlimited++
+    }
     if (status === 429) this.counts.refusedThen++
     if (isTried && status === 429) this.counts.undecidedSignIns++
     return {

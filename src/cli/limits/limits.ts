@@ -59,8 +59,9 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.
     }
   },
   run: async ({ config, rest: [what, ...more], values, json }) => {
-    if (what === 'simulate' && more.length === 0)
+    if (what === 'simulate' && more.length === 0) {
       return await simulate(simulateGiven(config, values, json))
+    }
     if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
     const [caller, ...others] = more
     if (caller !== undefined && others.length === 0) {

@@ -29,12 +29,13 @@ export function picture({
     colours[index] as string,
     columns.map(column => of(column, [each]))
   ])
-  if (rest.length > 0)
+  if (rest.length > 0) {
     refusals.push([
       `${rest.length} other limits: ${figure(rest.reduce((sum, each) => sum + each.refused, 0))}`,
       grey,
       columns.map(column => of(column, rest))
     ])
+  }
   const all: Series[] = [
     [
       `let pass: ${figure(requests - refused)}`,

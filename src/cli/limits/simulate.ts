@@ -62,10 +62,11 @@ export async function simulate({ config: folder, log, limits, svg, json }: Given
     log: counts,
     notes: notesOf(config.limits, counts, access.withoutRoles.size)
   }
-  if (report.requests === 0)
+  if (report.requests === 0) {
     throw new CommandError(
       `${log === '-' ? 'Standard input' : log} has no requests to replay: ${counts.lines} lines, ${counts.others} about something else, ${counts.broken} that cannot be read, ${counts.unlimited} that no limit looks at, ${counts.unattributed} whose caller is unknown.`
     )
+  }
   if (svg !== undefined) writePicture(svg, picture(report))
   process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : inWords(result))
   return report.refused > 0 ? 3 : 0
@@ -99,26 +100,31 @@ function notesOf(
   const notes = [
     `inFlightPerUser${Object.keys(inFlightPerRoute).length > 0 ? ' and inFlightPerRoute are' : ' is'} not simulated: a log does not tell which process answered.`
   ]
-  if (counts.combined > 0 && byAccount !== '')
+  if (counts.combined > 0 && byAccount !== '') {
     notes.push(
       `${byAccount}: not simulated for ${many(counts.combined, 'line', 'lines')} in Combined Log Format, which do not tell the account that a sign-in tries.`
     )
-  if (counts.combined > 0 && bySession !== '')
+  }
+  if (counts.combined > 0 && bySession !== '') {
     notes.push(
       `${bySession}: lines in Combined Log Format tell no session, so all of a user count as one.`
     )
-  if (byRole !== '' && withoutRoles > 0)
+  }
+  if (byRole !== '' && withoutRoles > 0) {
     notes.push(
       `${byRole}: not simulated for ${many(withoutRoles, 'user', 'users')} whose roles neither a sign-in in this log nor a users file tells.`
     )
-  if (counts.unattributed > 0)
+  }
+  if (counts.unattributed > 0) {
     notes.push(
       `${many(counts.unattributed, 'request was', 'requests were')} left out: somebody was signed in, but the log does not tell who.`
     )
-  if (counts.undecidedSignIns > 0)
+  }
+  if (counts.undecidedSignIns > 0) {
     notes.push(
       `${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429 then, so it is unknown whether the password was right: counted as wrong.`
     )
+  }
   if (counts.endedUnnamed > 0) {
     const requests = many(counts.endedUnnamed, 'request', 'requests')
     notes.push(
@@ -133,14 +139,16 @@ function notesOf(
         'The gateway counts those with the cookie of a session that is over by that session (endedSessions).'
     )
   }
-  if (counts.refusedThen > 0)
+  if (counts.refusedThen > 0) {
     notes.push(
       `${many(counts.refusedThen, 'request', 'requests')} got 429 then. They count here like the others; without the 429 their callers may have asked less, or more.`
     )
-  if (counts.late > 0)
+  }
+  if (counts.late > 0) {
     notes.push(
       `${many(counts.late, 'request', 'requests')} came more than a minute out of order and count at the time of those before. Are the files in order?`
     )
+  }
   if (counts.broken > 0) notes.push(`${many(counts.broken, 'line', 'lines')} could not be read.`)
   return notes
 }
@@ -179,8 +187,9 @@ export function simulateGiven(
   json: boolean
 ): Given {
   const { log, limits, svg } = values
-  if (typeof log !== 'string')
+  if (typeof log !== 'string') {
     throw new UsageError('Name the log: --log FILE, or --log - for standard input.')
+  }
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return { config, log, limits: text(limits), svg: text(svg), json }
 }

@@ -70,11 +70,13 @@ export function checkContracts(
   { routes: { routes } }: { readonly routes: RoutesConfig },
   report: Report
 ): void {
-  for (const [name, { contract, shape, parts }] of Object.entries(routes))
-    if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0)
+  for (const [name, { contract, shape, parts }] of Object.entries(routes)) {
+    if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0) {
       report(
         'routes',
         ['routes', name, 'contract', 'mode'],
         '`strict` needs a shape: only a shaped answer is read before it is sent'
       )
+    }
+  }
 }

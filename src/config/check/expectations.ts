@@ -16,29 +16,33 @@ export function checkExpectations(
   report: Report
 ): void {
   for (const [given, { status, code, upstream, upstreamPath, address }] of Object.entries(expect)) {
-    if ((status ?? code ?? upstream ?? upstreamPath) === undefined)
+    if ((status ?? code ?? upstream ?? upstreamPath) === undefined) {
       report(
         'routes',
         ['expect', given],
         'expects nothing: set status, code, upstream or upstreamPath'
       )
-    if (code !== undefined && !Object.hasOwn(errorKinds, code))
+    }
+    if (code !== undefined && !Object.hasOwn(errorKinds, code)) {
       report(
         'routes',
         ['expect', given, 'code'],
         `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`
       )
-    if (upstream !== undefined && !Object.hasOwn(upstreams, upstream))
+    }
+    if (upstream !== undefined && !Object.hasOwn(upstreams, upstream)) {
       report(
         'routes',
         ['expect', given, 'upstream'],
         `there is no upstream "${upstream}".${nearest(upstream, Object.keys(upstreams))}`
       )
-    if (address !== undefined && isIP(address) === 0)
+    }
+    if (address !== undefined && isIP(address) === 0) {
       report(
         'routes',
         ['expect', given, 'address'],
         `is not a valid IP address: expected one such as 192.0.2.10, found "${address}"`
       )
+    }
   }
 }

@@ -18,26 +18,29 @@ export function checkInstall(config: Install, report: Report): void {
     checkRedis,
     checkIdentity,
     checkMessages
-  ])
+  ]) {
     rule(config, report)
+  }
 }
 
 function checkServer({ gateway }: Install, report: Report): void {
   const { server, session } = gateway
-  if (!usesRedis(gateway) && server.workers !== 1)
+  if (!usesRedis(gateway) && server.workers !== 1) {
     report(
       'gateway',
       ['server', 'workers'],
       'without Redis there is one worker: sessions and limits live in its process',
       'warning'
     )
-  if (server.hosts.length === 0 && session.cookie.secure)
+  }
+  if (server.hosts.length === 0 && session.cookie.secure) {
     report(
       'gateway',
       ['server', 'hosts'],
       'is empty, so every well-formed Host is answered: name your own',
       'warning'
     )
+  }
   server.hosts.forEach((host, index) => {
     if (hostPattern.test(host)) return
     const message = `expected a host name alone, without scheme, port or path, found "${host}"`
@@ -51,13 +54,14 @@ function checkPorts({ gateway: { server, ops } }: Install, report: Report): void
     if (port <= 65_535) continue
     report('gateway', [section, 'listen'], `expected a port of at most 65535, found ${port}`)
   }
-  if (server.listen === ops.listen && splitHostPort(ops.listen).port !== 0)
+  if (server.listen === ops.listen && splitHostPort(ops.listen).port !== 0) {
     report(
       'gateway',
       ['ops', 'listen'],
       'is server.listen too: operators need a port of their own',
       { also: ['server', 'listen'] }
     )
+  }
 }
 
 function checkOrigins({ gateway: { server } }: Install, report: Report): void {
@@ -91,18 +95,20 @@ function isBlock(block: string): boolean {
 function checkRedis({ gateway: { redis } }: Install, report: Report): void {
   if (redis === undefined) return
   const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
-  if (kinds.filter(Boolean).length > 1)
+  if (kinds.filter(Boolean).length > 1) {
     report(
       'gateway',
       ['redis'],
       'url, sentinels and cluster exclude each other: name the one kind of Redis that there is'
     )
-  if (redis.url !== '' && !URL.canParse(redis.url))
+  }
+  if (redis.url !== '' && !URL.canParse(redis.url)) {
     report(
       'gateway',
       ['redis', 'url'],
       'is not a valid URL: expected one such as redis://redis.internal:6379'
     )
+  }
 }
 
 const reservedHeaders = new Set([

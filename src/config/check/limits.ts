@@ -15,8 +15,9 @@ export function checkLimits(config: Checked, report: Report): void {
     checkAccess,
     checkLockout,
     checkGuessing
-  ])
+  ]) {
     rule(config, report)
+  }
 }
 
 type Named = readonly [name: string, limit: LimitConfig]
@@ -32,12 +33,14 @@ function checkRouteNames(config: Checked, report: Report): void {
   const messageOf = (route: string) => `there is no route "${route}".${nearest(route, names)}`
   for (const [name, limit] of limitsOf(config)) {
     limit.routes.forEach((route, index) => {
-      if (!names.includes(route))
+      if (!names.includes(route)) {
         report('limits', ['limits', name, 'routes', index], messageOf(route))
+      }
     })
   }
-  for (const route of Object.keys(config.limits.inFlightPerRoute))
+  for (const route of Object.keys(config.limits.inFlightPerRoute)) {
     if (!names.includes(route)) report('limits', ['inFlightPerRoute', route], messageOf(route))
+  }
 }
 
 /** `by` and the keys that narrow it: sign-ins have no user yet, and only they try an account. */
@@ -46,14 +49,18 @@ function checkWhom(config: Checked, report: Report): void {
     const fault = reportOf(report, name)
     const isOfUsers = by.includes('user') || by.includes('session')
     const onlyLogin = routes.length === 1 && routes[0] === 'login'
-    if (by.includes('account') && !onlyLogin)
+    if (by.includes('account') && !onlyLogin) {
       fault('routes', 'only a sign-in tries an account: set routes: [login]')
-    if (refusedOnly && !onlyLogin)
+    }
+    if (refusedOnly && !onlyLogin) {
       fault('refusedOnly', 'only a sign-in is refused: set routes: [login]')
-    if (isOfUsers && onlyLogin)
+    }
+    if (isOfUsers && onlyLogin) {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
-    if (roles.length > 0 && !isOfUsers)
+    }
+    if (roles.length > 0 && !isOfUsers) {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')
+    }
   }
 }
 
@@ -61,16 +68,20 @@ function checkNumbers(config: Checked, report: Report): void {
   for (const [name, { by, kind, burst, max, window, refusedOnly }] of limitsOf(config)) {
     const fault = reportOf(report, name)
     const isOfSignIn = by.includes('account') || refusedOnly
-    if (isOfSignIn && (kind !== 'fixed' || burst !== undefined))
+    if (isOfSignIn && (kind !== 'fixed' || burst !== undefined)) {
       fault(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
+    }
     if (window === 0) fault('window', 'must be longer than 0')
-    if (burst !== undefined && kind === 'sliding')
+    if (burst !== undefined && kind === 'sliding') {
       fault('burst', 'excludes kind: leave one of them out')
-    if (burst !== undefined && burst > max)
+    }
+    if (burst !== undefined && burst > max) {
       fault('burst', 'is more than max: the bucket would hold more than a whole window brings')
+    }
   }
-  if (config.limits.endedSessions.window === 0)
+  if (config.limits.endedSessions.window === 0) {
     report('limits', ['endedSessions', 'window'], 'must be longer than 0')
+  }
 }
 
 /** Of two limits that differ in nothing but their numbers, the looser one never acts. */
@@ -100,12 +111,14 @@ function checkAccess(config: Checked, report: Report): void {
         report('limits', ['limits', name, 'routes', index], message, 'warning')
       const access = config.routes.routes[route]?.access
       if (access === undefined) return
-      if (access !== 'public' && by.join() === 'address')
+      if (access !== 'public' && by.join() === 'address') {
         warn(`counts refused requests only: all callers of ${route} are signed in; set by: user`)
-      if (access === 'public' && !by.includes('address'))
+      }
+      if (access === 'public' && !by.includes('address')) {
         warn(
           `counts nobody: on ${route}, which is public, no session is looked up; set by: address`
         )
+      }
     })
   }
 }
@@ -127,12 +140,13 @@ function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report)
     const { mode, within, delay, longest } = lockout[whom]
     if (mode === 'off') continue
     if (within === 0) report('limits', ['lockout', whom, 'within'], 'must be longer than 0')
-    if (delay === 0)
+    if (delay === 0) {
       report(
         'limits',
         ['lockout', whom, 'delay'],
         'must be longer than 0; to lock nobody set mode: off'
       )
+    }
     if (longest < delay) {
       const how = { also: ['lockout', whom, 'delay'] }
       report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock', how)
@@ -140,18 +154,20 @@ function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report)
   }
   const { mode, cookie, lifetime } = lockout.knownBrowser
   if (mode === 'off') return
-  if (lifetime === 0)
+  if (lifetime === 0) {
     report(
       'limits',
       ['lockout', 'knownBrowser', 'lifetime'],
       'must be longer than 0; to know no browser set mode: off'
     )
-  if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie))
+  }
+  if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie)) {
     report(
       'limits',
       ['lockout', 'knownBrowser', 'cookie'],
       `"${cookie}" is the name of another cookie: choose another name`
     )
+  }
 }
 
 /** Whether two limits hold for the same callers and requests. */

@@ -13,21 +13,23 @@ export function checkMaintenance(
   if (maintenance === undefined) return
   const known = ['login', ...Object.keys(routes)]
   maintenance.routes.forEach((route, index) => {
-    if (!known.includes(route))
+    if (!known.includes(route)) {
       report(
         'routes',
         ['maintenance', 'routes', index],
         `there is no route "${route}".${nearest(route, known)}`
       )
+    }
   })
   if (maintenance.until === undefined) return
   const end = Date.parse(maintenance.until)
-  if (Number.isNaN(end))
+  if (Number.isNaN(end)) {
     report(
       'routes',
       ['maintenance', 'until'],
       `is not a valid time: expected one such as 2026-12-01T06:00:00Z, found "${maintenance.until}"`
     )
-  else if (end < Date.now())
+  } else if (end < Date.now()) {
     report('routes', ['maintenance', 'until'], 'is in the past: no route is closed', 'warning')
+  }
 }

@@ -36,33 +36,42 @@ function checkRoles(
   // Whoever has no users yet is told enough.
   if (known.size === 0) return
   const look = (file: 'routes' | 'limits', path: Path, roles: readonly string[]) => {
-    for (const role of roles)
-      if (!known.has(role))
+    for (const role of roles) {
+      if (!known.has(role)) {
         report(file, path, `no user has the role "${role}".${nearest(role, known)}`, 'warning')
+      }
+    }
   }
-  for (const [name, { access }] of Object.entries(routes))
-    if (typeof access === 'object')
+  for (const [name, { access }] of Object.entries(routes)) {
+    if (typeof access === 'object') {
       look('routes', ['routes', name, 'access', 'roles'], access.roles)
-  for (const [name, { roles }] of Object.entries(limits))
+    }
+  }
+  for (const [name, { roles }] of Object.entries(limits)) {
     look('limits', ['limits', name, 'roles'], roles)
-  if (maintenance !== undefined)
+  }
+  if (maintenance !== undefined) {
     look('routes', ['maintenance', 'allowRoles'], maintenance.allowRoles)
+  }
 }
 
 function checkTimes({ routes }: Checked, report: Report): void {
   const look = (path: Path, timeoutMs = 0) => {
-    if (timeoutMs > balancerMs)
+    if (timeoutMs > balancerMs) {
       report(
         'routes',
         path,
         `is longer than the ${inUnits('x-duration', balancerMs)} that load balancers usually wait: theirs has to be longer`,
         'warning'
       )
+    }
   }
-  for (const [name, { responseTimeout }] of Object.entries(routes.upstreams))
+  for (const [name, { responseTimeout }] of Object.entries(routes.upstreams)) {
     look(['upstreams', name, 'responseTimeout'], responseTimeout)
-  for (const [name, { timeout }] of Object.entries(routes.routes))
+  }
+  for (const [name, { timeout }] of Object.entries(routes.routes)) {
     look(['routes', name, 'timeout'], timeout)
+  }
   look(['endpoints', 'profile', 'timeout'], routes.endpoints.profile.timeout)
   for (const { place, part } of partsOf(routes)) look([...place, 'timeout'], part.timeout)
 }
@@ -73,18 +82,20 @@ function checkCallers({ gateway: { server }, limits: { limits } }: Checked, repo
   const byAddress = Object.values(limits).some(
     ({ by, mode }) => mode !== 'off' && by.includes('address')
   )
-  if (!isLocal && byAddress && server.trustedProxies.length === 0)
+  if (!isLocal && byAddress && server.trustedProxies.length === 0) {
     report(
       'gateway',
       ['server', 'trustedProxies'],
       'empty: if a load balancer stands in front, all its callers count as one address; name it',
       'warning'
     )
-  if (!isLocal && server.keepAlive <= balancerMs)
+  }
+  if (!isLocal && server.keepAlive <= balancerMs) {
     report(
       'gateway',
       ['server', 'keepAlive'],
       `is not longer than the ${inUnits('x-duration', balancerMs)} for which load balancers usually keep a connection: now and then one uses a connection that has just been closed, and its user gets a 502`,
       'warning'
     )
+  }
 }

@@ -13,8 +13,9 @@ export function checkParts(
     const place = ['routes', name]
     if (route.upstream === undefined) checkWithoutUpstream(route, place, report)
     if (hasParts(route)) checkAggregated(route, place, report)
-    else if (route.into !== undefined)
+    else if (route.into !== undefined) {
       report('routes', [...place, 'into'], 'has no effect without parts')
+    }
   }
   checkRewrites(endpoints.profile, ['endpoints', 'profile'], report)
   checkPlaces(endpoints.profile, ['endpoints', 'profile'], report)
@@ -63,8 +64,9 @@ interface Aggregated {
 function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report): void {
   for (const [name, { rewrite }] of Object.entries(parts)) {
     const where = [...place, 'parts', name, 'rewrite']
-    if (rewrite.endsWith('/*') && !path.endsWith('/*'))
+    if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
       report('routes', where, 'must not end in /*, since the public path does not')
+    }
     if (hasDotSegments(rewrite)) report('routes', where, 'must not contain empty or dot segments')
   }
 }
@@ -77,8 +79,9 @@ interface Taken {
 
 function checkPlaces({ parts, into: own }: Aggregated, place: Path, report: Report): void {
   const taken: Taken[] = []
-  if (own !== undefined)
+  if (own !== undefined) {
     taken.push({ by: 'the route’s own answer', into: own, where: [...place, 'into'] })
+  }
   for (const [name, { into }] of Object.entries(parts)) {
     if (into === undefined) continue
     const where = [...place, 'parts', name, 'into']

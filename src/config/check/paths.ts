@@ -40,8 +40,9 @@ const withoutHead = (methods: readonly string[]) => methods.filter(method => met
 
 function checkEndpoints({ routes: { endpoints } }: Served, report: Report, taken: TakenPaths) {
   for (const { name, path, methods } of ownEndpoints(endpoints)) {
-    for (const method of withoutHead(methods))
+    for (const method of withoutHead(methods)) {
       taken.take({ method, path }, `endpoints.${name}`, ['endpoints', name, 'path'])
+    }
   }
   for (const [name, { path }] of Object.entries(endpoints)) {
     const place = ['endpoints', name, 'path']
@@ -54,28 +55,32 @@ function checkRoutes(config: Served, report: Report, taken: TakenPaths): void {
   for (const [name, route] of Object.entries(config.routes.routes)) {
     const place = ['routes', name]
     const { path, methods, access } = route
-    if (endpointNames.includes(name))
+    if (endpointNames.includes(name)) {
       report('routes', place, `"${name}" is the name of an endpoint: choose another name`)
+    }
     if (hasDotSegments(path)) report('routes', [...place, 'path'], dotSegments)
     for (const method of methods) taken.take({ method, path }, `routes.${name}`, [...place, 'path'])
     checkRewrite(route, [...place, 'rewrite'], report)
     checkCookies(config, name, report)
-    if (access === 'public' && /\/admin(\/|$)/.test(path))
+    if (access === 'public' && /\/admin(\/|$)/.test(path)) {
       report(
         'routes',
         [...place, 'access'],
         'is public, although the path contains /admin: set access: session unless that is meant',
         'warning'
       )
+    }
   }
 }
 
 function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Report): void {
   if (rewrite === undefined) return
-  if (rewrite.endsWith('/*') && !path.endsWith('/*'))
+  if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
     report('routes', place, 'must not end in /*, since the public path does not')
-  if (path.endsWith('/*') && !rewrite.endsWith('/*'))
+  }
+  if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
     report('routes', place, 'must end in /*, as the public path does')
+  }
   if (hasDotSegments(rewrite)) report('routes', place, dotSegments)
 }
 
@@ -106,16 +111,18 @@ function checkAliases({ routes }: Served, report: Report, taken: TakenPaths): vo
         'without empty and dot segments'
       report('routes', place, message)
     }
-    if (methods === undefined)
+    if (methods === undefined) {
       report(
         'routes',
         place,
         `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`
       )
-    else if (alias.endsWith('*') !== target.endsWith('*'))
+    } else if (alias.endsWith('*') !== target.endsWith('*')) {
       report('routes', place, 'either both alias and target must end in /*, or neither')
-    for (const method of methods ?? [])
+    }
+    for (const method of methods ?? []) {
       taken.take({ method, path: alias }, `the alias ${alias}`, place)
+    }
   }
 }
 

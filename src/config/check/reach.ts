@@ -22,8 +22,9 @@ export function checkReach(config: Checked, report: Report): void {
     checkNearerPaths,
     checkCredentials,
     checkUnusedTokens
-  ])
+  ]) {
     rule(config, report)
+  }
 }
 
 const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || limit.by.includes('account')
@@ -42,13 +43,14 @@ function checkTighter({ limits: { limits } }: Checked, report: Report): void {
         countsAll(its, limit) &&
         maxIn(its, limit.window) <= (limit.burst ?? limit.max)
     )
-    if (tighter !== undefined)
+    if (tighter !== undefined) {
       report(
         'limits',
         ['limits', name, 'max'],
         `can never be reached: ${tighter[0]} lets the same callers have at most ${maxIn(tighter[1], limit.window)} in ${inUnits('x-duration', limit.window)}; lower it, or leave it out`,
         'warning'
       )
+    }
   }
 }
 
@@ -91,13 +93,14 @@ function checkMethods({ routes, limits: { limits } }: Checked, report: Report): 
   for (const [name, limit] of Object.entries(limits)) {
     const taken = limit.routes.map(methodsOf)
     if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
-    if (!limit.methods.some(method => taken.some(methods => methods?.includes(method))))
+    if (!limit.methods.some(method => taken.some(methods => methods?.includes(method)))) {
       report(
         'limits',
         ['limits', name, 'methods'],
         `never applies: ${limit.routes.join(', ')} ${limit.routes.length > 1 ? 'take' : 'takes'} ${[...new Set(taken.flatMap(methods => methods ?? []))].join(', ')}`,
         'warning'
       )
+    }
   }
 }
 
@@ -108,13 +111,14 @@ function checkInFlight(
   for (const [route, max] of Object.entries(inFlightPerRoute)) {
     const name = routes[route]?.upstream
     const upstream = name === undefined ? undefined : upstreams[name]
-    if (upstream !== undefined && max > upstream.connections + upstream.queue)
+    if (upstream !== undefined && max > upstream.connections + upstream.queue) {
       report(
         'limits',
         ['inFlightPerRoute', route],
         `can never be reached: the upstream ${name ?? ''} takes ${upstream.connections} at once and lets ${upstream.queue} wait (connections, queue)`,
         'warning'
       )
+    }
   }
 }
 
@@ -125,13 +129,14 @@ function checkNearerPaths({ routes: { routes } }: Checked, report: Report): void
     const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
     const [around] = pathsAround(path).flatMap(each => byPath.get(each) ?? [])
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
-    if (around !== undefined && lost.length > 0)
+    if (around !== undefined && lost.length > 0) {
       report(
         'routes',
         ['routes', name, 'methods'],
         `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ${around[1].path}: the nearer path decides alone; name the methods here too`,
         'warning'
       )
+    }
   }
 }
 
@@ -153,10 +158,12 @@ function checkUnusedTokens(
       const message = `no upstream has a \`credential\` that sends ${what}: no back-end ever gets it`
       report('gateway', ['login', 'sources', index, key], message, 'warning')
     }
-    if (source.token !== undefined && !sends(sourceName(source), 'token'))
+    if (source.token !== undefined && !sends(sourceName(source), 'token')) {
       warn('token', 'the token')
-    if (source.cookies.length > 0 && !sends(sourceName(source), 'cookie'))
+    }
+    if (source.cookies.length > 0 && !sends(sourceName(source), 'cookie')) {
       warn('cookies', 'cookies')
+    }
   })
 }
 

@@ -12,19 +12,21 @@ export function checkSession({ gateway }: Install, report: Report): void {
     const message = 'is longer than session.absolute, so it never applies'
     report('gateway', ['session', 'idle'], message, how)
   }
-  if (session.cookie.sameSite === 'none' && !session.cookie.secure)
+  if (session.cookie.sameSite === 'none' && !session.cookie.secure) {
     report(
       'gateway',
       ['session', 'cookie', 'sameSite'],
       'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
     )
-  if (!session.cookie.secure)
+  }
+  if (!session.cookie.secure) {
     report(
       'gateway',
       ['session', 'cookie', 'secure'],
       'the session cookie travels without https; fine on loopback, nowhere else',
       'warning'
     )
+  }
 }
 
 function checkSecrets({ gateway }: Install, report: Report): void {

@@ -29,8 +29,9 @@ export function checkShapes({ routes: config, limits }: Checked, report: Report)
   for (const { shape, path } of shapesInUse(config)) must(shape, path)
   checkExamples(config, report)
   checkSteps({ shapes, report, use: must })
-  for (const name of Object.keys(shapes).filter(each => !used.has(each)))
+  for (const name of Object.keys(shapes).filter(each => !used.has(each))) {
     report('routes', ['shapes', name], 'no route uses this shape', 'warning')
+  }
 }
 
 function checkName(shapes: Shapes, name: string, path: Path, report: Report): void {
@@ -75,10 +76,12 @@ function checkExamples({ shapes, examples }: RoutesConfig, report: Report): void
   for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
     const place = ['examples', name]
     checkName(shapes, shape, [...place, 'shape'], report)
-    if ((input === undefined) === (inputFile === undefined))
+    if ((input === undefined) === (inputFile === undefined)) {
       report('routes', place, 'needs one of input and inputFile')
-    if ((output === undefined) === (status === undefined))
+    }
+    if ((output === undefined) === (status === undefined)) {
       report('routes', place, 'needs one of output and status')
+    }
   }
 }
 
@@ -123,17 +126,21 @@ function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
     if (twice !== undefined) report('routes', [...path, key], `two members become "${twice}"`)
   }
-  for (const [from, to] of Object.entries(step.move ?? {}))
-    if (to.startsWith(`${from}.`))
+  for (const [from, to] of Object.entries(step.move ?? {})) {
+    if (to.startsWith(`${from}.`)) {
       report('routes', [...path, 'move', from], 'cannot be moved into itself')
+    }
+  }
   const statusNames = Object.keys(step.status?.statuses ?? {})
-  for (const ok of step.status?.ok ?? [])
-    if (statusNames.includes(String(ok)))
+  for (const ok of step.status?.ok ?? []) {
+    if (statusNames.includes(String(ok))) {
       report(
         'routes',
         [...path, 'status', 'statuses', String(ok)],
         'is listed in `ok` too, so it never applies'
       )
+    }
+  }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
       const place = [...path, ...where, index]
@@ -165,8 +172,9 @@ function outermostOf(step: ShapeStep): string | undefined {
 
 /** The names of the operations that stand in a step's place. */
 function expanded(step: ShapeStep, shapes: Shapes): Array<{ operation: string }> {
-  if (step.use !== undefined)
+  if (step.use !== undefined) {
     return (shapes[step.use] ?? []).flatMap(each => expanded(each, shapes))
+  }
   return Object.keys(step).map(operation => ({ operation }))
 }
 
@@ -176,10 +184,12 @@ function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, rep
     expanded(step, shapes).map(({ operation }) => ({ operation, index }))
   )
   all.forEach(({ operation, index }, position) => {
-    if ((operation === 'open' || operation === 'status') && position > 0)
+    if ((operation === 'open' || operation === 'status') && position > 0) {
       report('routes', [...path, index], `\`${operation}\` has to be the first operation`)
-    if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1)
+    }
+    if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1) {
       report('routes', [...path, index], `\`${operation}\` has to be the last operation`)
+    }
   })
 }
 

@@ -19,8 +19,9 @@ function checkRefresh({ gateway: { login } }: Checked, report: Report): void {
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login' || source.refresh === undefined) return
     const place = ['login', 'sources', index, 'refresh']
-    if (source.expires === undefined)
+    if (source.expires === undefined) {
       report('gateway', place, 'needs `expires`, which tells when to renew the token')
+    }
     if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
   })
 }

@@ -22,8 +22,9 @@ export function checkUpstreams(config: Served, report: Report): void {
     report('routes', ['upstreams', name, 'url'], message)
   }
   checkProfile(config, report)
-  for (const name of names.filter(each => !used.has(each)))
+  for (const name of names.filter(each => !used.has(each))) {
     report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
+  }
 }
 
 interface Reference {
@@ -55,12 +56,13 @@ function references({ gateway: { login }, routes }: Served): Reference[] {
 function checkProfile({ routes }: Pick<Checked, 'routes'>, report: Report): void {
   const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
   const place = ['endpoints', 'profile', 'from']
-  if (from === 'upstream' && upstream === undefined)
+  if (from === 'upstream' && upstream === undefined) {
     report(
       'routes',
       place,
       'the key "upstream" is missing: name the upstream that knows the current user'
     )
+  }
   if (from === 'session' && (upstream ?? rewrite ?? shape ?? timeout) !== undefined) {
     const message =
       'the session answers, so upstream, rewrite, shape and timeout have no effect; ' +

@@ -103,13 +103,16 @@ function ownMember(mapping: Record<string, unknown>, name: string) {
 
 function describe(at: Node | undefined, where: string, before: unknown, after: unknown): string {
   if (at !== undefined && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
-  if (where === 'maintenance' && before === undefined)
+  if (where === 'maintenance' && before === undefined) {
     return `maintenance added: ${maintenanceInWords(after as MaintenanceConfig)}`
+  }
   const isWhole = [before, after].some(value => isObject(value) || isList(value))
-  if (before === undefined)
+  if (before === undefined) {
     return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
-  if (after === undefined)
+  }
+  if (after === undefined) {
     return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
+  }
   if (isList(before) || isList(after)) return `${where} changed`
   return `${where} ${show(at, before)} → ${show(at, after)}`
 }
@@ -132,10 +135,12 @@ function holdsSecret(at: Node): boolean {
 }
 
 function show(at: Node | undefined, value: unknown): string {
-  if (typeof value === 'number' && (at?.format === 'x-duration' || at?.format === 'x-size'))
+  if (typeof value === 'number' && (at?.format === 'x-duration' || at?.format === 'x-size')) {
     return inUnits(at.format, value)
-  if (at !== undefined && isOneOrMany(at) && Array.isArray(value) && value.length === 1)
+  }
+  if (at !== undefined && isOneOrMany(at) && Array.isArray(value) && value.length === 1) {
     return show(at, value[0])
+  }
   const json = JSON.stringify(value) as string | undefined
   const written = typeof value === 'string' ? value : (json ?? 'nothing')
   const shown = written.replace(/:\/\/[^/]*@/, '://…@')

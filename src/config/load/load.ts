@@ -101,8 +101,9 @@ class Loader {
     const gateway = this.#read('gateway.yaml', gatewaySchema)
     const routes = this.#read('routes.yaml', routesSchema)
     const limits = this.#read(limitsFile, limitsSchema)
-    if (gateway === undefined || routes === undefined || limits === undefined)
+    if (gateway === undefined || routes === undefined || limits === undefined) {
       throw new ConfigError(this.#faults)
+    }
     return { gateway, routes, limits }
   }
 

@@ -70,9 +70,9 @@ function readSource(
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
     if (error instanceof RangeError) faults.push(faultOfFile(file, error.message))
-    else if (namedBy === undefined)
+    else if (namedBy === undefined) {
       faults.push(faultOfFile(file, `the file cannot be read (${reason})`))
-    else namedBy(`the file "${name}" cannot be read (${reason})`)
+    } else namedBy(`the file "${name}" cannot be read (${reason})`)
     return undefined
   }
 }
@@ -90,8 +90,9 @@ function parse(
     merge: true,
     intAsBigInt: true
   })
-  for (const { line, message } of syntaxFaults(source, document, lines))
+  for (const { line, message } of syntaxFaults(source, document, lines)) {
     faults.push(faultOfFile(file, message, line))
+  }
   if (document.errors.length > 0) return undefined
   let value: unknown
   try {
@@ -142,19 +143,23 @@ function exactNumber(value: bigint): unknown {
 function dropEmptySections(schema: Node, value: unknown): void {
   visit(schema, value, ({ schema: { properties }, value: mapping }) => {
     if (!isObject(mapping) || properties === undefined) return
-    for (const key of Object.keys(mapping))
+    for (const key of Object.keys(mapping)) {
       if (mapping[key] === null && Object.hasOwn(properties, key)) delete mapping[key]
+    }
   })
 }
 
 function fillDefaults(schema: Node, value: unknown): void {
   visit(schema, value, ({ schema: { properties = {} }, value: current, put }) => {
-    if (Array.isArray(current) && current.includes(undefined))
+    if (Array.isArray(current) && current.includes(undefined)) {
       put(current.filter(item => item !== undefined))
+    }
     if (!isObject(current)) return
-    for (const [key, member] of Object.entries(properties))
-      if (current[key] === undefined && member.default !== undefined)
+    for (const [key, member] of Object.entries(properties)) {
+      if (current[key] === undefined && member.default !== undefined) {
         current[key] = structuredClone(member.default)
+      }
+    }
   })
 }
 

@@ -34,8 +34,9 @@ export function resolveReferences(schema: Node, value: unknown, context: Context
     if (filled === undefined) return put(isSecret ? placeholder : undefined)
     // A secret that is the empty string is not set at all.
     if (isSecret && filled === '') return put(undefined)
-    if (isSecret && filled.startsWith('file:'))
+    if (isSecret && filled.startsWith('file:')) {
       return put(readSecret(resolve(context.folder, filled.slice(5)), context.read, report))
+    }
     if (filled !== written) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
   })
 }

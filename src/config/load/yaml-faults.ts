@@ -81,7 +81,8 @@ export function aliasFault(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   const [, name] = /^Unresolved alias.*: (\S+)$/.exec(message) ?? []
   if (name !== undefined) return `nothing is named &${name}, which the alias *${name} stands for`
-  if (message.startsWith('Merge sources'))
+  if (message.startsWith('Merge sources')) {
     return 'the merge key "<<" takes a mapping, or an alias (*name) of one'
+  }
   return 'the YAML aliases of this file expand to too much, or one contains itself'
 }

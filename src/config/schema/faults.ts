@@ -99,10 +99,12 @@ function valueFaults({ schema, declared, value, path }: Visited, report: ReportF
     countFaults(schema, value, path, report)
   } else if (schema.type === 'array') {
     if (!Array.isArray(value)) return expected('a list')
-    if (schema.minItems !== undefined && value.length < schema.minItems)
+    if (schema.minItems !== undefined && value.length < schema.minItems) {
       report(path, 'expected at least one item, found none')
-    if (schema.uniqueItems === true && new Set(value).size < value.length)
+    }
+    if (schema.uniqueItems === true && new Set(value).size < value.length) {
       report(path, 'must not list an item twice')
+    }
   } else if (!Check(schema, value)) {
     expected(expectation(schema))
   } else if (isOverMaximum(schema, value)) {
@@ -156,8 +158,9 @@ function faultOfKey(schema: Node, key: string): string | undefined {
     return `unknown key "${key}".${nearest(key, Object.keys(properties))}`
   }
   if (patternProperties === undefined) return undefined
-  if (Object.keys(patternProperties).some(pattern => new RegExp(pattern).test(key)))
+  if (Object.keys(patternProperties).some(pattern => new RegExp(pattern).test(key))) {
     return undefined
+  }
   const rule = 'lower-case letters, digits and dashes; a path begins with /'
   return `the name "${key}" is not allowed: ${rule}`
 }
@@ -166,8 +169,9 @@ function countFaults(schema: Node, mapping: Mapping, path: Path, report: ReportF
   const { minProperties = 0, maxProperties = Infinity, properties = {} } = schema
   const names = Object.keys(properties).join(', ')
   const keys = Object.keys(mapping)
-  if (keys.length > maxProperties)
+  if (keys.length > maxProperties) {
     report(path, `expected exactly one of ${names}; found ${keys.join(', ')}`)
+  }
   if (keys.length < minProperties) report(path, `expected one of ${names}`)
 }
 

@@ -217,8 +217,9 @@ interface Holder {
   properties?: Record<string, Holder>
 }
 const { properties: { each, at, paging } = {} } = asNode(step) as Holder
-for (const holder of [each, at?.properties?.['operations'], paging?.properties?.['each']])
+for (const holder of [each, at?.properties?.['operations'], paging?.properties?.['each']]) {
   if (holder !== undefined) holder.items = step
+}
 
 export const shapesSchema = named(
   Type.Unsafe<readonly ShapeStep[]>(

@@ -75,10 +75,12 @@ function typeOf(value: unknown): string {
 
 /** The schema of a member, of a map's value, or of nothing known. */
 function memberSchema(schema: Node, key: string): Node | undefined {
-  if (schema.properties !== undefined && Object.hasOwn(schema.properties, key))
+  if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) {
     return schema.properties[key]
-  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {}))
+  }
+  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) {
     if (new RegExp(pattern).test(key)) return member
+  }
   return isAnything(schema) ? schema : undefined
 }
 

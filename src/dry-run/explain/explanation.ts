@@ -140,7 +140,7 @@ function verdictOn({
   config: { routes }
 }: Context): Explanation['verdict'] {
   const route = at?.route === undefined ? {} : { route: at.route }
-  if (refusedBy !== undefined)
+  if (refusedBy !== undefined) {
     return {
       passes: false,
       status: answer.status,
@@ -148,10 +148,12 @@ function verdictOn({
       refusedBy,
       ...route
     }
+  }
   const main = asked.find(({ isPart }) => !isPart)
   const upstream = main && routes.upstreams[main.upstream]
-  if (main === undefined || upstream === undefined)
+  if (main === undefined || upstream === undefined) {
     return { passes: true, status: answer.status, ...route }
+  }
   return {
     passes: true,
     ...route,

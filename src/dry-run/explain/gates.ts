@@ -29,12 +29,13 @@ export function requestDecision({
   request: { method, target }
 }: Context): Decision {
   const step = 'request'
-  if (refusedBy !== step)
+  if (refusedBy !== step) {
     return {
       step,
       result: 'passes',
       text: `${method} ${target}: well-formed, and its path has one reading`
     }
+  }
   const thrown = trace.find(each => each.error !== undefined)?.error ?? error
   if (thrown === undefined) return { step, result: 'refuses', text: unparsedText(answer.body) }
   const cause = typeof thrown.detail.cause === 'string' ? `: ${thrown.detail.cause}` : ''
@@ -50,10 +51,11 @@ function unparsedText(body: string): string {
 /** @param paths all that the router knows */
 export function routeDecisions(context: Context, paths: readonly PublicPath[]): Decision[] {
   const { traced, refusedBy, locate } = context
-  if (traced.at === undefined || refusedBy === 'request')
+  if (traced.at === undefined || refusedBy === 'request') {
     return [{ step: 'route', result: 'skipped', text: 'no path, no route' }]
+  }
   if (traced.at.route === undefined) return [unroutedDecision(context, paths)]
-  if (traced.at.access === undefined)
+  if (traced.at.access === undefined) {
     return [
       {
         step: 'route',
@@ -62,6 +64,7 @@ export function routeDecisions(context: Context, paths: readonly PublicPath[]): 
         at: locate('gateway', ['console'])
       }
     ]
+  }
   return routedDecisions(context, traced.at.route, traced.at.url ?? '')
 }
 
@@ -71,20 +74,22 @@ function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decis
     request: { method, target },
     locate
   } = context
-  if (error === undefined && method === 'OPTIONS')
+  if (error === undefined && method === 'OPTIONS') {
     return preflightDecision(answer.status < 400, locate('gateway', ['server', 'origins']))
+  }
   const [path = ''] = target.split('?', 1)
   if (error?.code === 'route.method') {
     const decision = methodDecision(context, path, paths)
     if (decision !== undefined) return decision
   }
-  if (error === undefined)
+  if (error === undefined) {
     return {
       step: 'route',
       result: 'info',
       text: 'no route has it: the console’s own page is sent',
       at: locate('gateway', ['console'])
     }
+  }
   return { step: 'route', result: 'refuses', text: unknownPathText(context, path, paths) }
 }
 
@@ -215,8 +220,9 @@ function originText({ config, traced, refusedBy, request }: Context): string {
     const origins = [...config.gateway.server.origins, 'its own origin'].join(', ')
     return `${traced.error?.message ?? ''} Pages of ${origins} may call.`
   }
-  if (['GET', 'HEAD', 'OPTIONS'].includes(request.method))
+  if (['GET', 'HEAD', 'OPTIONS'].includes(request.method)) {
     return `${request.method} changes nothing`
+  }
   return Object.keys(request.headers).some(name => fieldsOfPage.has(name))
     ? 'the page that calls may'
     : 'called by a page of the console itself (say otherwise with --header)'

@@ -18,16 +18,18 @@ export function limitDecision(context: Context, counted: Counted): Decision {
   const { config, traced, refusedBy } = context
   const { rules, attempts, at } = traced
   const isChecked = rules.length > 0 || traced.trace.some(({ step }) => step === 'limits')
-  if (!isChecked && refusedBy !== 'limits' && refusedBy !== 'route')
+  if (!isChecked && refusedBy !== 'limits' && refusedBy !== 'route') {
     return { step: 'limits', result: 'skipped', text: 'nothing is counted' }
+  }
   const lines = [
     ...rules.map(rule => ruleLine(context, rule, counted)),
     ...attempts.map(key => attemptsLine(context, key.slice(0, key.indexOf(':')))),
     ...(at?.route === 'login' ? lockoutLines(context) : []),
     ...inFlightLines(context, counted.counts)
   ]
-  if (refusedBy === 'limits')
+  if (refusedBy === 'limits') {
     return { step: 'limits', result: 'refuses', text: traced.error?.message ?? '', lines }
+  }
   const count = rules.length + attempts.length
   const text =
     count === 0
@@ -74,10 +76,11 @@ function kindText({ kind, burst }: Rule): string {
 }
 
 function usageText(verdict: Verdict | undefined, room: number, isCounted: boolean): string {
-  if (verdict === undefined)
+  if (verdict === undefined) {
     return isCounted
       ? '; the running gateway has it with other numbers or not at all (reload?)'
       : ''
+  }
   if (verdict.exceeded) return `; over it, for ${Math.ceil(verdict.retryMs / 1000)} s more`
   return `; ${room - verdict.remaining} used now, ${verdict.remaining} left`
 }
@@ -124,8 +127,9 @@ function inFlightLines(context: Context, counts: Counts | undefined): Line[] {
   const key = at?.route === 'login' ? 'inFlightSignIns' : 'inFlightPerUser'
   const lines = [inFlightLine(context, [key], limits[key], countOf(false))]
   const ofRoute = at?.route === undefined ? undefined : limits.inFlightPerRoute[at.route]
-  if (ofRoute !== undefined)
+  if (ofRoute !== undefined) {
     lines.push(inFlightLine(context, ['inFlightPerRoute', at?.route ?? ''], ofRoute, countOf(true)))
+  }
   return lines
 }
 

@@ -93,8 +93,9 @@ export function createRedisCounters(redis: Redis | Cluster, prefix: string): Cou
   return {
     async hit(key, windowMs) {
       const [current, ttl]: unknown[] = await redis.counterHit(`${prefix}limit:${key}`, windowMs)
-      if (typeof current !== 'number' || typeof ttl !== 'number')
+      if (typeof current !== 'number' || typeof ttl !== 'number') {
         throw new Error('Redis gave an answer that makes no sense')
+      }
       return { current, ttl }
     },
     async refund(key) {

@@ -84,12 +84,14 @@ class LocalLeases implements Leases {
       const key = keys[index] as string
       const rule = rules[index] as Rule
       const waitMs = this.#exceeded.waitMs(key, rule, time)
-      if (waitMs > 0 && rule.enforced)
+      if (waitMs > 0 && rule.enforced) {
         return rules.map((_, other) => (other === index ? exceededFor(waitMs) : allowed))
+      }
       if (waitMs > 0) continue
       const lease = this.#leases.get(key)
-      if (lease === undefined || lease.left < 1 || time >= lease.expiresAt || lease.rule !== rule)
+      if (lease === undefined || lease.left < 1 || time >= lease.expiresAt || lease.rule !== rule) {
         return undefined
+      }
     }
     return keys.map((key, index) => this.#useLease(key, rules[index] as Rule, time))
   }
@@ -149,8 +151,9 @@ class LocalLeases implements Leases {
   }
 
   #note(entry: TallyEntry, verdict: Verdict, time: number): Verdict {
-    if (verdict.exceeded)
+    if (verdict.exceeded) {
       return { ...verdict, isNews: this.#exceeded.add(entry, time + verdict.retryMs, time) }
+    }
     if (this.#acquiring.get(entry.key) === 1) this.#lease(entry, verdict, time)
     return verdict
   }
@@ -182,8 +185,9 @@ class LocalLeases implements Leases {
       this.#leases.delete(key)
       if (unreported > 0) entries.push({ rule, key, unreported })
     }
-    for (let index = 0; index < entries.length; index += maxReported)
+    for (let index = 0; index < entries.length; index += maxReported) {
       await this.#tally.report(entries.slice(index, index + maxReported)).catch(() => {})
+    }
   }
 
   async inspect(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
@@ -232,8 +236,9 @@ class ExceededKeys {
   }
 
   forget(subject: string): void {
-    for (const key of this.#exceededUntil.keys())
+    for (const key of this.#exceededUntil.keys()) {
       if (key.startsWith(subject)) this.#exceededUntil.delete(key)
+    }
   }
 }
 

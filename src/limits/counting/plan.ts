@@ -108,8 +108,9 @@ function compile(
   const tail = `${name}.${rule.kind}${apart}`
   const withAddress = whom.includes('address')
   const withSession = whom.includes('session')
-  if (whom.length === 1 && withAddress)
+  if (whom.length === 1 && withAddress) {
     return { rule, config, keyOf: address => `{a:${address}}${tail}` }
+  }
   return {
     rule,
     config,

@@ -137,8 +137,9 @@ export function createRedisTally(
       !Array.isArray(answer) ||
       answer.length !== keys.length * perKey ||
       !answer.every(Number.isFinite)
-    )
+    ) {
       throw new Error('Redis gave an answer that makes no sense')
+    }
     const numbers = answer as number[]
     return entries.map((_, index) => {
       const [exceeded = 0, remaining = 0, resetMs = 0, retryMs = 0] = numbers.slice(

@@ -72,8 +72,9 @@ function lookSliding({ max, windowMs }: Rule, state: State | undefined, now: num
     let left = used - (counts[oldest] as number);
     left + 1 > max && oldest > 0;
     left -= counts[oldest] as number
-  )
+  ) {
     oldest--
+  }
   return {
     exceeded,
     remaining: Math.max(0, max - used),

@@ -60,10 +60,11 @@ export function createSettlements(choose: Switch): Settlements {
   }
 
   async function first<T>(ask: () => Promise<T>): Promise<T> {
-    if (due.length > 0)
+    if (due.length > 0) {
       settling ??= settleAll().finally(() => {
         settling = undefined
       })
+    }
     if (settling !== undefined) await settling
     return await ask()
   }

@@ -34,8 +34,9 @@ export function lockoutsWithFallback({ shared, local, replicas, ...options }: Op
           return shared.attempt(key, rule, id)
         },
         async () => {
-          if (wasAsked)
+          if (wasAsked) {
             fallback.settleLater(() => shared.refund(key, rule, { id, locks: undefined }))
+          }
           return { ...(await local.attempt(key, part(rule), id)), isLocal: true }
         }
       )

@@ -86,18 +86,20 @@ export function countAttempt(
   now: number
 ): Omit<Attempt, 'id'> & { readonly next: LockoutState | undefined } {
   const [failed = 0, forgottenAt = 0, locked = 0, lockedUntil = 0] = state ?? []
-  if (now < lockedUntil)
+  if (now < lockedUntil) {
     return { waitMs: lockedUntil - now, locks: locked, lockMs: 0, next: undefined }
+  }
   const isFresh = now >= forgottenAt
   const failures = (isFresh ? 0 : failed) + 1
   const locks = now >= lockedUntil + forgetMs ? 0 : locked
-  if (failures < after)
+  if (failures < after) {
     return {
       waitMs: 0,
       locks,
       lockMs: 0,
       next: [failures, isFresh ? now + withinMs : forgottenAt, locks, lockedUntil]
     }
+  }
   const lockMs = Math.min(maxDelayMs, delayMs * 2 ** Math.min(locks, 40))
   return {
     waitMs: 0,
@@ -116,8 +118,9 @@ export function refundAttempt(
 ): LockoutState {
   if (locks === attempt.locks) return [Math.max(0, failures - 1), forgottenAt, locks, lockedUntil]
   // It locked, or another did that was tried at the same time; without it there was one failure less than it takes.
-  if (locks === attempt.locks + 1 && now < lockedUntil)
+  if (locks === attempt.locks + 1 && now < lockedUntil) {
     return [after - 1, now + withinMs, attempt.locks, 0]
+  }
   return [failures, forgottenAt, locks, lockedUntil]
 }
 

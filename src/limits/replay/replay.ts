@@ -76,8 +76,9 @@ export function createReplay(config: ReplayedLimits): Replay {
     rules.forEach((rule, index) => {
       held.push(rule.name)
       lowest.count(rule, keys[index] as string, time)
-      if (verdicts[index]?.exceeded === true)
+      if (verdicts[index]?.exceeded === true) {
         over.push({ limit: rule.name, enforced: rule.enforced })
+      }
     })
   }
 
@@ -110,8 +111,9 @@ class LowestNumbers {
     if (ofRule === undefined) this.#required.set(rule, (ofRule = new Map()))
     let required = ofRule.get(key)
     if (required === undefined) {
-      if (ofRule.size >= maxKeys)
+      if (ofRule.size >= maxKeys) {
         for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
+      }
       ofRule.set(key, (required = createRequiredLimit(rule)))
     }
     this.raise(rule.name, required.hit(time))
@@ -150,15 +152,17 @@ class ReplayedAttempts {
       if (current > max && mode === 'enforce') return true
       if (refusedOnly) refundable.push(`${limit}:${key}`)
     }
-    if (signIn?.accepted === true && refundable.length > 0)
+    if (signIn?.accepted === true && refundable.length > 0) {
       this.#refunds.push({ at: endedAt, keys: refundable })
+    }
     return false
   }
 
   async #refund(): Promise<void> {
     const time = this.#now()
-    for (const { at, keys } of this.#refunds)
+    for (const { at, keys } of this.#refunds) {
       if (at <= time) for (const key of keys) await this.#counters.refund(key)
+    }
     this.#refunds = this.#refunds.filter(({ at }) => at > time)
   }
 

@@ -111,8 +111,9 @@ class Reporter implements ReplayReporter {
   /** Ended sessions are no limit of `limits`: they get a row where there are any. */
   #countsOf(limit: string): LimitCounts {
     let counts = this.#byLimit.get(limit)
-    if (counts === undefined)
+    if (counts === undefined) {
       this.#byLimit.set(limit, (counts = emptyCounts('enforce', ['session'])))
+    }
     return counts
   }
 
@@ -226,8 +227,9 @@ function noteHit(hit: Hit, at: number): void {
 
 function joined(a: Counted, b: Counted): Counted {
   const byLimit = { ...a.byLimit }
-  for (const [limit, count] of Object.entries(b.byLimit))
+  for (const [limit, count] of Object.entries(b.byLimit)) {
     byLimit[limit] = (byLimit[limit] ?? 0) + count
+  }
   return { requests: a.requests + b.requests, refused: a.refused + b.refused, byLimit }
 }
 

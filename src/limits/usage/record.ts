@@ -98,8 +98,9 @@ class HourlyRecord implements UsageRecord {
 
   judge(rules: readonly Rule[], keys: readonly string[], verdicts: readonly Verdict[]): void {
     for (let index = 0; index < verdicts.length; index++) {
-      if (verdicts[index]?.exceeded === true)
+      if (verdicts[index]?.exceeded === true) {
         this.#byRule.get(rules[index] as Rule)?.noteRefused(keys[index] as string)
+      }
     }
   }
 
@@ -158,8 +159,9 @@ class HourlyRecord implements UsageRecord {
     const time = this.#now()
     this.#clock.time = time
     this.#clock.hour = Math.floor(time / hourMs)
-    for (const [name, limit] of this.#limits)
+    for (const [name, limit] of this.#limits) {
       if (!limit.sweep(time - this.#keepMs)) this.#limits.delete(name)
+    }
   }
 }
 
@@ -224,16 +226,18 @@ class LimitRecord {
       this.#startHour(key, caller)
       if (caller.required.isOver(this.#clock.time)) this.#callers.delete(key)
     }
-    for (const hour of this.#bins.keys())
+    for (const hour of this.#bins.keys()) {
       if ((hour + 1) * hourMs <= keepFrom) this.#bins.delete(hour)
+    }
     return this.#callers.size > 0 || this.#bins.size > 0
   }
 
   /** With what callers needed since their hour began, which is in no bin yet. */
   usageIn(hour: number): LimitUsage[] {
     const bin = createBin(this.#bins.get(hour))
-    for (const [key, { hour: at, peak, upperBound, peakAt, refused }] of this.#callers)
+    for (const [key, { hour: at, peak, upperBound, peakAt, refused }] of this.#callers) {
       if (at === hour && peak > 0) addTop(bin, [key, peak, upperBound, peakAt, refused])
+    }
     if (bin.requests === 0 && bin.top.length === 0) return []
     return [{ ...this.#about, ...binToJson(bin) }]
   }

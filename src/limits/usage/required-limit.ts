@@ -104,9 +104,9 @@ class RequiredBucket implements RequiredLimit {
     while (needed > 1 && passes(needed - 1)) needed--
     while (!passes(needed)) needed++
     this.#full = full + each
-    if (this.#processes > 1)
+    if (this.#processes > 1) {
       this.#fullOfPart = Math.max(this.#fullOfPart, now) + each * this.#processes
-    else this.#fullOfPart = this.#full
+    } else this.#fullOfPart = this.#full
     this.#now = now
     return needed
   }

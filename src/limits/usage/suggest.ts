@@ -261,8 +261,9 @@ function whomOf(name: string, kind: string, by: readonly string[]): (key: string
     return key => {
       const who = key.slice(name.length + 1)
       const blank = who.lastIndexOf(' ')
-      if (by.includes('account') && by.includes('address'))
+      if (by.includes('account') && by.includes('address')) {
         return `account ${who.slice(0, blank)}, address ${who.slice(blank + 1)}`
+      }
       return `${by.includes('account') ? 'account' : 'address'} ${who}`
     }
   }

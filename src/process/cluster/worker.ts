@@ -18,8 +18,9 @@ let graceMs = 0
 const generations = new Map<number, Generation>()
 
 const started = () => {
-  if (publicServer === undefined || admin === undefined)
+  if (publicServer === undefined || admin === undefined) {
     throw new Error('the worker was not started')
+  }
   return { publicServer, admin }
 }
 

@@ -314,9 +314,11 @@ class ConfigReloader implements Reloader {
 
   #logNewWarnings(before: Config, { warnings }: Config): void {
     const logged = new Set(before.warnings.map(({ path, message }) => path + message))
-    for (const warning of warnings)
-      if (!logged.has(warning.path + warning.message))
+    for (const warning of warnings) {
+      if (!logged.has(warning.path + warning.message)) {
         this.#options.log.warn({ config: warning.path }, describeFault(warning))
+      }
+    }
   }
 }
 

@@ -109,8 +109,9 @@ const maxLinks = 40
 function foldersOf(file: string): string[] {
   const folders = new Set<string>()
   let rest = [file]
-  for (let links = 0; links <= maxLinks && rest.length > 0; links++)
+  for (let links = 0; links <= maxLinks && rest.length > 0; links++) {
     rest = rest.flatMap(path => followLink(path, folders))
+  }
   return [...folders]
 }
 

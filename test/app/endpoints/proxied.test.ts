@@ -272,16 +272,18 @@ t.test('statuses without a body stay so', async t => {
       any: { path: '/api/any/*', access: 'public', upstream: 'backend' }
     })
   })
-  for (const status of [204, 304])
+  for (const status of [204, 304]) {
     t.match(await gateway.call(`/api/any/${status}`), { status, text: '' })
+  }
 })
 
 t.test(
   'an upstream’s JSON error passes as it is; any other becomes the envelope with its status',
   async t => {
     const backend = await testUpstream(t.after, (request, response) => {
-      if (request.url === '/api/any/json')
+      if (request.url === '/api/any/json') {
         return json(422, { field: 'name' })(request, response, {} as never)
+      }
       response
         .writeHead(request.url === '/api/any/html' ? 500 : 404, { 'content-type': 'text/html' })
         .end(request.url === '/api/any/html' ? '<h1>Stack trace</h1>' : '')

@@ -106,8 +106,9 @@ t.test('redirect: within the upstream to the public path, elsewhere only where i
     status: 302,
     headers: { location: '/public/y?q=1' }
   })
-  for (const location of ['/other', '', 'https://else.test/', 'javascript:alert(1)'])
+  for (const location of ['/other', '', 'https://else.test/', 'javascript:alert(1)']) {
     t.match(await run([stage('refuse')], to(location)), { body: 'upstream.redirect' }, location)
+  }
   t.match(await run([stage('pass')], to('https://else.test/')), {
     headers: { location: 'https://else.test/' }
   })
@@ -122,8 +123,9 @@ t.test('errors: pages are refused everywhere, JSON on shaped routes only', async
 })
 
 t.test('what has no body is sent without one', async t => {
-  for (const status of [204, 205, 304])
+  for (const status of [204, 205, 304]) {
     t.match(await run([sendEmpty], whole(status)), { status, body: '' })
+  }
   t.match(await run([sendEmpty], whole(200)), { body: 'rest' })
   t.match(
     await run([sendHead], whole(200), { method: 'HEAD', before: { 'content-length': '9' } }),

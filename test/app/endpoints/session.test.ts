@@ -194,8 +194,9 @@ t.test('users see their own sessions, and close one, the others, or all', async 
   })
   t.match((await close({ others: true })).json, { data: { closed: 1 } })
   t.same([await status(laptop), await status(tablet), await status(bob)], [200, 401, 200])
-  for (const nonsense of [{}, { id: 7 }, { others: 'yes' }, [], null])
+  for (const nonsense of [{}, { id: 7 }, { others: 'yes' }, [], null]) {
     t.equal((await close(nonsense)).status, 400)
+  }
   const last = await close({ all: true })
   t.match(last.json, { data: { closed: 1 } })
   t.match(last.headers.getSetCookie()[0], /^console_sid=; Max-Age=0/)
@@ -271,8 +272,9 @@ t.test(
       { origin: 'http://127.0.0.1:1' },
       { 'sec-fetch-site': 'cross-site' },
       { 'content-type': 'text/plain' }
-    ])
+    ]) {
       t.ok((await post({ user: '1' }, headers)).status >= 400, JSON.stringify(headers))
+    }
     t.equal(await status(alice), 200)
     t.match(await (await post({ user: '1' })).json(), { closed: 1 })
     t.same([await status(alice), await status(bob)], [401, 200])

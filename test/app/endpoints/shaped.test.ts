@@ -55,8 +55,9 @@ t.test('an unwrap that finds nothing is logged once, with what to do', async t =
   const gateway = await setUp(t.after, {
     shapes: { page: [{ unwrap: 'items' }, { wrap: 'list' }] }
   })
-  for (let n = 0; n < 3; n++)
+  for (let n = 0; n < 3; n++) {
     t.match((await gateway.call('/api/all/good')).json, { data: [], total: 0 })
+  }
   const lines = gateway.log.filter(({ event }) => event === 'shape.missing')
   t.equal(lines.length, 1)
   t.match(lines[0], {

@@ -66,8 +66,9 @@ t.test(
       ).length,
       0
     )
-    for (const path of ['/', '/ap', '/api', '/apix/x'])
+    for (const path of ['/', '/ap', '/api', '/apix/x']) {
       t.equal((await gateway.call(path)).status, 404, path)
+    }
   }
 )
 

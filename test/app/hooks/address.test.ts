@@ -33,10 +33,12 @@ t.test(
       `10.0.0.1${' '.repeat(100)}`
     ]
     for (const times of ['first', 'second']) {
-      for (const address of believed)
+      for (const address of believed) {
         t.equal(trusts(address), true, `${address}, asked for the ${times} time`)
-      for (const address of others)
+      }
+      for (const address of others) {
         t.equal(trusts(address), false, `${address}, asked for the ${times} time`)
+      }
     }
   }
 )

@@ -65,13 +65,14 @@ async function offline(t: Test, watch: (app: FastifyInstance) => void) {
 }
 
 t.test('the app does not build with a hook that its upstreams’ routes would bypass', async t => {
-  for (const name of ['onSend', 'preSerialization'] as const)
+  for (const name of ['onSend', 'preSerialization'] as const) {
     await t.rejects(
       offline(t, app => {
         app.addHook(name, async () => {})
       }),
       refused
     )
+  }
 })
 
 t.test('onResponse hooks run for every response of a known or unknown route', async t => {

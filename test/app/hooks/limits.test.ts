@@ -100,13 +100,14 @@ t.test(
     })
     const spellings = ['alice', 'ALICE', ' alice ', 'ａlice', 'al\u200bice', 'Alice']
     const answers = []
-    for (const [index, username] of spellings.entries())
+    for (const [index, username] of spellings.entries()) {
       answers.push(
         await gateway.call(login, {
           json: { username, password: 'wrong' },
           headers: { 'x-forwarded-for': `198.51.100.${index}` }
         })
       )
+    }
     t.same(
       answers.map(({ status }) => status),
       [401, 401, 401, 401, 401, 429]
@@ -130,8 +131,9 @@ t.test('right passwords are not counted: a whole office may sign in', async t =>
       }
     }
   })
-  for (let i = 0; i < 8; i++)
+  for (let i = 0; i < 8; i++) {
     t.equal((await gateway.call(login, { json: { username: 'alice', password } })).status, 200)
+  }
 })
 
 t.test('parallel guesses do not slip past', async t => {
@@ -347,8 +349,9 @@ t.test('where config says so, limits are told only to who is refused, or to nobo
     })
     const cookie = await gateway.signIn()
     const fields = []
-    for (let i = 0; i < 2; i++)
+    for (let i = 0; i < 2; i++) {
       fields.push((await gateway.call(profile, { cookie })).headers.has('ratelimit'))
+    }
     return fields
   }
   t.same(await told('always'), [true, true])
@@ -451,12 +454,13 @@ t.test('sign-in has budgets of its own: whoever used up all others can still sig
     return found
   }
   t.same(await statuses('/api/account/profile', 4), [401, 401, 401, 429])
-  for (let index = 0; index < 3; index++)
+  for (let index = 0; index < 3; index++) {
     t.equal(
       (await gateway.call(login, { json: { username: 'alice', password } })).status,
       200,
       'of a limit that names sign-in and others each has its own'
     )
+  }
   const { status, headers } = await gateway.call(login, { json: { username: 'alice', password } })
   t.equal(status, 429, 'and the limit holds for sign-in as well')
   t.match(headers.get('ratelimit-policy'), /^"some"/)
@@ -469,13 +473,15 @@ t.test(
       limits: { limits: { anonymous: { by: 'address', max: 10, window: '1h' } } }
     })
     const tabs = await Promise.all(Array.from({ length: 3 }, () => gateway.signIn()))
-    for (const cookie of tabs)
+    for (const cookie of tabs) {
       t.equal((await gateway.call('/api/account/logout', { cookie })).status, 200)
-    for (let poll = 0; poll < 90; poll++)
+    }
+    for (let poll = 0; poll < 90; poll++) {
       t.match(await gateway.call(profile, { cookie: tabs[poll % 3] ?? '' }), {
         status: 401,
         json: { errorCode: 'session.revoked' }
       })
+    }
     t.equal(
       (await gateway.call(profile)).status,
       401,
@@ -497,8 +503,9 @@ t.test('an ended session has a budget of its own, and what is not signed is anon
   for (const cookie of [one, other]) await gateway.call('/api/account/logout', { cookie })
   const statuses = async (cookie: string, times: number) => {
     const found: number[] = []
-    for (let index = 0; index < times; index++)
+    for (let index = 0; index < times; index++) {
       found.push((await gateway.call(profile, { cookie })).status)
+    }
     return found
   }
   t.same(await statuses(one, 6), [401, 401, 401, 401, 429, 429])

@@ -51,8 +51,9 @@ const statuses = async (
   from: (index: number) => From = () => ({})
 ) => {
   const found: number[] = []
-  for (let index = 0; index < times; index++)
+  for (let index = 0; index < times; index++) {
     found.push((await attempt(gateway, username, from(index))).status)
+  }
   return found
 }
 
@@ -184,8 +185,9 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
     '.',
     'a.b.c',
     cookieOf(answer).split('=')[1] ?? ''
-  ])
+  ]) {
     t.equal(await isStranger(`${name}=${forged}`), true, forged)
+  }
   pass(30 * 24 * 60 * minute)
   t.equal(await isStranger(known), true)
 })
@@ -237,11 +239,12 @@ t.test(
     stopClock(t.after)
     const hash = await hashPassword(password)
     const gateway = await guarded(t, { account: { after: 2 }, address: { after: 2 } })
-    for (let round = 0; round < 6; round++)
+    for (let round = 0; round < 6; round++) {
       t.equal(
         (await attempt(gateway, round % 2 === 0 ? 'alice' : 'bob', { typed: password })).status,
         200
       )
+    }
     const users = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [
         `user-${index}`,

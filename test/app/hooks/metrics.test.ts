@@ -56,8 +56,9 @@ t.test(
       json(seen.url.endsWith('?fails') ? 500 : 200, {})(request, response, seen)
     )
     const gateway = await testGateway(t.after, files(backend.url))
-    for (const path of ['/api/orders', '/api/mine', '/api/mine?page=2', '/api/orders?fails'])
+    for (const path of ['/api/orders', '/api/mine', '/api/mine?page=2', '/api/orders?fails']) {
       await gateway.call(path)
+    }
     await gateway.call('/api/orders', { json: {} })
     const found = await scrapedUntil(
       gateway,
@@ -128,16 +129,18 @@ t.test(
     await gateway.call('/api/auth/admin/login', { json: { username: 'alice' } })
     await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } })
     const found = await scrapedUntil(gateway, requests('login', 'POST', '4xx'), 3)
-    for (const outcome of ['accepted', 'refused', 'malformed'])
+    for (const outcome of ['accepted', 'refused', 'malformed']) {
       t.equal(found.get(`console_gateway_sign_ins_total{outcome="${outcome}"}`), 1, outcome)
+    }
     t.equal(found.get('console_gateway_limit_refused_total{limit="few"}'), 1)
   }
 )
 
 t.test('the process, what runs, and the session store are told', async t => {
   const found = await scraped(await testGateway(t.after))
-  for (const name of ['process_cpu_user_seconds_total', 'nodejs_heap_size_used_bytes'])
+  for (const name of ['process_cpu_user_seconds_total', 'nodejs_heap_size_used_bytes']) {
     t.ok((found.get(name) ?? 0) > 0, name)
+  }
   t.equal(found.get('console_gateway_session_store_up{kind="embedded"}'), 1)
   t.equal(found.get('console_gateway_generation'), 1)
   t.ok([...found.keys()].some(name => name.startsWith('console_gateway_info{version="')))
@@ -170,7 +173,8 @@ t.test(
       'f{g="two"} 2',
       '# TYPE d_seconds histogram',
       '# HELP c_total C.'
-    ])
+    ]) {
       t.ok(body.includes(`${line}\n`), line)
+    }
   }
 )

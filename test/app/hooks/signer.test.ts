@@ -27,11 +27,12 @@ t.test('a signature of none of the secrets is not valid, and leaves nothing behi
 t.test('cookies beyond those that are kept verify all the same', async t => {
   const signer = rememberingSigner([young])
   const signed = Array.from({ length: 10_500 }, (_, n) => signer.sign(`value-${n}`))
-  for (const round of [1, 2])
+  for (const round of [1, 2]) {
     t.ok(
       signed.every(each => signer.unsign(each).valid),
       `round ${round}`
     )
+  }
 })
 
 t.test('of a request only the session cookie is kept, not the other cookies beside it', async t => {

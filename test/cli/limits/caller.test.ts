@@ -79,8 +79,9 @@ t.test(
     }
     const { gateway, command } = await served(t, { limits: { limits } })
     const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
-    for (const cookie of [alice, bob])
+    for (const cookie of [alice, bob]) {
       t.same(await times(3, () => gateway.call(profile, { cookie })), [200, 200, 429])
+    }
     for (const caller of ['1', 'alice']) {
       const { answer } = await command('show', caller)
       t.match(
@@ -100,8 +101,9 @@ t.test(
 )
 
 t.test('without one caller there is nothing to show', async t => {
-  for (const words of [['show'], ['reset'], ['show', 'a', 'b']])
+  for (const words of [['show'], ['reset'], ['show', 'a', 'b']]) {
     t.equal((await run(['limits', ...words])).code, 2)
+  }
 })
 
 t.test(
@@ -124,8 +126,9 @@ t.test(
       await served(t, files),
       await served(t, files)
     ]
-    for (const gateway of [one, other])
+    for (const gateway of [one, other]) {
       await until('ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)
+    }
     await until('both know that the address is over its limit', async () => {
       const [a, b] = [await one.call('/api/open'), await other.call('/api/open')]
       return a.status === 429 && b.status === 429

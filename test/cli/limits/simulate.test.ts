@@ -70,8 +70,9 @@ t.test(
     const gateway = await testGateway(t.after, folder)
     const cookie = await gateway.signIn()
     for (let index = 0; index < 12; index++) await gateway.call('/api/orders', { cookie })
-    for (let index = 0; index < 6; index++)
+    for (let index = 0; index < 6; index++) {
       await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
+    }
     await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password } })
     await gateway.stop({ noticeMs: 0 })
     const requests = gateway.log.filter(each => each['msg'] === 'request')
@@ -214,8 +215,9 @@ t.test(
       /1 request was left out: somebody was signed in/,
       /1 request got 429 then/,
       /2 lines could not be read/
-    ])
+    ]) {
       t.match(plain.out, note)
+    }
     const svg = readFileSync(picture, 'utf8')
     for (const part of [
       '<svg xmlns',
@@ -225,8 +227,9 @@ t.test(
       'users: 3',
       'let pass: 4',
       '08:02'
-    ])
+    ]) {
       t.ok(svg.includes(part), part)
+    }
     const wrapped = log.replace(/^\{.*\}$/gm, (own, at) =>
       at % 2 === 0
         ? `2026-11-21T08:00:00.1Z stdout F ${own}`
@@ -357,8 +360,9 @@ t.test('lines come whole, however the log is packed and cut', async t => {
     const lines = []
     for await (const some of logLines(write(name, content), count => {
       bytes += count
-    }))
+    })) {
       lines.push(...some)
+    }
     t.equal(lines.join('\n'), text, name)
     t.equal(bytes, Buffer.byteLength(content), name)
   }

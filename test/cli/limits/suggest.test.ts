@@ -38,8 +38,9 @@ t.test(
     t.match(empty.out, /^users +enforce +max 7 +0 +0 +- +- +- +-$/m)
     const cookie = await gateway.signIn()
     for (let index = 0; index < 12; index++) await gateway.call('/api/orders', { cookie })
-    for (let index = 0; index < 4; index++)
+    for (let index = 0; index < 4; index++) {
       await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
+    }
     const { code, out } = await suggest('--since', '2h', '--json')
     t.equal(code, 3)
     const found = JSON.parse(out)

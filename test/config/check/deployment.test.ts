@@ -79,8 +79,9 @@ t.test('an operators’ listener beyond this machine wants a secret of its own',
     ])
     t.same(said(t, { ops: { listen, secret: '${OPS_SECRET}' } }), [])
   }
-  for (const listen of ['127.0.0.1:9090', '[::1]:9090', 'localhost:9090'])
+  for (const listen of ['127.0.0.1:9090', '[::1]:9090', 'localhost:9090']) {
     t.same(said(t, { ops: { listen } }), [])
+  }
   t.end()
 })
 

@@ -144,8 +144,9 @@ t.test('what becomes open, loose, weak or slow is a risk', async t => {
     ],
     [{}, { gateway: { ops: { listen: '0.0.0.0:9090' } } }, /operators' port listens beyond/]
   ]
-  for (const [before, after, expected] of cases)
+  for (const [before, after, expected] of cases) {
     t.match(risks(before, after).join('\n'), expected, String(expected))
+  }
   t.same(risks({}, {}), [])
   t.same(
     risks({ routes: route({ access: 'public' }) }, { routes: admin }),

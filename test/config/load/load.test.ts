@@ -155,20 +155,26 @@ t.test(
         if ((node.maximum ?? 0) > 24 * 86_400_000) long.push(path)
       }
       if (node.format === 'x-size' || node.format === 'x-duration') measures++
-      for (const [key, member] of Object.entries({ ...node.properties, ...node.patternProperties }))
+      for (const [key, member] of Object.entries({
+        ...node.properties,
+        ...node.patternProperties
+      })) {
         look(member, `${path}.${key}`, here)
+      }
       for (const inner of [
         ...(node.anyOf ?? []),
         ...(node.items === undefined ? [] : [node.items])
-      ])
+      ]) {
         look(inner, path, here)
+      }
     }
     for (const [name, schema] of Object.entries({
       gateway: gatewaySchema,
       routes: routesSchema,
       limits: limitsSchema
-    }))
+    })) {
       look(asNode(schema), name)
+    }
     t.ok(measures > 40, `${measures}`)
     t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), [
       'absolute',
@@ -204,12 +210,13 @@ t.test('a duration or a size in other words is a fault that shows how one is wri
       written
     )
   }
-  for (const written of ['4096', '4KB', '4k', '1,5MiB'])
+  for (const written of ['4096', '4KB', '4k', '1,5MiB']) {
     t.match(
       faults(t, { 'limits.yaml': `sizes: { login: "${written}" }` })[0],
       /^limits\.yaml:1 sizes\.login: expected a size such as 4KiB/,
       written
     )
+  }
 })
 
 t.test('what was loaded cannot be changed, at any depth', async t => {

@@ -20,8 +20,9 @@ t.test('the nearest known name is suggested for a slip, and none for another wor
   ] as const) {
     t.equal(nearest(given, known), ` Did you mean "${meant}"?`, given)
   }
-  for (const given of ['customers', 'abcdefgh', 'ordinary-people'])
+  for (const given of ['customers', 'abcdefgh', 'ordinary-people']) {
     t.equal(nearest(given, known), '', given)
+  }
   t.equal(nearest('anything', []), '')
 })
 

@@ -80,15 +80,17 @@ t.test('Redis decides as the pure rules do, whatever is asked, and whenever', as
               Math.floor(retryMs)
             ])
           )
-        if (facts(expected) !== facts(found))
+        if (facts(expected) !== facts(found)) {
           throw new Error(`${facts(expected)} and ${facts(found)}`)
+        }
       }
     }),
     { numRuns: 300, seed }
   )
   t.ok((await redis.keys('cg:limit:*')).length > 100)
-  for (const key of (await redis.keys('cg:limit:*')).slice(0, 20))
+  for (const key of (await redis.keys('cg:limit:*')).slice(0, 20)) {
     t.ok((await redis.pttl(key)) > 0, 'each has an end')
+  }
 })
 
 t.test('Redis counts the longest window that config allows, of each kind, and ends it', async t => {
@@ -101,12 +103,13 @@ t.test('Redis counts the longest window that config allows, of each kind, and en
         key: `{x}${kind}${max}`,
         unreported: 0
       }
-      for (let index = 0; index < 2; index++)
+      for (let index = 0; index < 2; index++) {
         t.match(
           await tally.consume([entry]),
           [{ exceeded: false, remaining: max - index - 1 }],
           kind
         )
+      }
       t.match(await tally.report([entry]), [{ exceeded: max === 2 }])
       const ttl = await redis.pttl(`cg:limit:${entry.key}`)
       t.ok(ttl > windowMs && ttl <= 2 * windowMs + 1, `${kind}: ${ttl}`)
@@ -151,8 +154,9 @@ t.test('a window that a reload makes longer or shorter keeps what was counted', 
     ) as [ReturnType<typeof rule>, ReturnType<typeof rule>, ReturnType<typeof rule>]
     const now = 1_700_000_000_000
     const state = look(before, undefined, now).plus(3)
-    for (const after of [longer, shorter])
+    for (const after of [longer, shorter]) {
       t.equal(look(after, state, now + 1000).remaining, 2, kind)
+    }
     const { exceeded, retryMs } = look(shorter, look(before, undefined, now).plus(5), now + 1000)
     t.ok(exceeded && retryMs <= 11_000, `${kind} ${retryMs}`)
   }
@@ -239,8 +243,9 @@ t.test('one process is exact, and asks for few of its requests', async t => {
   t.equal(passed, 1000)
   t.ok(tally.seen.times < 500, `${tally.seen.times} asked`)
   const before = tally.seen.times
-  for (let index = 0; index < 100; index++)
+  for (let index = 0; index < 100; index++) {
     t.equal(leases.tryLocally([limit], ['k'])?.[0]?.exceeded, true)
+  }
   t.equal(tally.seen.times, before, 'who is over is refused without asking')
   time += minute + 1
   t.equal(leases.tryLocally([limit], ['k']), undefined, 'and asks again when it is time')
@@ -289,12 +294,14 @@ t.test(
     const limit = rule({ max: 1000, windowMs: minute })
     const passes = async (count: number) => {
       let passed = 0
-      for (let index = 0; index < count; index++)
+      for (let index = 0; index < count; index++) {
         if (
           (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]
             ?.exceeded === false
-        )
+        ) {
           passed++
+        }
+      }
       return passed
     }
     t.equal(await passes(100), 100)
@@ -335,8 +342,9 @@ t.test(
     t.match(await take(), [{ exceeded: false }, { exceeded: false }])
     t.match(await take(), [{ exceeded: false }, { exceeded: true, isNews: true }])
     const { times } = tally.seen
-    for (let index = 0; index < 50; index++)
+    for (let index = 0; index < 50; index++) {
       t.match(await take(), [{ exceeded: false }, { exceeded: true }])
+    }
     t.equal(tally.seen.times, times)
   }
 )
@@ -488,12 +496,14 @@ t.test(
     const limit = rule({ max: 50, windowMs: 100 * minute })
     const takes = async (count: number) => {
       let passed = 0
-      for (let index = 0; index < count; index++)
+      for (let index = 0; index < count; index++) {
         if (
           (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]
             ?.exceeded === false
-        )
+        ) {
           passed++
+        }
+      }
       return passed
     }
     t.equal(await takes(20), 20)

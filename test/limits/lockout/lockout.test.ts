@@ -92,8 +92,9 @@ t.test('Redis counts with the longest times that config allows', async t => {
     maxDelayMs: longest,
     forgetMs: longest
   })
-  for (let index = 0; index < 3; index++)
+  for (let index = 0; index < 3; index++) {
     t.equal((await lockouts.attempt('account:x', rule)).waitMs, 0)
+  }
   const { waitMs } = await lockouts.attempt('account:x', rule)
   t.ok(waitMs > longest - minute && waitMs <= longest, `${waitMs}`)
   t.ok((await redis.pttl('cg:lockout:account:x')) > longest)
@@ -126,8 +127,9 @@ t.test(
             if (
               looked.filter(at => at > now - rule.withinMs).length >
               (given.strict ? 2 * given.after + 4 : 5 * given.after)
-            )
+            ) {
               return false
+            }
           }
           return true
         }
@@ -183,8 +185,9 @@ t.test(
     const rule = lockRule({ after: 6 })
     const waits = async (times: number) => {
       const found: number[] = []
-      for (let index = 0; index < times; index++)
+      for (let index = 0; index < times; index++) {
         found.push((await lockouts.attempt('account:x', rule)).waitMs)
+      }
       return found
     }
     t.same(await waits(5), [0, 0, 0, 0, 0])
@@ -218,8 +221,9 @@ t.test(
     })
     server.signal('SIGSTOP')
     const waits: number[] = []
-    for (let index = 0; index < 50; index++)
+    for (let index = 0; index < 50; index++) {
       waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+    }
     t.same(
       waits.map(waitMs => waitMs > 0),
       [...Array(3).fill(false), ...Array(47).fill(true)]
@@ -231,8 +235,9 @@ t.test(
 t.test('a flood of made-up names does not push out who is locked', async t => {
   const lockouts = createMemoryLockouts(() => start)
   for (let index = 0; index < 3; index++) await lockouts.attempt('account:locked', lockRule())
-  for (let index = 0; index < 100_001; index++)
+  for (let index = 0; index < 100_001; index++) {
     await lockouts.attempt(`account:${index}`, lockRule())
+  }
   t.ok((await lockouts.attempt('account:locked', lockRule())).waitMs > 0)
 })
 
@@ -284,8 +289,9 @@ t.test(
     )
     passPause()
     const waits: number[] = []
-    for (let index = 0; index < 4; index++)
+    for (let index = 0; index < 4; index++) {
       waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+    }
     t.same(
       waits.map(waitMs => waitMs > 0),
       [false, false, false, true],
@@ -331,8 +337,9 @@ t.test(
     t.equal(await failures(), 1, 'that of before; the one whose answer was lost is no more')
     server.signal('SIGSTOP')
     const waits: number[] = []
-    for (let index = 0; index < 4; index++)
+    for (let index = 0; index < 4; index++) {
       waits.push((await lockouts.attempt('account:x', lockRule())).waitMs)
+    }
     t.same(waits, [0, 0, 0, minute], 'nor is it here')
   }
 )

@@ -89,7 +89,7 @@ async function refusals(of: LimitConfig, number: number, asked: readonly Asked[]
     endedSessions: { max: 1, window: 1 }
   })
   let refused = 0
-  for (const { at, user } of asked)
+  for (const { at, user } of asked) {
     if (
       (
         await replay.take({
@@ -101,8 +101,10 @@ async function refusals(of: LimitConfig, number: number, asked: readonly Asked[]
           caller: callerOf(user)
         })
       ).refused
-    )
+    ) {
       refused++
+    }
+  }
   replay.close()
   return refused
 }

@@ -83,15 +83,16 @@ t.test(
   async t => {
     const { gateway, call, signIn, desk, lines, ops } = await several(t)
     const cookie = await signIn()
-    for (let n = 0; n < 8; n++)
+    for (let n = 0; n < 8; n++) {
       t.equal((await call('/api/account/profile', { cookie })).status, 200)
+    }
     t.match(await (await askOps(ops, '/readyz')).json(), {
       status: 'ready',
       workers: '2 of 2',
       redis: 'up'
     })
     const metrics = await (await askOps(ops, '/metrics')).text()
-    for (const worker of [1, 2])
+    for (const worker of [1, 2]) {
       t.match(
         metrics,
         new RegExp(
@@ -99,6 +100,7 @@ t.test(
           'm'
         )
       )
+    }
     t.equal(metrics.match(/^# TYPE console_gateway_requests_total /gm)?.length, 1)
     t.match(metrics, /^console_gateway_workers 2$/m)
 
@@ -115,11 +117,12 @@ t.test(
       unreadable: 0,
       of: { source: 'users-file', id: '1', username: 'alice' }
     })
-    for (let n = 0; n < 4; n++)
+    for (let n = 0; n < 4; n++) {
       await until(
         'both know that it is over',
         async () => (await call('/api/account/profile', { cookie })).status === 401
       )
+    }
 
     gateway.signal('SIGTERM')
     t.same(await gateway.ended, { code: 0, signal: null })
@@ -236,8 +239,9 @@ t.test(
     await gateway.says('a worker ended; starting another in its place')
     t.equal(((await (await call('/api/told')).json()) as { url: string }).url, '/v2')
     await until('both are there again', async () => (await desk('/readyz'))['workers'] === '2 of 2')
-    for (let n = 0; n < 8; n++)
+    for (let n = 0; n < 8; n++) {
       t.equal(((await (await call('/api/told')).json()) as { url: string }).url, '/v2')
+    }
     const metrics = await (await askOps(ops, '/metrics')).text()
     t.match(metrics, /^console_gateway_worker_restarts_total 1$/m)
     t.match(

@@ -159,8 +159,9 @@ t.test('a file that is written in pieces is taken once, and whole', async t => {
   const gateway = await testGateway(t.after, folder)
   const whole = routes(20)
   // Any piece that ends with a line is a config of its own.
-  for (let end = 0; end < whole.length; end = whole.indexOf('\n', end) + 1 || whole.length)
+  for (let end = 0; end < whole.length; end = whole.indexOf('\n', end) + 1 || whole.length) {
     writeFileSync(join(folder, 'routes.yaml'), whole.slice(0, end))
+  }
   writeFileSync(join(folder, 'routes.yaml'), whole)
   await gateway.logged(({ event }) => event === 'config.reloaded')
   t.equal((await gateway.call('/api/r19')).status, 200)

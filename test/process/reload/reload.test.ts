@@ -465,8 +465,9 @@ t.test('the last ten revisions are kept', async t => {
 t.test('a page in a browser cannot reload, roll back or read the status', async t => {
   const gateway = await testGateway(t.after)
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-    for (const path of ['/reload', '/rollback'])
+    for (const path of ['/reload', '/rollback']) {
       t.equal((await gateway.ops(path, { method: 'POST', headers })).status, 403)
+    }
     t.equal((await gateway.ops('/status', { headers })).status, 403)
   }
 })

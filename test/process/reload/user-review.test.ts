@@ -37,10 +37,12 @@ async function replicas(t: Test, first: Users, ...rest: Users[]): Promise<TestGa
     session: { secrets: ['${SESSION_SECRET}'] }
   }
   const all: TestGateway[] = []
-  for (const users of [first, ...rest])
+  for (const users of [first, ...rest]) {
     all.push(await testGateway(t.after, { gateway, users: { users } }, environment))
-  for (const each of all)
+  }
+  for (const each of all) {
     await until('ready', async () => (await each.ops('/readyz')).status === 200)
+  }
   return all
 }
 
@@ -98,8 +100,9 @@ t.test(
   async t => {
     const [a, b] = (await replicas(t, both, both)) as [TestGateway, TestGateway]
     const [his, hers] = [await b.signIn('bob'), await b.signIn('alice')]
-    for (const gateway of [a, b])
+    for (const gateway of [a, b]) {
       t.same([await seen(gateway, his), await seen(gateway, hers)], ['admin,user', 'admin,user'])
+    }
     write(a, { alice: { ...alice, roles: ['user'] } })
     t.match(await reload(a), {
       sessions: [
@@ -137,8 +140,9 @@ t.test('a replica with an older file ends no session that a later file allows', 
     json: { username: 'bob', password: 'another password' }
   })
   const bobs = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-  for (const cookie of [carols, bobs])
+  for (const cookie of [carols, bobs]) {
     t.equal(await seen(b, cookie), '401 session.revoked', 'its file does not know them')
+  }
   t.same([await seen(a, carols), await seen(a, bobs)], ['user', 'admin,user'])
   write(b, {
     alice,
