@@ -1,5 +1,5 @@
 /** `reload` and `rollback`: put another config in the place of the running one, through the ops listener. */
-import type { Outcome } from '../process/reload/reload.ts'
+import type { Outcome } from '../process/reload/outcome.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin } from './admin-client.ts'
 

@@ -3,7 +3,8 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { Readiness } from '../admin/server.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PublicServer } from './server/public-server.ts'
-import type { Outcome, Reloader } from './reload/reload.ts'
+import type { Outcome } from './reload/outcome.ts'
+import type { Reloader } from './reload/reload.ts'
 
 /** The gateway's own, as in package.json. */
 export const { version } = packageJson

@@ -286,6 +286,8 @@ function keepCookies(header: string, names: readonly string[]): string {
   return kept.map(trimBlanks).join('; ')
 }
 
+const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t'
+
 /** A loop: the pattern /[ \t]+$/ is quadratic in a run of blanks before a letter. */
 function trimBlanks(text: string): string {
   let start = 0
@@ -293,10 +295,6 @@ function trimBlanks(text: string): string {
   while (isBlank(text[start])) start++
   while (end > start && isBlank(text[end - 1])) end--
   return text.slice(start, end)
-}
-
-function isBlank(letter: string | undefined) {
-  return letter === ' ' || letter === '\t'
 }
 
 /** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */

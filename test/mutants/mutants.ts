@@ -40,22 +40,22 @@ const sessions: readonly Mutant[] = [
   {
     breaks: 'A note that leads to the session of another user lists it.',
     file: 'src/session/lists.ts',
-    find: "if (!('live' in resolved) || identityKey(resolved.live.session) !== user) return",
-    replacement: "if (!('live' in resolved)) return",
+    find: "if (!('live' in evaluation) || identityKey(evaluation.live.session) !== user) return",
+    replacement: "if (!('live' in evaluation)) return",
     tests: ['test/session/session.test.ts']
   },
   {
     breaks: 'A user closes the session of another one that stands in the list by mistake.',
-    file: 'src/session/session.ts',
-    find: "known !== undefined && 'live' in known && identityKey(known.live.session) !== user",
-    replacement: 'false && known',
+    file: 'src/session/ending.ts',
+    find: "record !== undefined && 'live' in record && identityKey(record.live.session) !== user",
+    replacement: 'false && record',
     tests: ['test/session/session.test.ts']
   },
   {
     breaks: 'A session that memory takes for over is refused without asking the store.',
-    file: 'src/session/session.ts',
-    find: "if ('live' in resolved) return await settle(known, resolved)",
-    replacement: 'return await settle(known, resolved)',
+    file: 'src/session/lookup.ts',
+    find: "if ('live' in evaluation) return await settle(record, evaluation)",
+    replacement: 'return await settle(record, evaluation as never)',
     tests: ['test/session/session.test.ts']
   },
   {
@@ -99,29 +99,29 @@ const limits: readonly Mutant[] = [
   {
     breaks: 'Each replica keeps the part of a limit that is meant for all of them together.',
     file: 'src/limits/counting/leases.ts',
-    find: 'share / count',
+    find: 'share / (rule.replicas ?? this.#replicas())',
     replacement: 'share',
     tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'What was let pass is forgotten where the shared counters fail.',
     file: 'src/limits/counting/leases.ts',
-    find: 'if (lease !== undefined) lease.owed += owed',
+    find: 'if (lease !== undefined) lease.unreported += unreported',
     replacement: '',
     tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'What was let pass is never told once its lease is over.',
     file: 'src/limits/counting/leases.ts',
-    find: 'if (lease.owed > 0) entries.push({ rule: lease.rule, key, owed: lease.owed })',
+    find: 'if (unreported > 0) entries.push({ rule, key, unreported })',
     replacement: '',
     tests: ['test/limits/counting/tally.test.ts']
   },
   {
     breaks: 'While Redis is away a process forgets what it let pass and had not told yet.',
     file: 'src/limits/counting/fallback-tally.ts',
-    find: '({ rule: part(rule), key, owed })',
-    replacement: '({ rule: part(rule), key, owed: 0 * owed })',
+    find: '({ rule: partOf(rule), key, unreported })',
+    replacement: '({ rule: partOf(rule), key, unreported: 0 * unreported })',
     tests: ['test/limits/counting/tally.test.ts']
   },
   {
@@ -144,7 +144,7 @@ const upstreams: readonly Mutant[] = [
   {
     breaks: 'Each safe request to a back-end in trouble is sent twice.',
     file: 'src/proxy/upstream.ts',
-    find: 'this.#retries.budget -= 1',
+    find: 'connections.retryBudget -= 1',
     replacement: '',
     tests: ['test/wire/upstream-faults.test.ts']
   },

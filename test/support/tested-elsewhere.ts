@@ -49,6 +49,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/limits/simulate': [
     'cli/limits/access-lines',
+    'cli/limits/line-counts',
     'cli/limits/limits',
     'cli/limits/log-lines',
     'cli/limits/picture',
@@ -165,6 +166,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'process/reload/reload': [
     'app/generation-services',
     'process/reload/generations',
+    'process/reload/outcome',
     'process/reload/revisions',
     'process/server/generation'
   ],

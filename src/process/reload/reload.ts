@@ -7,42 +7,8 @@ import { GatewayError } from '../../errors.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
+import type { Confirmed, FilesState, Outcome, Trigger } from './outcome.ts'
 import { createRevisions, type Revision, type Revisions } from './revisions.ts'
-
-export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
-
-export type Outcome =
-  | {
-      readonly outcome: 'reloaded' | 'rolled back'
-      readonly generation: number
-      readonly changes: readonly string[]
-      /** What became of the sessions of users that changed. */
-      readonly sessions: readonly string[]
-      readonly restartNeeded: readonly string[]
-    }
-  | {
-      readonly outcome: 'unchanged'
-      readonly generation: number
-      readonly restartNeeded: readonly string[]
-      /** How what runs came to run; undefined where it is what the process started with. */
-      readonly taken?: {
-        readonly at: string
-        readonly by: string
-        readonly changes: readonly string[]
-      }
-    }
-  | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
-
-/** How the files stand to what runs. */
-export type FilesState =
-  | { readonly state: 'running' }
-  | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
-  | { readonly state: 'rolled back'; readonly since: string }
-
-/** Whether it is meant that most sessions of file users end. */
-export interface Confirmed {
-  readonly yes?: boolean
-}
 
 export interface Reloader {
   readonly current: () => Generation
