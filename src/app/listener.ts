@@ -10,6 +10,12 @@ import type { Services } from '../services/services.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
+const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
+  ['HPE_HEADER_OVERFLOW', 'request.headers'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request.timeout'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
+])
+
 export function createOuterServer(
   { server: settings, envelope }: GatewayConfig,
   handle: Handler,
@@ -71,15 +77,7 @@ export function createOuterServer(
   })
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    const code: ErrorCode =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? 'request.headers'
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? 'request.timeout'
-          : error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW'
-            ? 'request.too-large'
-            : 'request.malformed'
-    refuse(socket, code)
+    refuse(socket, codeOfParserError.get(error.code) ?? 'request.malformed')
   })
   // One more than config can allow: Node cuts silently what is beyond; the request policy counts.
   server.maxHeadersCount = 1001

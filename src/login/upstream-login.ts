@@ -100,8 +100,8 @@ export function createUpstreamLogin(options: Options): CredentialSource {
   /** The old credential as this upstream wants it. */
   const credentialHeaders = ({ credential }: Session): Record<string, string> => {
     const { token, cookies } = credential ?? {}
-    const style =
-      credentialStyle === 'none' ? (token === undefined ? 'cookies' : 'bearer') : credentialStyle
+    const defaultStyle = token === undefined ? 'cookies' : 'bearer'
+    const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
     return {
       ...(style === 'bearer' && token !== undefined && { authorization: `Bearer ${token}` }),
       ...(style.startsWith('header:') && token !== undefined && { [style.slice(7)]: token }),
@@ -236,12 +236,8 @@ function endOf(value: unknown, kind: ExpiryKind): number | undefined {
   const said = plain(value)
   const written = kind === 'date' ? Date.parse(String(said)) : Number(said ?? NaN)
   const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
-  const end =
-    kind === 'date'
-      ? written
-      : kind.startsWith('epoch')
-        ? written * factor
-        : Date.now() + written * factor
+  const isAbsolute = kind === 'date' || kind.startsWith('epoch')
+  const end = written * factor + (isAbsolute ? 0 : Date.now())
   return Number.isFinite(end) ? end : undefined
 }
 

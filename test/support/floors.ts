@@ -90,7 +90,7 @@ const maxFileLines = 320
 const maxLongFiles = 0
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 502
+const maxWideLines = 500
 
 /** Ways around the gates, each with how often it stands in these folders. They may only fall. */
 const exceptions: ReadonlyArray<
@@ -102,7 +102,7 @@ const exceptions: ReadonlyArray<
 ]
 
 /** Files of src that are excused from a rule of `.oxlintrc.json`, once per rule. May only fall. */
-const maxExcused = 13
+const maxExcused = 7
 
 function problemsOfExcused(): string[] {
   const { overrides } = JSON.parse(readFileSync('.oxlintrc.json', 'utf8')) as {

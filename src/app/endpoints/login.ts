@@ -150,7 +150,8 @@ function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
 
 function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   if (code === 'login.refused') return 'refused'
-  return status === 429 ? 'limited' : status >= 500 || status === 409 ? 'failed' : 'malformed'
+  if (status === 429) return 'limited'
+  return status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
 /**

@@ -125,10 +125,17 @@ function times(columns: readonly Column[], columnMs: number, bottom: number): st
   let ticks = ''
   for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
     const place = short(page.left + (plot.width * (at - first)) / span)
-    const iso = new Date(at).toISOString()
-    ticks += `<path class="axis" d="M${place} ${bottom}v5"/><text x="${place}" y="${bottom + 19}" text-anchor="middle" class="soft">${step >= 86_400_000 || iso.slice(11, 19) === '00:00:00' ? iso.slice(0, 10) : step < 60_000 ? iso.slice(11, 19) : iso.slice(11, 16)}</text>`
+    ticks +=
+      `<path class="axis" d="M${place} ${bottom}v5"/><text x="${place}" y="${bottom + 19}" ` +
+      `text-anchor="middle" class="soft">${tickLabel(at, step)}</text>`
   }
   return ticks
+}
+
+function tickLabel(at: number, stepMs: number): string {
+  const iso = new Date(at).toISOString()
+  if (stepMs >= 86_400_000 || iso.slice(11, 19) === '00:00:00') return iso.slice(0, 10)
+  return stepMs < 60_000 ? iso.slice(11, 19) : iso.slice(11, 16)
 }
 
 function x(index: number, count: number) {
@@ -151,11 +158,8 @@ function niceStep(least: number): number {
 
 function widthInWords(ms: number): string {
   const seconds = ms / 1000
-  return seconds === 1
-    ? 'second'
-    : seconds < 120
-      ? `${seconds} s`
-      : seconds < 7200
-        ? `${Math.round(seconds / 6) / 10} min`
-        : `${Math.round(seconds / 360) / 10} h`
+  if (seconds === 1) return 'second'
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 7200) return `${Math.round(seconds / 6) / 10} min`
+  return `${Math.round(seconds / 360) / 10} h`
 }

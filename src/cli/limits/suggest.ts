@@ -20,6 +20,15 @@ export async function suggest(config: string, since: unknown, json: boolean): Pr
 const most = 20
 const clock = (iso: string) => iso.slice(0, 16).replace('T', ' ')
 
+function processesInWords(alone: boolean, processes: number): string[] {
+  if (alone) return ['Redis did not answer: this is what one process saw. The others are missing.']
+  if (processes <= 1) return []
+  return [
+    `${processes} processes counted: where they saw the same callers, ` +
+      'the lowest number lies between the two.'
+  ]
+}
+
 function inWords(
   { from, to, coveredMs, askedMs, processes, counting, alone, limits }: Suggestions,
   asked: string
@@ -27,13 +36,7 @@ function inWords(
   const short = coveredMs < askedMs * 0.98 ? `, not ${asked}: there is no record of the rest` : ''
   const head = [
     `Taken from ${span(coveredMs)} of use, from ${clock(from)} to ${clock(to)} (UTC)${short}.`,
-    ...(alone
-      ? ['Redis did not answer: this is what one process saw. The others are missing.']
-      : processes > 1
-        ? [
-            `${processes} processes counted: where they saw the same callers, the lowest number lies between the two.`
-          ]
-        : []),
+    ...processesInWords(alone, processes),
     ...(!alone && processes < counting
       ? [
           `${counting} processes count now, and ${processes} left a record so far: each does once a minute.`

@@ -80,9 +80,14 @@ export function suggest(
   }
 }
 
+function usageKindOf(limit: LimitConfig) {
+  if (isOfSignIn(limit)) return 'attempts'
+  return limit.burst === undefined ? limit.kind : 'bucket'
+}
+
 function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]): Suggestion {
   const { mode, by, max, burst, window } = limit
-  const kind = isOfSignIn(limit) ? 'attempts' : burst === undefined ? limit.kind : 'bucket'
+  const kind = usageKindOf(limit)
   const all = hours.flatMap(({ process, use }) =>
     use.limits
       .filter(each => each.limit === name)
