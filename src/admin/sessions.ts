@@ -34,6 +34,7 @@ const ofList =
 
 export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
   const { find } = createUserFinder({ sessions, sources })
+  const { closeOf, shownOf, listAll } = createOperations({ sessions, log })
 
   ops.register(async scope => {
     addBrowserGuard(scope)
@@ -74,7 +75,10 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
       return await closeOf(user, id)
     })
   })
+}
 
+/** What operators see and end of live sessions. */
+function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) {
   async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
     const key = keyOf(user)
     const { unreadable } = await sessions.inspect(key)
@@ -128,6 +132,8 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
       users: users.length
     }
   }
+
+  return { closeOf, shownOf, listAll }
 }
 
 function keyOf({ source, id }: SignedIn) {

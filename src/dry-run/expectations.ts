@@ -13,34 +13,8 @@ import { parseKeepingDigits } from '../json/digits.ts'
 /** One fault for each expectation that does not hold. */
 export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
   const { gateway, routes } = config
-  // Each case starts with nothing counted.
-  let counted = createMemoryCounters()
-  const counters: Counters = {
-    hit: (key, windowMs) => counted.hit(key, windowMs),
-    refund: (...given) => counted.refund(...given),
-    look: key => counted.look(key),
-    forget: key => counted.forget(key),
-    close: () => counted.close()
-  }
-  let leased = createLeases({ tally: createMemoryTally() })
-  const leases: Leases = {
-    tryLocally: (rules, keys) => leased.tryLocally(rules, keys),
-    acquire: (rules, keys) => leased.acquire(rules, keys),
-    inspect: (rules, keys) => leased.inspect(rules, keys),
-    forget: subject => leased.forget(subject),
-    close: () => leased.close()
-  }
-  let locked = createMemoryLockouts()
-  const lockouts: Lockouts = {
-    attempt: (...given) => locked.attempt(...given),
-    look: (...given) => locked.look(...given),
-    refund: (...given) => locked.refund(...given),
-    admit: (...given) => locked.admit(...given),
-    settle: (...given) => locked.settle(...given),
-    list: () => locked.list(),
-    lift: keys => locked.lift(keys),
-    close: () => locked.close()
-  }
+  const counts = createCounts()
+  const { counters, leases, lockouts } = counts
   let asked: UpstreamRequest | undefined
   let answer: unknown
   const app = await createOfflineApp(config, {
@@ -54,12 +28,6 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
       return answer
     }
   })
-
-  async function forget(): Promise<void> {
-    counted.close()
-    locked.close()
-    await leased.close()
-  }
 
   async function faultsOf(name: string, expected: Expectation, index: number): Promise<Fault[]> {
     try {
@@ -76,10 +44,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     expected: Expectation,
     index: number
   ): Promise<Fault[]> {
-    await forget()
-    counted = createMemoryCounters()
-    leased = createLeases({ tally: createMemoryTally() })
-    locked = createMemoryLockouts()
+    await counts.reset()
     ;({ answer } = expected)
     const [method = '', target = ''] = expected.request.split(' ')
     const id = `${name}-${index}`
@@ -121,8 +86,54 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     return faults
   } finally {
     await app.close()
-    await forget()
+    await counts.close()
   }
+}
+
+/** Counters, leases and lockouts in memory that start anew for each case. */
+function createCounts() {
+  let counted = createMemoryCounters()
+  const counters: Counters = {
+    hit: (key, windowMs) => counted.hit(key, windowMs),
+    refund: (...given) => counted.refund(...given),
+    look: key => counted.look(key),
+    forget: key => counted.forget(key),
+    close: () => counted.close()
+  }
+  let leased = createLeases({ tally: createMemoryTally() })
+  const leases: Leases = {
+    tryLocally: (rules, keys) => leased.tryLocally(rules, keys),
+    acquire: (rules, keys) => leased.acquire(rules, keys),
+    inspect: (rules, keys) => leased.inspect(rules, keys),
+    forget: subject => leased.forget(subject),
+    close: () => leased.close()
+  }
+  let locked = createMemoryLockouts()
+  const lockouts: Lockouts = {
+    attempt: (...given) => locked.attempt(...given),
+    look: (...given) => locked.look(...given),
+    refund: (...given) => locked.refund(...given),
+    admit: (...given) => locked.admit(...given),
+    settle: (...given) => locked.settle(...given),
+    list: () => locked.list(),
+    lift: keys => locked.lift(keys),
+    close: () => locked.close()
+  }
+
+  async function close(): Promise<void> {
+    counted.close()
+    locked.close()
+    await leased.close()
+  }
+
+  async function reset(): Promise<void> {
+    await close()
+    counted = createMemoryCounters()
+    leased = createLeases({ tally: createMemoryTally() })
+    locked = createMemoryLockouts()
+  }
+
+  return { counters, leases, lockouts, reset, close }
 }
 
 function differences(

@@ -1,6 +1,6 @@
 /** The real app of a config without sockets, for trying and explaining it: stores are empty, upstreams only note what they are asked. */
 import { randomBytes } from 'node:crypto'
-import { request as httpRequest } from 'node:http'
+import { request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
@@ -133,36 +133,7 @@ export async function createOfflineApp(
   })
 
   return {
-    ask: async ({ method, target, headers, body, address }) => {
-      const [ours, theirs] = duplexPair()
-      server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
-      const asking = adopt(
-        httpRequest({
-          createConnection: () => adopt(ours),
-          method,
-          path: target,
-          headers: {
-            ...headers,
-            connection: 'close',
-            ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
-          }
-        })
-      )
-      const { promise, resolve, reject } = Promise.withResolvers<OfflineResponse>()
-      asking.once('error', reject).once('response', answer => {
-        text(answer).then(
-          all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
-          reject
-        )
-      })
-      asking.end(body)
-      try {
-        return await promise
-      } finally {
-        ours.destroy()
-        theirs.destroy()
-      }
-    },
+    ask: request => askOffline(server, request),
     signIn: async ({ source: vouching, identity, credential }) => {
       const id = randomBytes(16).toString('hex')
       await sessions.open(id, {
@@ -181,6 +152,41 @@ export async function createOfflineApp(
       await store.close()
       await expressions.close()
     }
+  }
+}
+
+/** Sends a request over a connection without a socket. */
+async function askOffline(
+  server: Server,
+  { method, target, headers, body, address }: Parameters<OfflineApp['ask']>[0]
+): Promise<OfflineResponse> {
+  const [ours, theirs] = duplexPair()
+  server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
+  const asking = adopt(
+    httpRequest({
+      createConnection: () => adopt(ours),
+      method,
+      path: target,
+      headers: {
+        ...headers,
+        connection: 'close',
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
+      }
+    })
+  )
+  const { promise, resolve, reject } = Promise.withResolvers<OfflineResponse>()
+  asking.once('error', reject).once('response', answer => {
+    text(answer).then(
+      all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
+      reject
+    )
+  })
+  asking.end(body)
+  try {
+    return await promise
+  } finally {
+    ours.destroy()
+    theirs.destroy()
   }
 }
 
