@@ -24,7 +24,7 @@ import { addStalledReaders } from './hooks/stalled-readers.ts'
 import { addStandardFields, standardFields } from './hooks/standard-headers.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
-import { collectRoutes, type Routes } from './compile-routes.ts'
+import { compileRoutes, type Routes } from './compile-routes.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
 import type { GenerationServices } from './generation-services.ts'
@@ -39,7 +39,7 @@ export async function buildApp(
   const { hosts, mount } = context
   const { server, session, console: pages } = config.gateway
   const othersTurn = takeTurns()
-  const routes = await collectRoutes(config, services, othersTurn)
+  const routes = await compileRoutes(config, services, othersTurn)
 
   const fields = standardFields(session.cookie.secure)
   const app = createFastify(context, fields)

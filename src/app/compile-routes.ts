@@ -2,7 +2,7 @@
 import { sourceName } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
 import { sessionPaths } from '../config/schema/own-endpoints.ts'
-import { credentialOf } from '../config/schema/routes.ts'
+import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
 import type { ComposedRoute } from './endpoints/aggregated.ts'
@@ -36,144 +36,73 @@ export interface Routes {
 }
 
 /** @param othersTurn is waited for between one route and the next */
-export async function collectRoutes(
-  {
-    gateway,
-    contracts,
-    routes: { endpoints, aliases, routes, shapes, upstreams },
-    limits: { sizes, expressions }
-  }: Config,
+export async function compileRoutes(
+  config: Config,
   services: GenerationServices,
   othersTurn: () => Promise<void>
 ): Promise<Routes> {
-  const envelope = createEnvelope(gateway.envelope)
-  const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize }
-  const evaluateFor = (route: string) => {
-    const own = { ...bounds, route }
-    const { evaluate } = services.expressions
-    return (expression: string, input: unknown) => evaluate(expression, input, own)
+  const compiler = new RouteCompiler(config, services)
+  for (const [name, route] of Object.entries(config.routes.routes)) {
+    await othersTurn()
+    compiler.addRoute(name, route)
   }
-  const pathsOf = (path: string) => [
-    path,
-    ...Object.entries(aliases).flatMap(([alias, target]) => (target === path ? [alias] : []))
-  ]
-  const upstreamOf = (name: string): Upstream => {
-    const config = upstreams[name]
-    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
-    return services.upstream(name, config)
-  }
-  const shapeOf = (
-    route: string,
-    name: string | undefined,
-    { success }: Envelope
-  ): Shape | undefined => {
-    if (name === undefined) return undefined
-    const onMissing = once((path: string) =>
-      services.log.warn(
-        { event: 'shape.missing', shape: name, path },
-        `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
-          'Look at the answer with `console-gateway shape ROUTE --live`'
-      )
-    )
-    return compileShape(shapes[name] ?? [], {
-      wrap: success,
-      evaluate: evaluateFor(route),
-      shapes,
-      onMissing
-    })
-  }
-  const contractOf = (
-    name: string,
-    config: ContractConfig | undefined,
-    wrapped: boolean
-  ): Contract | undefined => {
-    const schema = contracts[name]
-    return config === undefined || config.mode === 'off' || schema === undefined
-      ? undefined
-      : createContract({
-          route: name,
-          schema,
-          mode: config.mode,
-          sample: config.sample,
-          isWrapped: wrapped,
-          drift: services.drift
-        })
-  }
-  const common = (
-    route: { readonly path: string; readonly rewrite?: string; readonly timeout?: number },
-    upstreamName: string
-  ) => {
-    const upstream = upstreamOf(upstreamName)
-    return {
-      paths: pathsOf(route.path),
-      upstream,
-      upstreamName,
-      upstreamPath: route.rewrite ?? route.path,
-      timeoutMs: route.timeout ?? upstream.config.responseTimeout
-    }
-  }
-  const partsOf = (routeName: string, route: Composable, own: Envelope) => {
-    const shapePart = (name: string | undefined) => {
-      const shape = shapeOf(routeName, name, own)
-      return (body: unknown) => (shape === undefined ? body : shaped(shape, body))
-    }
-    return compileParts(route, {
-      identity: gateway.identity,
-      publicPaths: pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path),
-      maxBytes: route.maxShaped ?? sizes.shape,
-      upstreamOf,
-      shapePart
-    })
+  return compiler.finish()
+}
+
+/** Collects the routes of one config, with what each needs looked up and compiled once. */
+class RouteCompiler {
+  readonly #config: Config
+  readonly #services: GenerationServices
+  readonly #envelope: Envelope
+  readonly #proxied: ProxiedRoute[] = []
+  readonly #composed: ComposedRoute[] = []
+
+  constructor(config: Config, services: GenerationServices) {
+    this.#config = config
+    this.#services = services
+    this.#envelope = createEnvelope(config.gateway.envelope)
   }
 
-  const proxied: ProxiedRoute[] = []
-  const composed: ComposedRoute[] = []
-  for (const [name, route] of Object.entries(routes)) {
-    await othersTurn()
-    const own =
+  addRoute(name: string, route: RouteConfig): void {
+    const { gateway, routes, limits } = this.#config
+    const ownEnvelope =
       route.dialect === undefined
         ? undefined
         : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
-    const shape = shapeOf(name, route.shape, own ?? envelope)
-    const contract = contractOf(
-      name,
-      route.contract,
-      isWrapped(shapes[route.shape ?? ''] ?? [], shapes)
-    )
-    const parts = partsOf(name, route, own ?? envelope)
+    const envelope = ownEnvelope ?? this.#envelope
+    const shape = this.#shapeOf(name, route.shape, envelope)
+    const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
+    const contract = this.#contractOf(name, route.contract, isInEnvelope)
+    const parts = this.#partsOf(name, route, envelope)
     const shaping = {
-      shape: (body: unknown) => (shape === undefined ? body : held(contract, shaped(shape, body))),
-      maxShaped: route.maxShaped ?? sizes.shape,
+      shape: (body: unknown) =>
+        shape === undefined ? body : checkContract(contract, applyShape(shape, body)),
+      maxShaped: route.maxShaped ?? limits.sizes.shape,
       tooLarge: route.tooLarge,
       ...(parts && { parts })
     }
-    const told = {
+    const common = {
       name,
       touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
       access: route.access,
-      ...(own && { envelope: own }),
+      ...(ownEnvelope && { envelope: ownEnvelope }),
       ...(route.errorStatus && { errorStatus: route.errorStatus })
     }
     if (route.upstream === undefined) {
-      if (parts !== undefined) {
-        composed.push({
-          ...told,
-          paths: pathsOf(route.path),
-          own: () => ({}),
-          shaping: { ...shaping, parts }
-        })
-      }
-      continue
+      if (parts === undefined) return
+      const paths = this.#pathsOf(route.path)
+      this.#composed.push({ ...common, paths, own: () => ({}), shaping: { ...shaping, parts } })
+      return
     }
-    proxied.push({
-      ...told,
-      ...common(route, route.upstream),
+    this.#proxied.push({
+      ...common,
+      ...this.#target(route, route.upstream),
       methods: route.methods,
-      maxBody: route.maxBody ?? sizes.body,
+      maxBody: route.maxBody ?? limits.sizes.body,
       ...(shape !== undefined || parts !== undefined
         ? { shaping }
         : contract && {
-            observe: (bytes, fields) => contract(() => readJson(bytes, fields, sizes.shape))
+            observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
           }),
       passAuthorization: route.passAuthorization,
       passCookies: route.passCookies,
@@ -182,77 +111,168 @@ export async function collectRoutes(
       redirects: route.redirects
     })
   }
-  const { profile } = endpoints
-  const profileContract = contractOf('profile', profile.contract, true)
-  const profileParts = partsOf('profile', profile, envelope)
-  const profileShape = shapeOf('profile', profile.shape, envelope)
-  const profileRoute = {
-    name: 'profile',
-    touch: true,
-    access: 'session',
-    shaping: {
-      shape: (body: unknown, session: Session | undefined) => {
-        if (session === undefined) return null
-        const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
-        const user = profileShape === undefined ? body : shaped(profileShape, body)
-        return held(profileContract, user instanceof Promise ? user.then(fill) : fill(user))
+
+  finish(): Routes {
+    const { endpoints } = this.#config.routes
+    const session = sessionPaths(endpoints)
+    return {
+      session: {
+        session: this.#pathsOf(session.session),
+        extend: this.#pathsOf(session.extend),
+        list: this.#pathsOf(session.list),
+        close: this.#pathsOf(session.close)
       },
+      login: this.#pathsOf(endpoints.login.path),
+      logout: this.#pathsOf(endpoints.logout.path),
+      profile: this.#addProfile(),
+      proxied: this.#proxied,
+      composed: this.#composed
+    }
+  }
+
+  /** Where upstreams have to do with the profile it is a route; otherwise it has paths here. */
+  #addProfile(): Routes['profile'] {
+    const { profile } = this.#config.routes.endpoints
+    const contract = this.#contractOf('profile', profile.contract, true)
+    const parts = this.#partsOf('profile', profile, this.#envelope)
+    const { sizes } = this.#config.limits
+    const shaping = {
+      shape: this.#profileShape(contract),
       maxShaped: sizes.shape,
       tooLarge: 'refuse',
-      ...(profileParts && { parts: profileParts })
+      ...(parts && { parts })
+    } as const
+    const common = { name: 'profile', touch: true, access: 'session' } as const
+    if (profile.from === 'upstream') {
+      this.#proxied.push({
+        ...common,
+        shaping,
+        ...this.#target(profile, profile.upstream ?? ''),
+        methods: ['GET'],
+        maxBody: sizes.body,
+        passAuthorization: false,
+        passCookies: [],
+        passRefusedHeaders: [],
+        setCookies: [],
+        redirects: 'refuse'
+      })
+    } else if (parts !== undefined) {
+      this.#composed.push({
+        ...common,
+        paths: this.#pathsOf(profile.path),
+        own: session => session?.identity.profile,
+        shaping: { ...shaping, parts }
+      })
     }
-  } as const
-  const isFromSession = profile.from === 'session' && profileParts === undefined
-  if (profile.from === 'upstream') {
-    proxied.push({
-      ...profileRoute,
-      ...common(profile, profile.upstream ?? ''),
-      methods: ['GET'],
-      maxBody: sizes.body,
-      passAuthorization: false,
-      passCookies: [],
-      passRefusedHeaders: [],
-      setCookies: [],
-      redirects: 'refuse'
-    })
-  } else if (profileParts !== undefined) {
-    composed.push({
-      ...profileRoute,
-      paths: pathsOf(profile.path),
-      own: current => current?.identity.profile,
-      shaping: { ...profileRoute.shaping, parts: profileParts }
+    const isFromSession = profile.from === 'session' && parts === undefined
+    return {
+      paths: isFromSession ? this.#pathsOf(profile.path) : [],
+      ...(contract && { contract })
+    }
+  }
+
+  #profileShape(contract: Contract | undefined) {
+    const { profile } = this.#config.routes.endpoints
+    const envelope = this.#envelope
+    const shape = this.#shapeOf('profile', profile.shape, envelope)
+    return (body: unknown, session: Session | undefined) => {
+      if (session === undefined) return null
+      const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
+      const user = shape === undefined ? body : applyShape(shape, body)
+      return checkContract(contract, user instanceof Promise ? user.then(fill) : fill(user))
+    }
+  }
+
+  /** The path and its aliases. */
+  #pathsOf(path: string): string[] {
+    const aliases = Object.entries(this.#config.routes.aliases)
+    return [path, ...aliases.flatMap(([alias, target]) => (target === path ? [alias] : []))]
+  }
+
+  #upstreamOf(name: string): Upstream {
+    const config = this.#config.routes.upstreams[name]
+    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
+    return this.#services.upstream(name, config)
+  }
+
+  #target(
+    route: { readonly path: string; readonly rewrite?: string; readonly timeout?: number },
+    upstreamName: string
+  ) {
+    const upstream = this.#upstreamOf(upstreamName)
+    return {
+      paths: this.#pathsOf(route.path),
+      upstream,
+      upstreamName,
+      upstreamPath: route.rewrite ?? route.path,
+      timeoutMs: route.timeout ?? upstream.config.responseTimeout
+    }
+  }
+
+  #shapeOf(route: string, name: string | undefined, { success }: Envelope): Shape | undefined {
+    if (name === undefined) return undefined
+    const { shapes } = this.#config.routes
+    const { expressions } = this.#config.limits
+    const { evaluate } = this.#services.expressions
+    const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize, route }
+    const onMissing = once((path: string) =>
+      this.#services.log.warn(
+        { event: 'shape.missing', shape: name, path },
+        `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+          'Look at the answer with `console-gateway shape ROUTE --live`'
+      )
+    )
+    return compileShape(shapes[name] ?? [], {
+      wrap: success,
+      evaluate: (expression: string, input: unknown) => evaluate(expression, input, bounds),
+      shapes,
+      onMissing
     })
   }
-  const session = sessionPaths(endpoints)
-  return {
-    session: {
-      session: pathsOf(session.session),
-      extend: pathsOf(session.extend),
-      list: pathsOf(session.list),
-      close: pathsOf(session.close)
-    },
-    login: pathsOf(endpoints.login.path),
-    logout: pathsOf(endpoints.logout.path),
-    profile: {
-      paths: isFromSession ? pathsOf(profile.path) : [],
-      ...(profileContract && { contract: profileContract })
-    },
-    proxied,
-    composed
+
+  #contractOf(
+    name: string,
+    config: ContractConfig | undefined,
+    isInEnvelope: boolean
+  ): Contract | undefined {
+    const schema = this.#config.contracts[name]
+    if (config === undefined || config.mode === 'off' || schema === undefined) return undefined
+    return createContract({
+      route: name,
+      schema,
+      mode: config.mode,
+      sample: config.sample,
+      isWrapped: isInEnvelope,
+      drift: this.#services.drift
+    })
+  }
+
+  #partsOf(routeName: string, route: Composable, envelope: Envelope) {
+    const { gateway, limits } = this.#config
+    return compileParts(route, {
+      identity: gateway.identity,
+      publicPaths: this.#pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path),
+      maxBytes: route.maxShaped ?? limits.sizes.shape,
+      upstreamOf: name => this.#upstreamOf(name),
+      shapePart: name => {
+        const shape = this.#shapeOf(routeName, name, envelope)
+        return body => (shape === undefined ? body : applyShape(shape, body))
+      }
+    })
   }
 }
 
 /** @throws GatewayError where the back-end's own words amount to one */
-function shaped(shape: Shape, body: unknown): unknown {
+function applyShape(shape: Shape, body: unknown): unknown {
   const refusal = shape.refusal(body)
   if (refusal !== undefined) throw refusal
   return shape.apply(body)
 }
 
 /** @throws GatewayError where the answer breaks a strict contract */
-function held(contract: Contract | undefined, answer: unknown): unknown {
+function checkContract(contract: Contract | undefined, answer: unknown): unknown {
   if (contract === undefined) return answer
-  if (answer instanceof Promise) return answer.then(value => held(contract, value))
+  if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
   contract(() => answer)
   return answer
 }
