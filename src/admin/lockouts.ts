@@ -1,6 +1,6 @@
-/** The operators' desk: who is locked out of sign-in, and letting them try again. */
+/** `/lockouts` on the operators' listener: lists who is locked out of sign-in, and lifts locks. */
 import { isIP } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { addBrowserGuard } from './browser-guard.ts'
@@ -9,92 +9,106 @@ import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
 
 interface Options {
   readonly lockouts: Lockouts
-  /** As it is now. */
+  /** Of the config in force. */
   readonly ipv6Prefix: () => number
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-/** What of it is for people: what names a known browser is not. */
+/** A lock as JSON for people, without the id that names a known browser. */
 export interface LockoutJson {
   readonly kind: string
   readonly of: string
   readonly until: string
 }
 
-/** Whose bans are meant, as they are counted. */
-interface Whose {
+/** Selects locks by account key and counted address; an empty one selects all. */
+interface Selection {
   readonly account?: string
   readonly address?: string
 }
 
-/** An attack may leave many. */
-const mostShown = 1000
+/** Bounded: an attack may leave many. */
+const maxLocks = 1000
+
+/** The current path, and its name in 0.2.0, which is kept for one release. */
+const paths = ['/lockouts', '/bans']
 
 export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
-  const asked = async <T>(answer: Promise<T>): Promise<T> =>
-    answer.catch((cause: unknown) => {
-      throw new GatewayError('session.unavailable', {
-        cause,
-        message: 'Redis, which holds the bans, does not answer. Please try again in a moment.'
-      })
-    })
+  async function list(request: FastifyRequest) {
+    const selection = selectionOf(request.query, ipv6Prefix())
+    const all = await orUnavailable(lockouts.list())
+    const selected = isEmpty(selection) ? all : all.filter(lock => isSelected(lock, selection))
+    const shown = selected.slice(0, maxLocks).map(toJson)
+    // `bans` is the name that commands of 0.2.0 read.
+    return { lockouts: shown, total: selected.length, bans: shown }
+  }
 
-  function whoseOf(given: unknown): Whose {
-    const { account, address } = (given ?? {}) as { account?: unknown; address?: unknown }
-    if (
-      (account !== undefined && (typeof account !== 'string' || account === '')) ||
-      (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))
-    ) {
+  async function lift(request: FastifyRequest) {
+    const selection = selectionOf(request.body, ipv6Prefix())
+    if (isEmpty(selection)) {
       throw new GatewayError('request.malformed', {
-        message: 'Say whose: an account by its user name, an address as an IP address.'
+        message: 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
       })
     }
-    return {
-      ...(account !== undefined && { account: accountKey(account) }),
-      ...(address !== undefined && { address: createCountedAddress(ipv6Prefix())({ ip: address }) })
-    }
+    const { account, address } = selection
+    const locked = (await orUnavailable(lockouts.list()))
+      .filter(lock => isSelected(lock, selection))
+      .map(({ key }) => key)
+    // Failures that have not locked yet are forgotten too.
+    const counted = [
+      ...(account === undefined ? [] : [`account:${account}`]),
+      ...(address === undefined ? [] : [`address:${address}`])
+    ]
+    await orUnavailable(lockouts.lift([...new Set([...locked, ...counted])]))
+    log.info(
+      {
+        event: 'bans.lifted',
+        by: 'operator',
+        lifted: locked.length,
+        ...(account !== undefined && { user: account }),
+        ...(address !== undefined && { address })
+      },
+      'may try to sign in again'
+    )
+    return { lifted: locked.length }
   }
 
   ops.register(async scope => {
     addBrowserGuard(scope)
+    for (const path of paths) {
+      scope.get(path, list)
+      scope.post(`${path}/lift`, lift)
+    }
+  })
+}
 
-    scope.get('/bans', async request => {
-      const whose = whoseOf(request.query)
-      const all = await asked(lockouts.list())
-      const found = Object.keys(whose).length === 0 ? all : all.filter(ban => isOf(ban, whose))
-      return { bans: found.slice(0, mostShown).map(show), total: found.length }
-    })
-
-    scope.post('/bans/lift', async request => {
-      const whose = whoseOf(request.body)
-      const { account, address } = whose
-      if (account === undefined && address === undefined) {
-        throw new GatewayError('request.malformed', {
-          message: 'Say whose: {"account": "NAME"}, {"address": "IP"}, or both.'
-        })
-      }
-      const locked = (await asked(lockouts.list()))
-        .filter(ban => isOf(ban, whose))
-        .map(({ key }) => key)
-      // Failures that have not locked yet are forgotten too.
-      const own = [
-        ...(account === undefined ? [] : [`account:${account}`]),
-        ...(address === undefined ? [] : [`address:${address}`])
-      ]
-      await asked(lockouts.lift([...new Set([...locked, ...own])]))
-      log.info(
-        {
-          event: 'bans.lifted',
-          by: 'operator',
-          lifted: locked.length,
-          ...(account !== undefined && { user: account }),
-          ...(address !== undefined && { address })
-        },
-        'may try to sign in again'
-      )
-      return { lifted: locked.length }
+async function orUnavailable<T>(result: Promise<T>): Promise<T> {
+  return result.catch((cause: unknown) => {
+    throw new GatewayError('session.unavailable', {
+      cause,
+      message: 'Redis, which holds the lockouts, does not answer. Please try again in a moment.'
     })
   })
+}
+
+function selectionOf(input: unknown, ipv6Prefix: number): Selection {
+  const { account, address } = (input ?? {}) as { account?: unknown; address?: unknown }
+  if (
+    (account !== undefined && (typeof account !== 'string' || account === '')) ||
+    (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))
+  ) {
+    throw new GatewayError('request.malformed', {
+      message: 'An account is given by its user name, an address as an IP address.'
+    })
+  }
+  return {
+    ...(account !== undefined && { account: accountKey(account) }),
+    ...(address !== undefined && { address: createCountedAddress(ipv6Prefix)({ ip: address }) })
+  }
+}
+
+function isEmpty({ account, address }: Selection): boolean {
+  return account === undefined && address === undefined
 }
 
 /** `account:NAME`, `address:IP`, `browser:NAME:ID`. */
@@ -104,16 +118,16 @@ function partsOf({ key }: ActiveLock): { kind: string; of: string } {
   return { kind, of: key.slice(colon + 1, kind === 'browser' ? key.lastIndexOf(':') : undefined) }
 }
 
-function isOf(ban: ActiveLock, { account, address }: Whose): boolean {
-  const { kind, of } = partsOf(ban)
+function isSelected(lock: ActiveLock, { account, address }: Selection): boolean {
+  const { kind, of } = partsOf(lock)
   return of === (kind === 'address' ? address : account)
 }
 
-function show(ban: ActiveLock): LockoutJson {
-  const { kind, of } = partsOf(ban)
+function toJson(lock: ActiveLock): LockoutJson {
+  const { kind, of } = partsOf(lock)
   return {
     kind: kind === 'browser' ? 'known browser' : kind,
     of,
-    until: new Date(ban.until).toISOString()
+    until: new Date(lock.until).toISOString()
   }
 }

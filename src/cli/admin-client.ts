@@ -10,13 +10,15 @@ import { paint } from './colours.ts'
  * @param folder the config folder of the gateway, which names its ops listener and maybe its
  *   secret; the rest of it may be faulty
  * @param body sent as JSON by POST; GET without it
+ * @param formerPath asked after a 404, which a gateway of the version before answers to a new path
  * @returns the answer's JSON
  * @throws CommandError with what to tell the operator
  */
 export async function askAdmin(
   folder: string,
   path: string,
-  body?: object
+  body?: object,
+  formerPath?: string
 ): Promise<Record<string, unknown>> {
   const { listen, secret } = opsAccess(folder, process.env)
   const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
@@ -27,13 +29,14 @@ export async function askAdmin(
   for (const other of secrets.slice(1)) {
     if (answer.status === 401) answer = await ask(base, path, other, body)
   }
-  const found = recordOf(await answer.text())
+  const members = recordOf(await answer.text())
+  if (answer.status === 404 && formerPath !== undefined) return askAdmin(folder, formerPath, body)
   const isConfigured = secret !== undefined
   if (answer.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
   if (!answer.ok) {
-    throw new CommandError(`The gateway answered ${answer.status}: ${String(found['error'])}`)
+    throw new CommandError(`The gateway answered ${answer.status}: ${String(members['error'])}`)
   }
-  return found
+  return members
 }
 
 async function ask(base: string, path: string, secret?: string, body?: object): Promise<Response> {

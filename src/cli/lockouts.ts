@@ -38,11 +38,11 @@ Examples:
     }
     const answer =
       what === 'list'
-        ? await askAdmin(config, `/bans?${new URLSearchParams(whose).toString()}`)
-        : await askAdmin(config, '/bans/lift', whose)
+        ? await askEither(config, `?${new URLSearchParams(whose).toString()}`)
+        : await askEither(config, '/lift', whose)
     const formatted =
       what === 'list'
-        ? formatLockouts(answer['bans'] as LockoutJson[], Number(answer['total']))
+        ? formatLockouts(locksOf(answer), Number(answer['total']))
         : `lifted: ${String(answer['lifted'])}\n`
     process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : formatted)
     return 0
@@ -51,6 +51,16 @@ Examples:
 
 /** The name of 0.2.0, kept for one release. */
 export const bans: Command = { ...lockouts, summary: 'the former name of lockouts' }
+
+/** A gateway of 0.2.0 has the former path only. */
+async function askEither(config: string, end: string, body?: object) {
+  return askAdmin(config, `/lockouts${end}`, body, `/bans${end}`)
+}
+
+/** A gateway of 0.2.0 has the former member only. */
+function locksOf({ lockouts: locks, bans: former }: Record<string, unknown>) {
+  return (locks ?? former) as LockoutJson[]
+}
 
 function formatLockouts(shown: readonly LockoutJson[], total: number): string {
   if (total === 0) return 'nobody is locked out\n'

@@ -13,6 +13,8 @@ const guarded = [
   ['POST', '/sessions/close'],
   ['POST', '/reload'],
   ['POST', '/rollback'],
+  ['GET', '/lockouts'],
+  ['POST', '/lockouts/lift'],
   ['GET', '/bans'],
   ['POST', '/bans/lift'],
   ['GET', '/limits/suggest'],

@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { bans } from '../../src/cli/lockouts.ts'
+import { lockouts as lockoutsCommand } from '../../src/cli/lockouts.ts'
 import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
 import { addOpsLockouts } from '../../src/admin/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockout/memory-lockouts.ts'
@@ -9,6 +9,14 @@ import { configFolder, password, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 
 const login = '/api/auth/admin/login'
+const rule = {
+  after: 1,
+  withinMs: 1000,
+  delayMs: 100_000,
+  maxDelayMs: 100_000,
+  forgetMs: 0,
+  strict: true
+}
 
 t.test('operators see who is locked out, and let them try again', async t => {
   const folder = await configFolder({
@@ -35,11 +43,11 @@ t.test('operators see who is locked out, and let them try again', async t => {
     })
   const command = (...words: string[]) => run(['lockouts', ...words, '--config', folder])
   const listed = async (query = '') =>
-    (await (await gateway.ops(`/bans${query}`)).json()) as {
-      bans: Array<{ kind: string; of: string }>
+    (await (await gateway.ops(`/lockouts${query}`)).json()) as {
+      lockouts: Array<{ kind: string; of: string }>
       total: number
     }
-  t.same(await listed(), { bans: [], total: 0 })
+  t.same(await listed(), { lockouts: [], total: 0, bans: [] })
 
   const known = (await attempt('alice', '192.0.2.1', password)).headers
     .getSetCookie()
@@ -57,13 +65,13 @@ t.test('operators see who is locked out, and let them try again', async t => {
   const found = JSON.parse((await command('list', '--account', 'ALICE', '--json')).out) as Awaited<
     ReturnType<typeof listed>
   >
-  t.same(found.bans.map(({ kind, of }) => [kind, of]).toSorted(), [
+  t.same(found.lockouts.map(({ kind, of }) => [kind, of]).toSorted(), [
     ['account', 'alice'],
     ['known browser', 'alice']
   ])
   t.match(
     await listed('?address=2001:db8::77'),
-    { bans: [{ kind: 'address' }], total: 1 },
+    { lockouts: [{ kind: 'address' }], total: 1 },
     'by any address of its network'
   )
   t.same(
@@ -90,7 +98,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
   })
   t.equal((await attempt('bob', '2001:db8::2', password)).status, 200)
   t.match(
-    (await listed()).bans.map(({ of }) => of),
+    (await listed()).lockouts.map(({ of }) => of),
     ['alice:'],
     'who is named almost alike was not lifted'
   )
@@ -103,6 +111,52 @@ t.test('operators see who is locked out, and let them try again', async t => {
   )
 })
 
+t.test('the former paths under /bans answer as those under /lockouts do', async t => {
+  const ops = Fastify()
+  t.teardown(() => ops.close())
+  const lockouts = createMemoryLockouts(() => 0)
+  addOpsLockouts(ops, { lockouts, ipv6Prefix: () => 64, log: { info: () => {} } })
+  const headers = { host: '127.0.0.1' }
+  const responsesOf = async (path: string) => {
+    await lockouts.attempt('account:alice', rule)
+    const post = { method: 'POST', url: `${path}/lift`, headers } as const
+    return [
+      (await ops.inject({ url: path, headers })).json(),
+      (await ops.inject({ url: `${path}?account=bob`, headers })).json(),
+      (await ops.inject({ url: `${path}?address=x`, headers })).json(),
+      (await ops.inject({ ...post, payload: {} })).json(),
+      (await ops.inject({ ...post, payload: { account: 'alice' } })).json(),
+      (await ops.inject({ url: path, headers })).json()
+    ]
+  }
+  const lock = { kind: 'account', of: 'alice', until: new Date(rule.delayMs).toISOString() }
+  const none = { lockouts: [], total: 0, bans: [] }
+  const current = await responsesOf('/lockouts')
+  t.match(current, [
+    { lockouts: [lock], total: 1, bans: [lock] },
+    none,
+    { code: 'request.malformed' },
+    { code: 'request.malformed' },
+    { lifted: 1 },
+    none
+  ])
+  t.same(await responsesOf('/bans'), current)
+})
+
+t.test('the command asks a gateway of the version before by its former paths', async t => {
+  const former = Fastify()
+  t.teardown(() => former.close())
+  const lock = { kind: 'account', of: 'alice', until: '2026-01-01T00:00:00.000Z' }
+  former.get('/bans', () => ({ bans: [lock], total: 2 }))
+  former.post('/bans/lift', ({ body }) => ({ lifted: (body as { account: string }).account }))
+  const listen = new URL(await former.listen({ host: '127.0.0.1', port: 0 })).host
+  const folder = await configFolder({ gateway: { ops: { listen, secret: '${OPS_SECRET}' } } })
+  const env = { OPS_SECRET: 'x'.repeat(32) }
+  const command = (...words: string[]) => run(['lockouts', ...words, '--config', folder], { env })
+  t.match(await command('list'), { code: 0, out: /^account +alice +2026-.*\nand 1 more\n$/m })
+  t.match(await command('lift', '--account', 'alice'), { code: 0, out: 'lifted: alice\n' })
+})
+
 t.test(
   'words that make no sense are told the right ones; what is no address is said as such',
   async t => {
@@ -111,11 +165,11 @@ t.test(
     })
     await testGateway(t.after, folder)
     const given = (rest: string[], values: Given['values'] = {}) =>
-      bans.run({ config: folder, json: false, rest, values })
+      lockoutsCommand.run({ config: folder, json: false, rest, values })
     const said = {
       constructor: CommandError,
       message:
-        'The gateway answered 400: Say whose: an account by its user name, an address as an IP address.'
+        'The gateway answered 400: An account is given by its user name, an address as an IP address.'
     }
     for (const rest of [[], ['list', 'x'], ['lift'], ['lift', 'alice']]) {
       await t.rejects(given(rest), { constructor: UsageError, message: '' })
@@ -129,14 +183,6 @@ t.test(
   'of very many the first are shown, and how many there are; all of an account can be lifted; Redis away is said',
   async t => {
     const lockouts = createMemoryLockouts()
-    const rule = {
-      after: 1,
-      withinMs: 1000,
-      delayMs: 100_000,
-      maxDelayMs: 100_000,
-      forgetMs: 0,
-      strict: true
-    }
     for (let index = 0; index < 1500; index++) {
       await lockouts.attempt(`browser:alice:${index}`, rule)
     }
@@ -152,8 +198,8 @@ t.test(
     })
     t.teardown(() => ops.close())
     const headers = { host: '127.0.0.1' }
-    const { bans: shown, total } = (await ops.inject({ url: '/bans', headers })).json<{
-      bans: unknown[]
+    const { lockouts: shown, total } = (await ops.inject({ url: '/lockouts', headers })).json<{
+      lockouts: unknown[]
       total: number
     }>()
     t.same([shown.length, total], [1000, 1500])
@@ -161,7 +207,7 @@ t.test(
       (
         await ops.inject({
           method: 'POST',
-          url: '/bans/lift',
+          url: '/lockouts/lift',
           headers,
           payload: { account: 'alice' }
         })
@@ -169,6 +215,6 @@ t.test(
       { lifted: 1500 }
     )
     away = true
-    t.match(await ops.inject({ url: '/bans', headers }), { statusCode: 503, body: /Redis/ })
+    t.match(await ops.inject({ url: '/lockouts', headers }), { statusCode: 503, body: /Redis/ })
   }
 )
