@@ -1,4 +1,4 @@
-/** `reference`: writes the JSON Schemas and docs/configuration.md from the config's own schemas, or says that they are stale. */
+/** `reference`: generates the JSON Schemas and docs/configuration.md from src/config/schema. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { gatewaySchema } from '../config/schema/gateway.ts'
@@ -18,15 +18,17 @@ const files: ReadonlyArray<readonly [name: string, schema: Node]> = [
 ]
 
 export const reference: Command = {
-  summary: 'write config/schema and docs/configuration.md anew (--check: say if they are stale)',
+  summary: 'generate config/schema and docs/configuration.md (--check: report if they are stale)',
   details: `
-For whoever works on the gateway: the JSON Schemas and the reference page follow
-from the schemas in src/config.
+For contributors: the JSON Schemas and the reference page are generated from the
+schemas in src/config/schema.
 
 Examples:
   node src/launch.js reference
-Exit codes: 1 where --check finds them stale.`,
-  options: { check: { type: 'boolean', description: 'only say whether something would change' } },
+Exit codes: 1 if --check finds them stale.`,
+  options: {
+    check: { type: 'boolean', description: 'only report whether something would change' }
+  },
   run: async ({ values: { check } }) => {
     const outputs = new Map([
       ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
@@ -66,7 +68,7 @@ function current(file: string): string | undefined {
   }
 }
 
-/** JSON Schema as editors want it: what has a default is not required, and our own keywords are left out. */
+/** JSON Schema for editors: keys with a default are optional, our own keywords are left out. */
 function jsonSchema(name: string, schema: Node): object {
   const definitions: Definitions = {}
   const written = forEditors(schema, definitions)
@@ -78,7 +80,7 @@ function jsonSchema(name: string, schema: Node): object {
   }
 }
 
-/** Schemas that hold themselves, by name. */
+/** Recursive schemas, by name. */
 type Definitions = Record<string, object>
 
 function forEditors(schema: Node, definitions: Definitions): object {
@@ -109,11 +111,11 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
       Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
     )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  // A number or a flag may also be a reference.
+  // Instead of a number or a boolean, config may hold a reference such as ${NAME}.
   const loose = rest.type === 'integer' || rest.type === 'boolean'
   return {
     ...rest,
-    // Of a duration or size it is no keyword of JSON Schema: `expected` says it.
+    // The maximum of a duration or size is not a number in the file: `expected` describes it.
     ...(format === undefined && maximum !== undefined && { maximum }),
     ...(loose && { type: [rest.type, 'string'] }),
     ...(properties && { properties: all(properties) }),
@@ -135,18 +137,19 @@ function configurationPage(): string {
 
 <!-- Written by \`console-gateway reference\` from the schemas in src/config. Do not edit. -->
 
-A config folder holds \`gateway.yaml\`, \`routes.yaml\` and \`limits.yaml\`, and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` says everything that is wrong with one, with file and line.
+A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line.
 
-- An unknown key is a fault. A key that is left out has its default.
-- \`\${NAME}\` stands for an environment variable, \`\${NAME:-text}\` for one with a default. A secret is always such a reference or \`file:PATH\`, never a text in the file.
-- Durations are written \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`; sizes \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths are seen from the config folder.
-- The first line of each file names its JSON Schema, so that editors complete and check.
+- An unknown key is a fault. A missing key has its default.
+- \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
+- Durations: \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`. Sizes: \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths start at the config folder.
+- Put the JSON Schema into the first line of each file, as the files in \`config\` do: then editors complete and check keys.
+- \`gateway.yaml\` needs a restart to change; the other files [do not](operations.md#changing-the-config-while-it-runs).
 
 ${parts.join('\n\n')}
 
 ## Error codes
 
-The envelope's \`errorCode\`; messages can be replaced by \`envelope.messages\`.
+The codes of \`errorCode\` in the envelope. \`envelope.messages\` replaces messages.
 
 | Code | Status | Message |
 |---|---|---|
@@ -157,10 +160,10 @@ ${Object.entries(errorKinds)
 }
 
 function section(schema: Node, prefix: string): string[] {
-  return ['| Key | Value | Default | What it does |', '|---|---|---|---|', ...rows(schema, prefix)]
+  return ['| Key | Value | Default | Description |', '|---|---|---|---|', ...rows(schema, prefix)]
 }
 
-/** @param above schemas that are being written: one that holds itself is written once */
+/** @param above the enclosing schemas: a recursive schema is written once */
 function rows(schema: Node, prefix: string, above: readonly Node[] = []): string[] {
   if (above.includes(schema)) return []
   const here = [...above, schema]
@@ -225,11 +228,16 @@ function valueText(member: Node): string {
     return cell([member.expected, maximumInWords(member)].filter(Boolean).join(', '))
   }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
-  if (member.type === 'integer') return 'a whole number'
+  if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
   if (member.type === 'array') return 'a list'
   if (member.type === 'object') return 'a mapping'
   return 'a text'
+}
+
+function wholeNumberText({ minimum = 0, maximum }: Node): string {
+  if (maximum !== undefined) return `a whole number, ${minimum} to ${maximum}`
+  return minimum === 0 ? 'a whole number' : `a whole number, at least ${minimum}`
 }
 
 function cell(text: string) {

@@ -94,6 +94,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/identity',
     'config/schema/lifecycle',
     'config/schema/limits',
+    'config/schema/lockout',
     'config/schema/log',
     'config/schema/login',
     'config/schema/ops',

@@ -1,4 +1,4 @@
-/** A config as the gateway runs it: all files together, validated and with their defaults. */
+/** A loaded config: all files, validated and with their defaults. */
 import type { JsonSchema } from '../../json-schema/closed-schema.ts'
 import type { Fault } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
@@ -8,26 +8,26 @@ import type { UsersConfig } from './users.ts'
 import type { Path } from './visit.ts'
 
 export interface Config {
-  /** Absolute; what relative paths in config are seen from. */
+  /** The config folder, absolute. Relative paths in config start here. */
   readonly folder: string
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
-  /** The users files that login sources name, by that name. */
+  /** The users files of the credential sources, by file name. */
   readonly users: Readonly<Record<string, UsersConfig>>
-  /** What routes promise the console, by the route's name. */
+  /** Contracts of routes, by route name. */
   readonly contracts: Readonly<Record<string, JsonSchema>>
-  /** Every file that was read, absolute, with a digest of what it held. */
+  /** Every file that was read, by absolute path, with a digest of its content. */
   readonly inputs: Readonly<Record<string, string>>
-  /** The certificate authorities that upstreams name, by that name: what the PEM files hold. */
+  /** The certificate authorities of upstreams: content of the PEM files, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
-  /** Keys of `gateway.yaml` that have another value in the file than in the running process. */
+  /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]
 }
 
 export interface LoadedConfig extends Config {
-  /** A fault that shows only when the config is tried, with the file and line of what it is about. */
+  /** Makes a fault that was found only when the config was tried, with file and line. */
   readonly fault: (file: ConfigFile, path: Path, message: string) => Fault
 }
 

@@ -4,15 +4,19 @@ import { optional, text } from './primitives.ts'
 export const consoleFiles = optional(
   {
     root: text({
-      description: 'The folder of the built console, seen from the config folder.',
+      description:
+        'The folder with the built console. A relative path starts at the config folder.',
       examples: ['../console/dist']
     }),
     contentSecurityPolicy: text({
       default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'",
       description:
-        'The `Content-Security-Policy` of its pages. The default breaks no console; tighten it for yours.',
+        'The `Content-Security-Policy` header of the console’s pages. The default works with ' +
+        'every console; make it stricter if yours allows it.',
       examples: ["default-src 'self'; frame-ancestors 'none'"]
     })
   },
-  'Serve the console’s own files, so that page and gateway share an origin: history fallback, hashed assets cached for good.'
+  'Serves the console’s built files. The page and the API then share one origin, so no CORS ' +
+    'setup is needed. Unknown paths get `index.html` (history fallback); hashed assets are ' +
+    'cached for a year.'
 )

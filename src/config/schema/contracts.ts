@@ -1,4 +1,4 @@
-/** Live config, the `contract` of a route: what the console gets, as a JSON Schema, and who is told where an answer differs. */
+/** `contract` of a route: a JSON Schema of its responses, and how they are checked. */
 import { Type, type Static } from 'typebox'
 import { oneOf, pairs, text } from './primitives.ts'
 
@@ -7,34 +7,42 @@ export const contractSchema = Type.Object(
     schema: Type.Optional(
       pairs(Type.Unknown(), {
         description:
-          'A JSON Schema (2020-12) of what stands under `data`, where the envelope is put around the answer, and else of the whole answer.',
+          'A JSON Schema (2020-12) of the response. With the envelope, it describes what is ' +
+          'under `data`; without it, the whole response.',
         examples: [{ type: 'array', items: { type: 'object', required: ['id'] } }]
       })
     ),
     file: Type.Optional(
       text({
         description:
-          'A file with that JSON Schema, as JSON or YAML, seen from the config folder. `console-gateway contract learn` and `contract from-type` write one.',
+          'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
+          'folder. `console-gateway contract learn` and `contract from-type` write such a file.',
         examples: ['contracts/notices.schema.json']
       })
     ),
     mode: oneOf(['observe', 'strict', 'off'], {
       default: 'observe',
       description:
-        '`observe`: some answers are checked, off the request’s path; what differs is counted, and logged when it begins and ends. `strict`: also, an answer that the schema refuses is 502 `contract.broken`.'
+        '`observe`: a sample of responses is checked, outside the request; differences are ' +
+        'counted, and logged when they begin and end. `strict`: in addition, a response that ' +
+        'breaks the schema is replaced by 502 `contract.broken`. `off`: nothing is checked.'
     }),
     sample: Type.Number({
       minimum: 0,
       maximum: 1,
       default: 0.1,
       expected: 'a share from 0 to 1, such as 0.1',
-      description: 'The share of answers that is observed. A busy gateway observes fewer.'
+      description:
+        'The share of responses that is checked: `0.1` is one in ten. A busy process checks fewer.'
     })
   },
-  { additionalProperties: false, description: 'What the console gets from this route.' }
+  {
+    additionalProperties: false,
+    description: 'The contract of the route: what the console expects in its responses.'
+  }
 )
 
 export type ContractConfig = Static<typeof contractSchema>
 
-/** What stands for a schema in a file of its own: any mapping. */
+/** The content of a schema file: any mapping. */
 export const schemaFile = pairs(Type.Unknown(), { description: 'A JSON Schema.' })

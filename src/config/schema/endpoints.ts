@@ -1,4 +1,4 @@
-/** `endpoints` of `routes.yaml`: the paths that the gateway answers itself. */
+/** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { Type } from 'typebox'
 import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
@@ -7,19 +7,34 @@ import { closed, name, oneOf, path } from './primitives.ts'
 export const endpoints = closed(
   {
     login: closed(
-      { path: path({ default: '/api/auth/admin/login', description: 'Sign-in (POST).' }) },
-      { default: {}, description: 'Sign-in.' }
+      {
+        path: path({
+          default: '/api/auth/admin/login',
+          description: 'The path of the sign-in call (POST).'
+        })
+      },
+      { default: {}, description: 'The sign-in endpoint.' }
     ),
     logout: closed(
-      { path: path({ default: '/api/account/logout', description: 'Sign-out (GET and POST).' }) },
-      { default: {}, description: 'Sign-out.' }
+      {
+        path: path({
+          default: '/api/account/logout',
+          description: 'The path of the sign-out call (GET and POST).'
+        })
+      },
+      { default: {}, description: 'The sign-out endpoint.' }
     ),
     profile: closed(
       {
-        path: path({ default: '/api/account/profile', description: 'The current user (GET).' }),
+        path: path({
+          default: '/api/account/profile',
+          description: 'The path of the current user’s profile (GET).'
+        }),
         from: oneOf(['session', 'upstream'], {
           default: 'session',
-          description: 'Whether the session answers, or an upstream does.'
+          description:
+            'Where the profile comes from. `session`: from what sign-in stored. `upstream`: ' +
+            'from a call to `upstream`.'
         }),
         upstream: Type.Optional(proxied.upstream),
         rewrite: proxied.rewrite,
@@ -27,26 +42,32 @@ export const endpoints = closed(
         shape: Type.Optional(
           name({
             description:
-              'A shape of this file, which makes the user’s members. The gateway puts its envelope around ' +
-              'them: an answer that is enveloped already needs `unwrap: data`, or the user’s members stand under `data.data`.'
+              'The shape that builds the members of the user. The gateway adds its envelope. If ' +
+              'the upstream’s response already has one, the shape needs `unwrap: data`; ' +
+              'otherwise the members end up under `data.data`.'
           })
         ),
         contract: proxied.contract,
         parts: partsSchema,
         missing: missingSchema
       },
-      { default: {}, description: 'The current user.' }
+      { default: {}, description: 'The endpoint of the current user.' }
     ),
     session: closed(
       {
         path: path({
           default: '/api/session',
           description:
-            'What is left of the session (GET, which does not extend it); below it `/extend` (POST), `/list` (GET) and `/close` (POST).'
+            'The path of the session endpoint. GET tells how long the session lasts, and does ' +
+            'not extend it. Below it: `/extend` (POST), `/list` (GET) and `/close` (POST).'
         })
       },
-      { default: {}, description: 'The session itself.' }
+      { default: {}, description: 'The session endpoint.' }
     )
   },
-  { default: {}, description: 'The paths that the gateway answers itself.' }
+  {
+    default: {},
+    description:
+      'Endpoints that the gateway answers itself. Change a path if the console calls another one.'
+  }
 )

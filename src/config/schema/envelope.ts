@@ -1,4 +1,4 @@
-/** `envelope` of `gateway.yaml`: the outer object of every answer. */
+/** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { Type } from 'typebox'
 import { list, oneOf, pairs, section, whole } from './primitives.ts'
 
@@ -10,17 +10,20 @@ export const envelope = section(
   {
     dialect: oneOf([...dialects], {
       default: 'dual',
-      description: 'The outer object of every answer. `dual` suits both kinds of console.'
+      description:
+        'The format of the envelope, which is the outer object of every response. `dual` works ' +
+        'with both kinds of console.'
     }),
     successCode: whole({
       default: 0,
-      description: 'The `code` of a success.',
+      description: 'The `code` of a successful response. Set what the console checks for.',
       examples: [0, 200, 20000]
     }),
     errorStatus: oneOf([...errorStatuses], {
       default: 'own',
       description:
-        'The HTTP status of errors: their `own`, or `ok`, which is 200 for consoles that look only at the envelope. A route may say otherwise.'
+        'The HTTP status of errors. `own`: each error has its own status. `ok`: always 200, for ' +
+        'consoles that read only the envelope. A route can override it.'
     }),
     language: oneOf(['en', 'zh'], {
       default: 'en',
@@ -28,14 +31,15 @@ export const envelope = section(
     }),
     messages: pairs(Type.String({ minLength: 1 }), {
       default: {},
-      description: 'Messages of your own, by error code.',
+      description: 'Your own messages, by error code. They replace the built-in ones.',
       examples: [{ 'login.refused': 'Wrong user name or password.' }]
     }),
     tokenCookies: list(Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' }), {
       default: ['TOKEN__'],
       description:
-        'Cookies in which consoles keep a token of their own: expired at sign-in and sign-out, never sent upstream.'
+        'Cookies in which a console keeps its own token. The gateway deletes them at sign-in ' +
+        'and sign-out and never sends them to upstreams.'
     })
   },
-  'How answers look.'
+  'The format of responses.'
 )

@@ -1,4 +1,4 @@
-/** Live config, `expect` of `routes.yaml`: what requests have to lead to, for this config to be taken. */
+/** `expect` of `routes.yaml`: tests that a config must pass before it is used. */
 import { Type, type Static } from 'typebox'
 import { list, name, named, pairs, text, whole } from './primitives.ts'
 
@@ -9,20 +9,27 @@ export const expectSchema = named(
         pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
         expected: 'a method and a path, such as GET /api/orders?page=2',
         description:
-          'The method and the path, with `server.mount` and all. Letters beyond ASCII are escaped by `%`.',
+          'The method and path of the request, including `server.mount`. Percent-encode letters ' +
+          'outside ASCII.',
         examples: ['GET /api/currentUser']
       }),
       roles: Type.Optional(
         list(text({ description: 'A role.' }), {
           description:
-            'Signed in, with these roles (`[]`: with none). Without it nobody is signed in.'
+            'The request is signed in with these roles. `[]`: signed in without roles. Without ' +
+            'this key: not signed in.',
+          examples: [['admin'], []]
         })
       ),
-      headers: pairs(Type.String(), { default: {}, description: 'Header fields of the request.' }),
-      body: Type.Optional(Type.Unknown({ description: 'The body, sent as JSON.' })),
+      headers: pairs(Type.String(), {
+        default: {},
+        description: 'The request’s headers.',
+        examples: [{ 'accept-language': 'en' }]
+      }),
+      body: Type.Optional(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
       address: Type.Optional(
         text({
-          description: 'The address that it comes from; one of its own for each case, without it.',
+          description: 'The client address. Default: each case has an address of its own.',
           examples: ['203.0.113.7']
         })
       ),
@@ -30,28 +37,40 @@ export const expectSchema = named(
         minimum: 1,
         maximum: 1000,
         default: 1,
-        description: 'So many times, one after the other; what is expected is expected of the last.'
+        description:
+          'How often the request is sent, one after the other. The last response is compared. ' +
+          'Use it to test a limit.'
       }),
       answer: Type.Optional(
         Type.Unknown({
-          description: 'The JSON that the upstream answers, with 200; `{}` without it.'
+          description: 'The JSON body that the upstream returns, with status 200. Default: `{}`.'
         })
       ),
       status: Type.Optional(
-        whole({ minimum: 100, maximum: 599, description: 'The HTTP status that is expected.' })
+        whole({
+          minimum: 100,
+          maximum: 599,
+          description: 'The expected HTTP status.',
+          examples: [403]
+        })
       ),
       code: Type.Optional(
         text({
-          description: 'The error code that is expected in the envelope.',
+          description: 'The expected error code in the envelope.',
           examples: ['session.none']
         })
       ),
-      upstream: Type.Optional(name({ description: 'The upstream that is expected to be asked.' })),
+      upstream: Type.Optional(
+        name({
+          description: 'The upstream that is expected to get the request.',
+          examples: ['orders']
+        })
+      ),
       upstreamPath: Type.Optional(
         Type.String({
           pattern: '^/[!-~]*$',
           expected: 'a path',
-          description: 'The path, with its query, that is expected to be asked there.',
+          description: 'The path, with its query, that the upstream is expected to get.',
           examples: ['/accounts/me']
         })
       )
@@ -59,12 +78,14 @@ export const expectSchema = named(
     {
       additionalProperties: false,
       description:
-        'A case. It runs against this config in a process without sockets: upstreams answer at once, stores are empty, and every sign-in is refused.'
+        'One case. It runs the real app without sockets: upstreams respond at once, stores are ' +
+        'empty, and every sign-in is refused.'
     }
   ),
   {
     description:
-      'What has to be so, by name: tried by `console-gateway check`, at start and before every reload. A case that fails is a fault.',
+      'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
+      'them. If one fails, the config is refused.',
     examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }]
   }
 )

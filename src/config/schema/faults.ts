@@ -1,11 +1,11 @@
-/** What is wrong in config: one fault a mistake, with file, line, what was expected and the nearest known name. */
+/** Faults of config: one for each mistake, with file, line, expected value and a suggestion. */
 import { isOverMaximum, maximumInWords } from './primitives.ts'
 import { isObject, type Node, type Path, visit, type Visited } from './visit.ts'
 import { Check } from 'typebox/schema'
 
 export interface Fault {
   readonly file: string
-  /** 1-based; 0 where the file as a whole is meant. */
+  /** 1-based; 0 for the whole file. */
   readonly line: number
   /** Dotted, such as `routes.notices.upstream`. */
   readonly path: string
@@ -14,7 +14,7 @@ export interface Fault {
   readonly severity: 'fault' | 'warning'
 }
 
-/** Thrown when config cannot be used; holds every fault that was found. */
+/** Thrown for an unusable config; holds all its faults. */
 export class ConfigError extends Error {
   readonly faults: readonly Fault[]
   constructor(faults: readonly Fault[]) {
@@ -24,14 +24,14 @@ export class ConfigError extends Error {
   }
 }
 
-/** One line for people: `config/routes.yaml:12 routes.notices.upstream: there is no upstream "notice"; did you mean "notices"?` */
+/** One line for people: `routes.yaml:12 routes.a.upstream: there is no upstream "x"`. */
 export function describeFault({ file, line, path, message, severity }: Fault): string {
   const place = line > 0 ? `${file}:${line}` : file
   const key = path === '' ? '' : `${path}: `
   return `${place} ${key}${severity === 'warning' ? 'warning: ' : ''}${message}`
 }
 
-/** ` Did you mean "x"?` for the nearest of the known names, or the empty string where none is near. */
+/** ` Did you mean "x"?` with the most similar name; an empty string if none is similar. */
 export function nearest(written: string, names: Iterable<string>): string {
   let best = ''
   let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
@@ -68,7 +68,7 @@ function withoutUser(written: string): string {
   return `${written.slice(0, start)}://…${written.slice(end)}`
 }
 
-/** Of an address with a user and a password, only the rest. */
+/** Hides user and password of a URL. */
 const show = (value: unknown) => {
   const written = withoutUser(JSON.stringify(value) ?? String(value))
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
@@ -76,19 +76,19 @@ const show = (value: unknown) => {
 
 type ReportFault = (path: Path, message: string) => void
 
-/** Every place where `value` does not fit its schema. */
+/** Reports every place where `value` does not match its schema. */
 export function schemaFaults(schema: Node, value: unknown, report: ReportFault): void {
   visit(schema, value, at => {
-    // A reference to nothing: either that has been reported, or it may be nothing.
+    // A reference to an unset variable: already reported, or allowed to be empty.
     if (at.value !== undefined) valueFaults(at, report)
   })
 }
 
 function valueFaults({ schema, declared, value, path }: Visited, report: ReportFault): void {
   const expected = (branch: string) => {
-    // Of a union, all that may stand there, and not only the branch of the same type.
+    // For a union, all allowed values, not only those of the matching branch.
     const what = declared.anyOf === undefined ? branch : (declared.expected ?? branch)
-    // Not even a wrong secret is shown, nor what stands where its mapping or list should.
+    // Never shown: even a wrong value may be a secret.
     if (holdsSecret(schema)) return report(path, `expected ${what}`)
     report(path, `expected ${what}, found ${show(value)}${suggestion(declared, value)}`)
   }
@@ -112,7 +112,7 @@ function valueFaults({ schema, declared, value, path }: Visited, report: ReportF
   }
 }
 
-/** What may have been meant by a text that does not fit: the nearest value, or another way to write it. */
+/** A suggestion for an invalid text: the most similar value, or another way to write it. */
 function suggestion(at: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [at, ...(at.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
@@ -126,7 +126,7 @@ function suggestion(at: Node, value: unknown): string {
 
 function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
   if (at.format === 'x-secret' || at.format === 'x-hash') return true
-  // A schema may hold itself.
+  // Schemas can be recursive.
   if (above.includes(at)) return false
   return [
     ...Object.values(at.properties ?? {}),
@@ -137,7 +137,7 @@ function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
 
 type Mapping = Readonly<Record<string, unknown>>
 
-/** Keys that the schema does not know, and required ones that are missing. */
+/** Reports unknown keys and missing required keys. */
 function keyFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFault): void {
   for (const key of Object.keys(mapping)) {
     const message = faultOfKey(schema, key)

@@ -1,4 +1,4 @@
-/** Install config, `gateway.yaml`: what needs a restart to change. */
+/** `gateway.yaml`: settings of the installation. A change needs a restart. */
 import { Type, type Static } from 'typebox'
 import { consoleFiles } from './console-files.ts'
 import { envelope } from './envelope.ts'
@@ -29,7 +29,7 @@ export const gatewaySchema = Type.Object(
     additionalProperties: false,
     default: {},
     title: 'gateway.yaml',
-    description: 'Install config: changes need a restart.'
+    description: 'Settings of the installation. A change needs a restart.'
   }
 )
 
@@ -37,13 +37,13 @@ export type GatewayConfig = Static<typeof gatewaySchema>
 export type SourceConfig = GatewayConfig['login']['sources'][number]
 export type RedisConfig = NonNullable<GatewayConfig['redis']>
 
-/** The name under which sessions keep a credential source. */
+/** The name of a credential source in sessions. */
 export function sourceName(source: SourceConfig): string {
   if (source.name !== undefined) return source.name
   return source.kind === 'users-file' ? source.kind : `${source.kind}:${source.upstream}`
 }
 
-/** Whether sessions and counters live in Redis. */
+/** Whether sessions and counters are stored in Redis. */
 export function usesRedis({ redis: settings }: GatewayConfig): boolean {
   return (
     settings !== undefined &&

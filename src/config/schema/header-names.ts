@@ -1,4 +1,4 @@
-/** Names of request header fields that the gateway treats in a way of its own. */
+/** Request headers that the gateway does not simply pass on. */
 
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
 export const connectionBound: ReadonlySet<string> = new Set([
@@ -15,7 +15,7 @@ export const connectionBound: ReadonlySet<string> = new Set([
   'http2-settings'
 ])
 
-/** Built by the gateway for itself, never copied. */
+/** Built by the gateway, never copied from the client. */
 export const builtByGateway: ReadonlySet<string> = new Set([
   'host',
   'cookie',
@@ -24,7 +24,7 @@ export const builtByGateway: ReadonlySet<string> = new Set([
   'x-request-id'
 ])
 
-/** Told by the gateway, whatever the client says. */
+/** Set by the gateway, whatever the client sends. */
 export const toldByGateway: ReadonlySet<string> = new Set([
   'x-forwarded-for',
   'x-forwarded-proto',
@@ -32,7 +32,8 @@ export const toldByGateway: ReadonlySet<string> = new Set([
 ])
 
 const families = [
-  // The client's address, the public address, another path or method, a proxy to use (CGI's HTTP_PROXY).
+  // The client's address, the public address, another path or method, a proxy to use
+  // (CGI's HTTP_PROXY).
   'forwarded$',
   'proxy$',
   'x-forwarded',
@@ -68,7 +69,7 @@ const families = [
 ]
 
 /**
- * What back-ends take as the word of a proxy. Spellings with `_`, which CGI-like back-ends do not
- * tell apart from these, never cross anyway.
+ * Headers that back-ends believe to come from a trusted proxy. Names with `_` are always dropped:
+ * CGI-like back-ends read them as names with `-`.
  */
 export const refusedFamilies = new RegExp(`^(?:${families.join('|')})`)

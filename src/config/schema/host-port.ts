@@ -1,4 +1,4 @@
-/** HOST:PORT, as listeners and Redis nodes are written. */
+/** HOST:PORT, the form of listeners and Redis nodes in config. */
 
 export interface HostPort {
   /** An IPv6 address without its brackets. */

@@ -1,4 +1,4 @@
-/** `drain` and `reload` of `gateway.yaml`: how the process stops, how live config is replaced. */
+/** `drain` and `reload` of `gateway.yaml`: stopping the process, reloading live config. */
 import { duration, flag, section } from './primitives.ts'
 
 export const drain = section(
@@ -6,14 +6,16 @@ export const drain = section(
     notice: duration({
       default: '5s',
       description:
-        'After SIGTERM: how long requests are still taken while `/readyz` says 503, so that load balancers notice.'
+        'How long the process still accepts requests after SIGTERM. `/readyz` answers 503 ' +
+        'meanwhile, so that load balancers take it out. Make it longer than the health check’s ' +
+        'interval.'
     }),
     grace: duration({
       default: '10s',
-      description: 'After that: how long requests in flight may take to finish.'
+      description: 'How long running requests may then take to finish.'
     })
   },
-  'How the process stops.'
+  'How the process stops after SIGTERM.'
 )
 
 export const reload = section(
@@ -21,23 +23,27 @@ export const reload = section(
     watch: flag({
       default: true,
       description:
-        'Whether changes of the config files, and of the users, secret and certificate files that they name, are taken up by themselves. SIGHUP and `console-gateway reload` always are.'
+        'Reload automatically when a config file changes, or a users, secret or certificate ' +
+        'file that config names. SIGHUP and `console-gateway reload` work in either case.'
     }),
     settle: duration({
       default: '500ms',
       description:
-        'How long the files have to stand still before a change is taken up: nobody wants half a file.'
+        'How long the files must stay unchanged before they are reloaded. Increase it if a ' +
+        'deployment writes the files slowly, so that no incomplete file is read.'
     }),
     poll: duration({
       default: '10s',
       description:
-        'How often the files are looked at, beside the notices of the system, which network file systems do not send.'
+        'How often the files are compared, in addition to notifications of the operating ' +
+        'system. Network file systems send no notifications.'
     }),
     grace: duration({
       default: '10m',
       description:
-        'How long requests that began before a reload (uploads, downloads, event streams) may go on as they began; then they are ended.'
+        'How long requests that began before a reload may continue with the old config, such as ' +
+        'uploads and event streams. After that they are ended.'
     })
   },
-  'How `routes.yaml`, `limits.yaml` and users files are replaced while the gateway runs.'
+  'How `routes.yaml`, `limits.yaml` and users files are reloaded while the gateway runs.'
 )

@@ -1,4 +1,4 @@
-/** Live config, `limits.yaml`: how much, how large, how often. */
+/** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import {
   flag,
@@ -12,6 +12,7 @@ import {
   size,
   whole
 } from './primitives.ts'
+import { lockout } from './lockout.ts'
 import { expressionsSchema } from './shapes.ts'
 
 const whom = ['address', 'user', 'session', 'account'] as const
@@ -20,168 +21,110 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 const limit = Type.Object(
   {
     by: oneOrMany([...whom], {
-      one: 'Whom.',
-      many: 'Several together.',
+      one: 'One kind of caller.',
+      many: 'Several: each combination is counted separately.',
       expected: `one of ${whom.join(', ')}, or a list of them`,
       description:
-        'Whom it counts: `address`, callers who are not signed in; `user`, callers who are; `session`, one sign-in of a user; `account`, the user name that a sign-in tries. A list counts each pair by itself: `[user, address]`.'
+        'What is counted. `address`: the address of callers who are not signed in. `user`: ' +
+        'signed-in callers. `session`: one sign-in of a user. `account`: the user name of a ' +
+        'sign-in attempt. A list such as `[user, address]` counts each combination separately.'
     }),
     max: whole({
       minimum: 1,
       maximum: 1_000_000_000,
-      description: 'How many are allowed in a window.'
+      description: 'How many requests are allowed in each window.',
+      examples: [600]
     }),
-    window: lifetime({ description: 'How long a window is.' }),
+    window: lifetime({ description: 'The length of the window.', examples: ['1m'] }),
     kind: oneOf(['fixed', 'sliding'], {
       default: 'fixed',
       description:
-        '`fixed`: the window begins with the first request, and when it ends all are free again. `sliding`: no stretch of time of this length, wherever it begins, has more; what was used is free again at most a sixteenth of `window` late.'
+        '`fixed`: the window begins with the first request; when it ends, the count starts ' +
+        'again at 0. `sliding`: no period of this length has more than `max` requests, wherever ' +
+        'it begins. Used requests become free again at most 1/16 of `window` late.'
     }),
     burst: Type.Optional(
       whole({
         minimum: 1,
         maximum: 1_000_000_000,
         description:
-          'At most so many at once; they come back evenly, `max` in each `window`. In the place of `kind`.'
+          'Use a token bucket in place of `kind`: at most this many requests at once, and `max` ' +
+          'more in each `window`, evenly.',
+        examples: [20]
       })
     ),
     mode: oneOf(['enforce', 'shadow', 'off'], {
       default: 'enforce',
       description:
-        '`shadow` counts, and reports in metrics and log whom it would have refused, but refuses nobody.'
+        '`enforce`: refuse requests over the limit. `shadow`: refuse nobody, but report in ' +
+        'metrics and log who would have been refused; use it to try a new number. `off`: do not ' +
+        'count.'
     }),
-    routes: list(name({ description: 'A route, or one of login, logout, profile, session.' }), {
+    routes: list(
+      name({ description: 'The name of a route, or `login`, `logout`, `profile` or `session`.' }),
+      {
+        default: [],
+        description: 'The routes to which the limit applies. Default: all public paths.',
+        examples: [['orders', 'login']]
+      }
+    ),
+    methods: list(oneOf([...methods], { description: 'An HTTP method.' }), {
       default: [],
-      description: 'Where it holds; everywhere under the public paths without it.'
-    }),
-    methods: list(oneOf([...methods], { description: 'A method.' }), {
-      default: [],
-      description: 'For which methods; all without it.'
+      description: 'The methods to which the limit applies. Default: all.',
+      examples: [['POST', 'PUT', 'DELETE']]
     }),
     roles: list(Type.String({ minLength: 1 }), {
       default: [],
-      description: 'For whom, by role; everyone without it.'
+      description: 'The roles to which the limit applies. Default: everyone.',
+      examples: [['viewer']]
     }),
     refusedOnly: flag({
       default: false,
       description:
-        'For sign-in: count only attempts that are refused. Each is counted before the password is looked at, and given back when it was right.'
+        'For sign-in: count only refused attempts. Each attempt is counted before the password ' +
+        'is checked, and taken back if the password was right.'
     })
   },
-  { additionalProperties: false, description: 'A limit.' }
+  { additionalProperties: false, description: 'One limit.' }
 )
 
 const sizes = Type.Object(
   {
     body: size({
       default: '1MiB',
-      description: 'The largest request body, proxied ones included; a route may say otherwise.'
+      description:
+        'The maximum size of a request body. A route can override it (`maxBody`). Increase it ' +
+        'for uploads.'
     }),
-    login: size({ default: '4KiB', maximum: 1024 ** 2, description: 'The largest sign-in body.' }),
-    url: size({ default: '8KiB', maximum: 16 * 1024, description: 'The longest path with query.' }),
+    login: size({
+      default: '4KiB',
+      maximum: 1024 ** 2,
+      description: 'The maximum size of a sign-in body.'
+    }),
+    url: size({
+      default: '8KiB',
+      maximum: 16 * 1024,
+      description: 'The maximum length of a path with its query.'
+    }),
     headerCount: whole({
       minimum: 10,
       maximum: 1000,
       default: 100,
-      description: 'The most header lines of a request.'
+      description: 'The maximum number of headers in a request.'
     }),
     shape: size({
       default: '2MiB',
       maximum: maxShaped,
       description:
-        'The largest answer that is shaped, as it comes and unpacked; a route may say otherwise (`maxShaped`), and what becomes of a larger one (`tooLarge`).'
+        'The maximum size of a response that is shaped, both as received and after ' +
+        'decompression. A route can override it (`maxShaped`) and choose what happens to a ' +
+        'larger one (`tooLarge`).'
     })
   },
   {
     additionalProperties: false,
     default: {},
-    description: 'Sizes. Header fields together are held to 16 KiB.'
-  }
-)
-
-const lock = (failing: string, after: number, more: string) =>
-  Type.Object(
-    {
-      mode: oneOf(['enforce', 'shadow', 'off'], {
-        default: 'enforce',
-        description: '`shadow` counts and reports, but lets everybody try.'
-      }),
-      after: whole({
-        minimum: 1,
-        maximum: 100_000,
-        default: after,
-        description: `So many refused sign-ins ${failing} within \`within\` lock.`
-      }),
-      within: lifetime({
-        default: '10m',
-        description: 'In this time, counted from the first of them.'
-      }),
-      delay: lifetime({
-        default: '1m',
-        description:
-          'How long the first lock lasts. It ends by itself; what is tried meanwhile does not make it longer.'
-      }),
-      longest: lifetime({
-        default: '15m',
-        description: 'Each further lock lasts twice as long, up to this.'
-      }),
-      forget: lifetime({
-        default: '1d',
-        description: 'How long after a lock the next one is longer.'
-      })
-    },
-    { additionalProperties: false, default: {}, description: more }
-  )
-
-const lockout = Type.Object(
-  {
-    account: lock(
-      'of an account, from anywhere,',
-      5,
-      'Who guesses at one account, from however many addresses. After a lock one more failure locks again, as long as failures are remembered.'
-    ),
-    address: lock(
-      'of an address, at whatever accounts,',
-      20,
-      'Who guesses from one address. Offices share one, so it takes as many failures each time.'
-    ),
-    knownBrowser: Type.Object(
-      {
-        mode: oneOf(['on', 'off'], {
-          default: 'on',
-          description: '`off`: all browsers are strangers.'
-        }),
-        cookie: Type.String({
-          pattern: '^[a-z][a-z0-9_-]{0,62}$',
-          default: 'console_known',
-          expected: 'a cookie name in lower case',
-          description:
-            'The name of its cookie, behind `__Host-` where the session cookie is Secure. It opens nothing, and never goes upstream.'
-        }),
-        lifetime: lifetime({
-          default: '90d',
-          description: 'How long a browser is known after its last sign-in.'
-        }),
-        after: whole({
-          minimum: 1,
-          maximum: 1000,
-          default: 5,
-          description:
-            'So many refused sign-ins of a known browser lock it, as `account` says how long: what a thief of the cookie may try.'
-        })
-      },
-      {
-        additionalProperties: false,
-        default: {},
-        description:
-          'A browser in which somebody signed in before is no stranger to that account: locks of the account and the address, and limits with `refusedOnly`, do not hold for it. It has a count of its own. None is known where `account` and `address` are both off.'
-      }
-    )
-  },
-  {
-    additionalProperties: false,
-    default: {},
-    description: 'Who has to wait before the next sign-in.'
+    description: 'Maximum sizes. All headers together are limited to 16 KiB.'
   }
 )
 
@@ -196,7 +139,10 @@ export const limitsSchema = Type.Object(
           default: 'counted',
           expected: 'counted, or a whole number from 1 on',
           description:
-            'How many gateways share the counters in Redis. While Redis is away each allows its part of a limit; while it is there, all together exceed a limit by a hundredth at most, which each uses before it tells the others. `counted`: each process says every second that it is there.'
+            'How many gateway processes share the counters in Redis. `counted`: the processes ' +
+            'count themselves every second. Set a number only if that is not possible. With ' +
+            'Redis, all together exceed a limit by at most 1 %. Without it, each process allows ' +
+            'its share of the limit.'
         }
       )
     ),
@@ -205,24 +151,32 @@ export const limitsSchema = Type.Object(
       maximum: 128,
       default: 64,
       description:
-        'So many leading bits of an IPv6 address count as one address; a customer usually has a /64, sometimes a /56.'
+        'How many leading bits of an IPv6 address count as one address. One customer usually ' +
+        'has a /64, sometimes a /56.'
     }),
     headers: oneOf(['always', 'refused', 'never'], {
       default: 'always',
       description:
-        'Which answers tell the limits, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).'
+        'Which responses have the `RateLimit` and `RateLimit-Policy` headers ' +
+        '(draft-ietf-httpapi-ratelimit-headers): all, only refused ones, or none.'
     }),
-    inFlightPerRoute: named(whole({ minimum: 1, maximum: 100_000, description: 'How many.' }), {
-      description:
-        'Requests of a route at the same time in one process, by its name; more are 503.',
-      examples: [{ reports: 4 }]
-    }),
+    inFlightPerRoute: named(
+      whole({ minimum: 1, maximum: 100_000, description: 'The maximum number of requests.' }),
+      {
+        description:
+          'The maximum number of concurrent requests in one process, by route name. More are ' +
+          'answered 503. Use it for routes with slow or expensive requests.',
+        examples: [{ reports: 4 }]
+      }
+    ),
     lockout,
     inFlightPerUser: whole({
       minimum: 1,
       maximum: 10_000,
       default: 48,
-      description: 'Requests of one user (or one address that is not signed in) at the same time.'
+      description:
+        'The maximum number of concurrent requests of one user, or of one address that is not ' +
+        'signed in.'
     }),
     endedSessions: Type.Object(
       {
@@ -230,18 +184,18 @@ export const limitsSchema = Type.Object(
           minimum: 1,
           maximum: 1_000_000_000,
           default: 3000,
-          description: 'How many are allowed in a window.'
+          description: 'How many requests are allowed in each window.'
         }),
-        window: lifetime({ default: '1m', description: 'How long a window is.' })
+        window: lifetime({ default: '1m', description: 'The length of the window.' })
       },
       {
         additionalProperties: false,
         default: {},
         description:
-          'Requests with the genuine cookie of a session that is over, such as those of ' +
-          'tabs that were left open; they are answered 401. Each such session is counted by itself, ' +
-          'and in no limit by address, so that it takes nothing from those who have yet to sign in. ' +
-          'A cookie that this gateway did not sign counts as none.'
+          'The limit of requests with the genuine cookie of an ended session, for example from ' +
+          'tabs that were left open. They are answered 401. Each ended session is counted ' +
+          'separately and not by address, so that others at that address can still sign in. A ' +
+          'cookie that this gateway did not sign counts as no cookie.'
       }
     ),
     inFlightSignIns: whole({
@@ -249,11 +203,11 @@ export const limitsSchema = Type.Object(
       maximum: 10_000,
       default: 200,
       description:
-        'Sign-ins from one address at the same time, those that wait for others of the ' +
-        'address included. They count here and not in `inFlightPerUser`.'
+        'The maximum number of concurrent sign-ins from one address, including those that wait ' +
+        'for others. They do not count in `inFlightPerUser`.'
     }),
     limits: named(limit, {
-      description: 'Limits, by name; several may hold for one request.',
+      description: 'Limits, by name. Several can apply to one request.',
       default: {
         'signed-in': { by: 'user', max: 600, window: '1m' },
         'anonymous': { by: 'address', max: 120, window: '1m' }
@@ -264,7 +218,7 @@ export const limitsSchema = Type.Object(
     additionalProperties: false,
     default: {},
     title: 'limits.yaml',
-    description: 'Live config: limits, lockout and sizes.'
+    description: 'Limits, lockout and sizes. A change takes effect without a restart.'
   }
 )
 

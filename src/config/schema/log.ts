@@ -1,16 +1,17 @@
-/** `log` of `gateway.yaml`: what is logged, and how. */
+/** `log` of `gateway.yaml`: level and format of the log. */
 import { oneOf, section } from './primitives.ts'
 
 export const log = section(
   {
     level: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       default: 'info',
-      description: 'The least level that is written.'
+      description:
+        'The lowest level that is logged. `debug` and `trace` help while you look for a fault.'
     }),
     format: oneOf(['auto', 'json', 'pretty'], {
       default: 'auto',
-      description: '`auto` is readable on a terminal and JSON elsewhere.'
+      description: '`auto`: readable text on a terminal, otherwise JSON.'
     })
   },
-  'Logs, on standard output.'
+  'Logs are written to standard output.'
 )

@@ -6,19 +6,22 @@ import { flag, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
-    kind: Type.Literal('users-file', { description: 'Users of a YAML file with argon2id hashes.' }),
+    kind: Type.Literal('users-file', {
+      description: 'Users in a YAML file, with argon2id hashes of their passwords.'
+    }),
     name: sourceNameSchema('users-file'),
     file: text({
       default: 'users.yaml',
       description:
-        'The file, seen from the config folder. `console-gateway hash-password` makes a hash.'
+        'The users file. A relative path starts at the config folder. `console-gateway ' +
+        'hash-password` makes the hashes.'
     }),
     decides: flag({
       default: true,
       description:
-        'Whether this file alone decides on a user name that stands in it. `false`: the ' +
-        'next source is asked as well, with the password, of a user who is disabled here or whose ' +
-        'password does not match.'
+        '`true`: for a user name in this file, only this file decides. `false`: if the user is ' +
+        'disabled here or the password does not match, the next source is asked too, with the ' +
+        'same password.'
     })
   },
   { additionalProperties: false, title: 'users-file' }
@@ -28,14 +31,15 @@ export const login = section(
   {
     fields: section(
       {
-        username: text({ default: 'username', description: 'The user name.' }),
-        password: text({ default: 'password', description: 'The password.' }),
+        username: text({ default: 'username', description: 'The member with the user name.' }),
+        password: text({ default: 'password', description: 'The member with the password.' }),
         remember: text({
           default: 'autoLogin',
-          description: 'A boolean: whether the cookie outlives the browser.'
+          description:
+            'The member, a boolean, that asks for a cookie that survives closing the browser.'
         })
       },
-      'The members of the console’s sign-in body.'
+      'The members of the console’s sign-in body. Change them if the console uses other names.'
     ),
     refusedStatus: Type.Unsafe<200 | 401>(
       Type.Integer({
@@ -43,13 +47,15 @@ export const login = section(
         expected: '401 or 200',
         default: 401,
         description:
-          'The HTTP status of a refused sign-in. 200 suits consoles that only look at `status: error` in the body.'
+          'The HTTP status of a refused sign-in. Use 200 for consoles that only read `status: ' +
+          'error` in the body.'
       })
     ),
     sources: Type.Array(Type.Union([usersFile, upstreamLogin]), {
       minItems: 1,
       default: [{ kind: 'users-file', file: 'users.yaml' }],
-      description: 'What may vouch for an administrator, tried in this order.'
+      description:
+        'The credential sources, asked in this order. Each checks user name and password.'
     })
   },
   'Sign-in.'

@@ -1,4 +1,4 @@
-/** Live config, `maintenance` of `routes.yaml`: routes that are closed for a while, for most. */
+/** `maintenance` of `routes.yaml`: routes that are closed for a time. */
 import { Type, type Static } from 'typebox'
 import { duration, list, name, oneOf, text } from './primitives.ts'
 
@@ -8,39 +8,44 @@ export const maintenanceSchema = Type.Optional(
       routes: list(name({ description: 'A route of this file, or `login`.' }), {
         default: [],
         description:
-          'What is closed; every route of this file without it. The gateway’s own endpoints stay open, but `login` may be named: nobody signs in then.'
+          'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
+          'stay open. If `login` is listed, nobody can sign in.',
+        examples: [['orders']]
       }),
       methods: list(
-        oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }),
+        oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),
         {
           default: [],
           uniqueItems: true,
           description:
-            'With which methods; all without it. `[POST, PUT, PATCH, DELETE]` is read-only mode.',
+            'The methods to close. Default: all. `[POST, PUT, PATCH, DELETE]` is read-only mode.',
           examples: [['POST', 'PUT', 'PATCH', 'DELETE']]
         }
       ),
       allowRoles: list(text({ description: 'A role.' }), {
         default: [],
         description:
-          'Who has one of these roles goes on working. On public routes nobody’s roles are known.'
+          'Users with one of these roles can continue to work. This does not work on public ' +
+          'routes, where roles are not known.',
+        examples: [['admin']]
       }),
       until: Type.Optional(
         Type.String({
           pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$',
           expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
           description:
-            'When it ends, by itself. Consoles are told (`until` in the envelope, `Retry-After`).',
+            'The time when maintenance ends by itself. Consoles get it as `until` in the ' +
+            'envelope and as `Retry-After`.',
           examples: ['2026-12-01T06:00:00Z']
         })
       ),
       retryAfter: duration({
         default: '1m',
-        description: 'What `Retry-After` says where `until` is not set.'
+        description: 'The `Retry-After` of responses if `until` is not set.'
       }),
       message: Type.Optional(
         text({
-          description: 'What people are told.',
+          description: 'The message for users.',
           examples: ['Orders are closed until 06:00 for the yearly stock-taking.']
         })
       )
@@ -48,14 +53,15 @@ export const maintenanceSchema = Type.Optional(
     {
       additionalProperties: false,
       description:
-        'Closes routes for a while: 503 `maintenance`, enveloped, with `Retry-After`. `maintenance: { methods: [POST, PUT, PATCH, DELETE] }` makes everything read-only.'
+        'Closes routes for a time: they answer 503 `maintenance` with `Retry-After`. ' +
+        '`maintenance: { methods: [POST, PUT, PATCH, DELETE] }` makes everything read-only.'
     }
   )
 )
 
 export type MaintenanceConfig = NonNullable<Static<typeof maintenanceSchema>>
 
-/** What is closed, for whom it stays open and until when: `closes orders (POST) until 2026-12-01T06:00:00Z`. */
+/** A summary such as `closes orders (POST) until 2026-12-01T06:00:00Z`. */
 export function maintenanceInWords({
   routes,
   methods,

@@ -1,4 +1,4 @@
-/** `ops` of `gateway.yaml`: the listener for operators and orchestrators. */
+/** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
 import { flag, lifetime, list, listen, secret, section, text } from './primitives.ts'
 
@@ -6,42 +6,50 @@ export const ops = section(
   {
     listen: listen({
       default: '127.0.0.1:9090',
-      description: 'Where `/healthz` and `/readyz` are answered. Keep it private.'
+      description:
+        'The address and port of the operators’ listener, which answers `/healthz`, `/readyz`, ' +
+        '`/metrics` and the commands. Keep it private.'
     }),
     secret: Type.Optional(
       secret({
         description:
-          'What a request has to carry as `Authorization: Bearer SECRET`, on every address, ' +
-          'for everything but `/healthz` and `/readyz` without its details. At least 32 visible ASCII ' +
-          'characters; make one with `console-gateway generate-secret`. Empty: made up at each start ' +
-          'and left in a file that only the gateway’s user can read, where commands on the same ' +
-          'machine find it.',
+          'The secret that requests need as `Authorization: Bearer SECRET`. Only `/healthz`, ' +
+          'and `/readyz` without its details, work without it. At least 32 visible ASCII ' +
+          'characters; `console-gateway generate-secret` makes one. If empty, each start ' +
+          'generates a secret and stores it in a file that only the gateway’s user can read. ' +
+          'Commands on the same machine read that file.',
         examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret']
       })
     ),
     hosts: list(text({ description: 'A host name, without port.' }), {
       default: [],
       description:
-        'Names of this listener, beside IP addresses, `localhost` and names without a dot. ' +
-        '`/metrics`, `/readyz` and `/openapi.json` refuse a browser (421) that calls them by another ' +
-        'name, so that no page can read them by giving its own name this address. Whoever else calls ' +
-        'by another name is answered, and once a day there is a warning.',
+        'Additional host names of this listener. IP addresses, `localhost` and names without a ' +
+        'dot always work. A browser that uses another name for `/metrics`, `/readyz` or ' +
+        '`/openapi.json` gets 421, as protection against DNS rebinding. Other clients get a ' +
+        'response, and the log has one warning a day.',
       examples: [['gateway.monitoring.svc']]
     }),
     openMetrics: flag({
       default: false,
-      description: 'Whether `/metrics` is answered without `ops.secret`.'
+      description:
+        'Answer `/metrics` without `ops.secret`. Use it if Prometheus cannot send the secret ' +
+        'and the network is private.'
     }),
     strictRedis: flag({
       default: false,
       description:
-        'Whether `/readyz` fails whenever Redis is away. By default it fails only before the first contact, since replicas that all leave the load balancer help nobody.'
+        '`true`: `/readyz` fails whenever Redis is unavailable. `false`: it fails only until ' +
+        'Redis was reached once. All replicas share one Redis, so taking them all out of the ' +
+        'load balancer would not help.'
     }),
     useRecord: lifetime({
       default: '48h',
       description:
-        'How long it is known how much of each limit its callers used, by hour, for `console-gateway limits suggest`; with Redis, of all replicas. `0s`: no record is kept.'
+        'How long the gateway keeps a record, by hour, of how much callers used of each limit. ' +
+        '`console-gateway limits suggest` needs it. With Redis it covers all replicas. `0s`: no ' +
+        'record.'
     })
   },
-  'The listener for operators and orchestrators.'
+  'The listener for operators, health checks and Prometheus.'
 )

@@ -1,14 +1,14 @@
 /** The gateway's own endpoints: the one table of their paths, methods and names. */
 import type { RoutesConfig } from './routes.ts'
 
-/** Keys of `endpoints`, and what limits and logs call them; no route can have one of these names. */
+/** Names of endpoints in config, limits and logs. No route can have one of these names. */
 export const endpointNames: readonly string[] = ['login', 'logout', 'profile', 'session']
 
 interface OwnEndpoint {
   readonly name: string
   readonly path: string
   readonly methods: readonly string[]
-  /** Without a session it answers 401, or does nothing. */
+  /** Whether it answers 401, or does nothing, without a session. */
   readonly needsSession: boolean
 }
 
@@ -24,7 +24,7 @@ export function sessionPaths({ session: { path } }: Pick<Endpoints, 'session'>) 
   }
 }
 
-/** One row a path. */
+/** One row for each path. */
 export function ownEndpoints(endpoints: Endpoints): OwnEndpoint[] {
   const { login, logout, profile } = endpoints
   const { session, extend, list, close } = sessionPaths(endpoints)

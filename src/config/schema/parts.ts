@@ -1,4 +1,4 @@
-/** Live config, the `parts` of a route or of the profile: what other upstreams add to an answer. */
+/** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
 import { dotted, duration, flag, name, named, path, text } from './primitives.ts'
 import type { RoutesConfig } from './routes.ts'
@@ -7,65 +7,75 @@ import type { Path } from './visit.ts'
 const part = Type.Object(
   {
     upstream: name({
-      description: 'An upstream of this file. It is told who asks as it is on a route of its own.'
+      description:
+        'An upstream of this file. It gets the identity headers as on a route of its own.'
     }),
     rewrite: path({
       description:
-        'The path there; with `/*` at its end it keeps what the `*` of the route’s `path` stands for. It is asked with GET.',
+        'The path at the upstream, called with GET. With `/*` at its end it keeps what the `*` ' +
+        'of the route’s `path` matched.',
       examples: ['/notices/unread']
     }),
-    query: flag({ default: false, description: 'Whether the request’s query goes along.' }),
+    query: flag({ default: false, description: 'Send the request’s query to this part, too.' }),
     timeout: Type.Optional(
       duration({
         description:
-          'How long the whole answer may take; the upstream’s `responseTimeout` without it.'
+          'How long the whole response may take. Default: the upstream’s `responseTimeout`.',
+        examples: ['500ms']
       })
     ),
-    shape: Type.Optional(name({ description: 'A shape of this file, for this part alone.' })),
+    shape: Type.Optional(name({ description: 'A shape of this file, for this part only.' })),
     unwrap: Type.Optional(
       dotted({
         description:
-          'Where in the part’s answer, after its shape, is what is wanted; all of it without this.',
+          'Use only the value at this path of the part’s response, after its shape. Default: ' +
+          'the whole response.',
         examples: ['result.count']
       })
     ),
     into: Type.Optional(
       dotted({
         description:
-          'Where it goes in the answer, before the route’s own shape; what lies on the way is made. Without this the part’s members are added to the answer’s.',
+          'Where to put the value in the response, before the route’s own shape. Missing ' +
+          'objects on the path are created. Default: the part’s members are added to the ' +
+          'response.',
         examples: ['unreadCount']
       })
     ),
     required: flag({
       default: true,
       description:
-        'Whether there is no answer without it: its error is then the request’s. A part that is not required is left out where it fails, and named in the answer.'
+        '`true`: if this part fails, the request fails with its error. `false`: the response ' +
+        'leaves the part out and lists its name under `missing`.'
     }),
     default: Type.Optional(
       Type.Unknown({
-        description: 'What stands in its place where it is missing or null.',
+        description: 'The value to use if the part is missing or null.',
         examples: [0]
       })
     )
   },
   {
     additionalProperties: false,
-    description: 'What another upstream adds to the answer. All are asked at the same time.'
+    description:
+      'A call to another upstream whose result is added to the response. All parts are called ' +
+      'at the same time.'
   }
 )
 
 export const partsSchema = named(part, {
-  description: 'What other upstreams add to the answer, by name.'
+  description: 'Calls to other upstreams whose results are added to the response, by name.'
 })
 export const missingSchema = text({
   default: 'missing',
   description:
-    'The member of the answer, beside `data` of the envelope, that names the parts which are missing: a list of names, absent where none is.'
+    'The member, next to `data` in the envelope, that lists the names of missing parts. It is ' +
+    'absent if none is missing.'
 })
 
 export type PartConfig = Static<typeof part>
 
-/** All parts of a config, each with the place where it stands. */
+/** All parts of a config, each with its path in the file. */
 export function partsOf({
   routes,
   endpoints: { profile }

@@ -1,4 +1,4 @@
-/** The small schemas that the config files share; each says in `expected` how people call it. */
+/** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 
 /** Milliseconds; written `500ms`, `30s`, `5m`, `8h` or `7d` in a file. */
@@ -18,11 +18,11 @@ interface Meta {
   [keyword: PropertyKey]: unknown
 }
 
-/** `setTimeout` fires at once beyond 2³¹ ms, which are 24.8 days. */
+/** Beyond 2³¹ ms (24.8 days) `setTimeout` fires at once. */
 const maxTimerMs = 24 * 86_400_000
 const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
-/** An answer is read in one piece, which holds up every other request of the process. */
+/** Bounded: a shaped response is parsed in one go, which blocks all requests of the process. */
 export const maxShaped = 64 * 1024 ** 2
 
 interface Bounded extends Meta {
@@ -30,9 +30,9 @@ interface Bounded extends Meta {
   maximum?: number
 }
 
-/** A time that a timer may wait for. */
+/** A time for a timer. */
 export const duration = (meta: Bounded) => measure('x-duration', { maximum: maxTimerMs, ...meta })
-/** A time for which a store keeps something. */
+/** A time for which a store keeps an entry. */
 export const lifetime = (meta: Bounded) => duration({ maximum: maxLifetimeMs, ...meta })
 export const size = (meta: Bounded) => measure('x-size', { maximum: maxBytes, ...meta })
 
@@ -85,7 +85,7 @@ export const origin = (meta: Meta) =>
     ...meta
   })
 export const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
-/** A public or upstream path; `/*` at its end stands for everything below. */
+/** A public or upstream path; `/*` at its end matches everything below. */
 export const path = (meta: Meta) =>
   Type.String({
     pattern: pathPattern,
@@ -111,7 +111,7 @@ export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta })
   )
-/** One of these, or several: normalised to a list when config is loaded. */
+/** One value or a list; config loading makes it a list. */
 export const oneOrMany = <const T extends string[]>(
   values: T,
   meta: Meta & { one: string; many: string }
@@ -126,10 +126,10 @@ export const oneOrMany = <const T extends string[]>(
   })
   return Type.Unsafe<ReadonlyArray<T[number]>>(Type.Union([item, items], others))
 }
-/** The list among the branches of {@link oneOrMany}. */
+/** Whether a branch of {@link oneOrMany} is the list. */
 export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
   format === 'x-one-or-many'
-/** A map from names of the operator's choice to what `value` describes. */
+/** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, meta: Meta) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
 export const pairs = <T extends TSchema>(value: T, meta: Meta) =>
@@ -138,10 +138,10 @@ export const pairs = <T extends TSchema>(value: T, meta: Meta) =>
 /** A mapping with these members and no others. */
 export const closed = <T extends TProperties>(properties: T, meta: Meta) =>
   Type.Object(properties, { additionalProperties: false, ...meta })
-/** A mapping that is there by default, with the defaults of its members. */
+/** A mapping whose default is the defaults of its members. */
 export const section = <T extends TProperties>(properties: T, description: string) =>
   closed(properties, { description, default: {} })
-/** A mapping that is missing by default. */
+/** A mapping that is absent by default. */
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, { description }))
 
@@ -182,7 +182,7 @@ interface Measure {
   readonly maximum?: number
 }
 
-/** `at most 24d`; undefined for what is no duration or size. */
+/** A text such as `at most 24d`; undefined if the schema is no duration or size. */
 export function maximumInWords({ format, maximum }: Measure): string | undefined {
   if (maximum === undefined || (format !== 'x-duration' && format !== 'x-size')) return undefined
   return `at most ${inUnits(format, maximum)}`

@@ -1,4 +1,4 @@
-/** The keys that whatever is proxied has in `routes.yaml`: routes and the profile endpoint. */
+/** The keys that routes and the profile endpoint of `routes.yaml` share. */
 import { Type } from 'typebox'
 import { contractSchema } from './contracts.ts'
 import { duration, name, path } from './primitives.ts'
@@ -8,18 +8,21 @@ export const proxied = {
   rewrite: Type.Optional(
     path({
       description:
-        'The path at the upstream; with `/*` at its end it keeps what the `*` of `path` stands for. Without it the public path is kept.',
+        'The path at the upstream. With `/*` at its end it keeps what the `*` of `path` ' +
+        'matched. Default: the public path.',
       examples: ['/internal/notices']
     })
   ),
   timeout: Type.Optional(
     duration({
       description:
-        'How long the first byte of the answer may take; the upstream’s `responseTimeout` without it.'
+        'How long the first byte of the response may take. Default: the upstream’s ' +
+        '`responseTimeout`.',
+      examples: ['30s']
     })
   ),
   shape: Type.Optional(
-    name({ description: 'A shape of this file. Without it the answer passes as it is.' })
+    name({ description: 'A shape of this file. Default: the response passes unchanged.' })
   ),
   contract: Type.Optional(contractSchema)
 }

@@ -1,11 +1,11 @@
-/** How public paths relate: `/api/*` takes everything below `/api`, unless a nearer path is there. */
+/** Precedence of public paths: `/api/*` matches all below `/api`, unless a longer path matches. */
 
-/** For sorting paths, or what stands before their `*`: of several that fit, the nearer one first. */
+/** Sorts matching paths, or their part before `*`, so that the most specific comes first. */
 export const nearerFirst = (a: string, b: string): number => b.length - a.length
 
 /**
- * The paths ending in `/*` that take this one too, the nearest first.
- * @param maxSlashes no path of interest has more: bounded, since clients choose how many a target has
+ * The paths ending in `/*` that also match this path, the most specific first.
+ * @param maxSlashes the most slashes of any known path. Bounded: clients choose the target.
  */
 export function pathsAround(path: string, maxSlashes = Infinity): string[] {
   const end = path.endsWith('/*') ? path.length - 2 : path.length
@@ -17,12 +17,12 @@ export function pathsAround(path: string, maxSlashes = Infinity): string[] {
   return around.toReversed()
 }
 
-/** Clients and servers resolve such segments, so a path with them has several readings. */
+/** Empty and dot segments are ambiguous: clients and servers resolve them differently. */
 export function hasDotSegments(path: string): boolean {
   const segments = path.split('/').slice(1)
   return path !== '/' && segments.some(segment => ['', '.', '..'].includes(segment))
 }
 
-/** GET brings HEAD. */
+/** Adds HEAD to GET. */
 export const withHead = (methods: readonly string[]): string[] =>
   methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -8,48 +8,72 @@ export const redis = optional(
       default: '',
       pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
       expected:
-        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys',
+        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
+        'user and password stand in their own keys',
       description:
-        'One Redis server; `rediss://` is TLS. With `sentinels` or `cluster` it stays empty. All empty: the embedded store, for one process only.',
+        'The URL of one Redis server. `rediss://` uses TLS. Leave it empty with `sentinels` or ' +
+        '`cluster`. If all three are empty, sessions and counters are kept in memory.',
       examples: ['redis://redis:6379', '${REDIS_URL:-}']
     }),
     sentinels: list(hostPort({ description: 'HOST:PORT.' }), {
       default: [],
-      description: 'Sentinels that know where the primary is; it is followed when it moves.',
+      description: 'The Sentinels to ask for the primary. The gateway follows a failover.',
       examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']]
     }),
-    primary: text({ default: 'mymaster', description: 'What the Sentinels call the primary.' }),
-    sentinelPassword: Type.Optional(secret({ description: 'The Sentinels’ own password.' })),
+    primary: text({
+      default: 'mymaster',
+      description: 'The name of the primary in the Sentinels’ configuration.'
+    }),
+    sentinelPassword: Type.Optional(
+      secret({
+        description: 'The password of the Sentinels.',
+        examples: ['file:/run/secrets/sentinel-password']
+      })
+    ),
     cluster: list(hostPort({ description: 'HOST:PORT.' }), {
       default: [],
-      description: 'Some nodes of a Redis Cluster; the others are found through them.',
+      description: 'Some nodes of a Redis Cluster. They tell the gateway about the others.',
       examples: [['redis-1:6379', 'redis-2:6379']]
     }),
     tls: flag({
       default: false,
-      description: 'TLS with Sentinels or a Cluster; a single server says `rediss://`.'
+      description:
+        'Use TLS with Sentinels or a Cluster. For a single server, write `rediss://` in `url`.'
     }),
-    username: Type.Optional(text({ description: 'The ACL user.' })),
+    username: Type.Optional(
+      text({ description: 'The user name of the Redis ACL.', examples: ['gateway'] })
+    ),
     password: Type.Optional(
-      secret({ description: 'The password.', examples: ['file:/run/secrets/redis-password'] })
+      secret({
+        description: 'The password of the Redis server.',
+        examples: ['file:/run/secrets/redis-password']
+      })
     ),
     ca: Type.Optional(
       text({
         description:
-          'A PEM file with the authority of a `rediss://` server, where the system does not know it.'
+          'A PEM file with the certificate authority of Redis. Set it if the system does not ' +
+          'trust that authority.',
+        examples: ['/etc/ssl/redis-ca.pem']
       })
     ),
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',
       expected: 'letters, digits, : _ and -',
-      description: 'What every key begins with.'
+      description: 'The prefix of every key. Change it if several gateways share one Redis.'
     }),
-    connectTimeout: duration({ default: '1s', description: 'How long a connection may take.' }),
+    connectTimeout: duration({
+      default: '1s',
+      description: 'How long connecting to Redis may take.'
+    }),
     commandTimeout: duration({
       default: '400ms',
-      description: 'How long a command may take; then what needs a session answers 503.'
+      description:
+        'How long a Redis command may take. After that, requests that need a session are ' +
+        'answered 503.'
     })
   },
-  'Where sessions and counters live. Without it they live in this process, which suits one process and development.'
+  'The store of sessions and counters. Without Redis they are kept in memory, which works for ' +
+    'one process and for development only.'
 )

@@ -31,7 +31,9 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
       expected: 'public, session, or roles: [NAME, …]',
       instead: '{ roles: [VALUE] }',
       description:
-        'Who may call: anyone (`public`), whoever is signed in (`session`), or whoever has one of the roles (`roles: [admin]`).'
+        'Who may call the route. `public`: anyone. `session`: every signed-in user. `roles: ' +
+        '[admin]`: users with one of these roles.',
+      examples: ['public', { roles: ['admin'] }]
     }
   )
 )
@@ -39,86 +41,106 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 export const route = closed(
   {
     path: path({
-      description: 'The public path; `/*` at its end takes everything below.',
+      description: 'The public path. With `/*` at its end it matches everything below.',
       examples: ['/api/notices', '/api/orders/*']
     }),
-    methods: list(oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), {
-      default: ['GET'],
-      minItems: 1,
-      uniqueItems: true,
-      description: 'The methods; GET brings HEAD.'
-    }),
+    methods: list(
+      oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),
+      {
+        default: ['GET'],
+        minItems: 1,
+        uniqueItems: true,
+        description: 'The allowed methods. GET includes HEAD.',
+        examples: [['GET', 'POST']]
+      }
+    ),
     access,
     parts: partsSchema,
     missing: missingSchema,
     into: Type.Optional(
       dotted({
         description:
-          'With `parts`: where the answer of the route’s own upstream stands among them; without it, the parts are added to that answer.',
+          'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
+          'parts are added to that response.',
         examples: ['items']
       })
     ),
     touch: Type.Optional(
       oneOf(['always', 'never'], {
         description:
-          'Whether a call keeps the session from going idle. `never` suits what a page polls by itself. Without it: never for a route named `notices`, always for others.'
+          'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
+          'repeats by itself. Default: `never` for a route named `notices`, `always` for ' +
+          'others.'
       })
     ),
     ...proxied,
     upstream: Type.Optional(
-      name({ description: 'An upstream of this file. A route with `parts` may do without.' })
+      name({ description: 'An upstream of this file. Optional for a route with `parts`.' })
     ),
     dialect: Type.Optional(
       oneOf([...dialects], {
         description:
-          'The envelope of this route’s answers; `envelope.dialect` of `gateway.yaml` without it.'
+          'The envelope of this route’s responses. Default: `envelope.dialect` of `gateway.yaml`.'
       })
     ),
     errorStatus: Type.Optional(
       oneOf([...errorStatuses], {
         description:
-          'The HTTP status of this route’s errors; `envelope.errorStatus` of `gateway.yaml` without it.'
+          'The HTTP status of this route’s errors. Default: `envelope.errorStatus` of ' +
+          '`gateway.yaml`.'
       })
     ),
     maxBody: Type.Optional(
-      size({ description: 'The largest request body; `sizes.body` of `limits.yaml` without it.' })
+      size({
+        description:
+          'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
+          'it for uploads.',
+        examples: ['50MiB']
+      })
     ),
     maxShaped: Type.Optional(
       size({
         maximum: maxShaped,
         description:
-          'The largest answer that is shaped, as it comes and unpacked; `sizes.shape` of `limits.yaml` without it.'
+          'The maximum size of a response that is shaped, both as received and after ' +
+          'decompression. Default: `sizes.shape` of `limits.yaml`.',
+        examples: ['8MiB']
       })
     ),
     tooLarge: oneOf(['refuse', 'pass'], {
       default: 'refuse',
       description:
-        'What becomes of an answer that is too large to be shaped: 502 `shape.too-large`, or it passes unshaped, byte for byte. It is never cut.'
+        'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
+        '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.'
     }),
     passAuthorization: flag({
       default: false,
-      description: 'Whether the client’s own `Authorization` goes to the upstream.'
+      description: 'Send the client’s own `Authorization` header to the upstream.'
     }),
     passCookies: list(text({ description: 'A cookie name.' }), {
       default: [],
-      description: 'Cookies of the client that go to the upstream. No other does.'
+      description: 'Cookies of the client that are sent to the upstream. All others are dropped.',
+      examples: [['theme']]
     }),
-    passRefusedHeaders: list(header({ description: 'A request header, in full.' }), {
+    passRefusedHeaders: list(header({ description: 'The full name of a request header.' }), {
       default: [],
       description:
-        'Header fields of the client that go to the upstream although back-ends take them as ' +
-        'the word of a proxy (`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns of each.',
+        'Headers of the client that are sent to the upstream although the gateway normally ' +
+        'drops them. Back-ends believe that such headers come from a trusted proxy ' +
+        '(`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns about each.',
       examples: [['x-scope-orgid']]
     }),
     setCookies: list(text({ description: 'A cookie name.' }), {
       default: [],
-      description: 'Cookies that this upstream may set in the browser. No other does.'
+      description: 'Cookies that this upstream may set in the browser. All others are dropped.',
+      examples: [['theme']]
     }),
     redirects: oneOf(['refuse', 'pass'], {
       default: 'refuse',
       description:
-        'What becomes of an upstream’s redirect elsewhere: 502, or passed on. One to the upstream itself is translated to its public path.'
+        'What happens to a redirect of the upstream to another host. `refuse`: 502. `pass`: the ' +
+        'browser gets it. Redirects to the upstream itself are rewritten to the public path.'
     })
   },
-  { description: 'A public path that is proxied.' }
+  { description: 'A public path that is proxied to an upstream.' }
 )

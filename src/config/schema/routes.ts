@@ -1,4 +1,4 @@
-/** Live config, `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
+/** `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
 import { Type, type Static } from 'typebox'
 import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'
@@ -18,12 +18,13 @@ export const routesSchema = Type.Object(
       {
         default: {},
         description:
-          'Other public paths for a route or endpoint: same access, limits and name in logs.',
+          'Additional public paths of a route or endpoint. Access, limits and the name in logs ' +
+          'are the same.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
     routes: named(route, {
-      description: 'What is proxied, by name. The name stands in logs and is what limits refer to.'
+      description: 'The proxied routes, by name. Logs, metrics and limits use the name.'
     }),
     shapes: shapesSchema,
     examples: examplesSchema,
@@ -34,7 +35,7 @@ export const routesSchema = Type.Object(
     additionalProperties: false,
     default: {},
     title: 'routes.yaml',
-    description: 'Live config: what is served, and from where.'
+    description: 'Upstreams, routes and shapes. A change takes effect without a restart.'
   }
 )
 
@@ -43,7 +44,7 @@ interface Credential {
   readonly from?: string
 }
 
-/** How a credential is sent, and of which source; of the only one that gives any without `from`. */
+/** How a credential is sent, and of which source. Without `from`: the only one that has any. */
 export function credentialOf(written: CredentialConfig): Credential {
   return typeof written === 'string' ? { as: written } : written
 }

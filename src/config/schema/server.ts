@@ -6,25 +6,32 @@ export const server = section(
   {
     listen: listen({
       default: '127.0.0.1:8080',
-      description: 'Where the console reaches the gateway.'
+      description:
+        'The address and port at which the console reaches the gateway. `0.0.0.0` listens on ' +
+        'all IPv4 addresses, for containers.',
+      examples: ['0.0.0.0:8080', '[::]:8080']
     }),
     hosts: list(text({ description: 'A host name, without port.' }), {
       default: [],
       description:
-        'The `Host` names that are answered; empty answers any well-formed one. Set it in production: only a listed host is passed on as `X-Forwarded-Host`.',
+        'The host names of the console. Requests with another `Host` are refused. Empty: every ' +
+        'well-formed name is accepted. Set it in production: only a listed name is sent to ' +
+        'upstreams as `X-Forwarded-Host`.',
       examples: [['console.example.com']]
     }),
     ports: list(whole({ minimum: 1, maximum: 65_535, description: 'A port.' }), {
       default: [],
       description:
-        'Ports that `X-Forwarded-Host` may tell upstreams, beside that of `server.listen`: ' +
-        'the one in the console’s address, where it is another. Clients’ other ports are dropped.',
+        'Ports that may appear in `X-Forwarded-Host`, in addition to that of `server.listen`. ' +
+        'Set it if the console’s public URL has a port. Other ports that clients send are ' +
+        'dropped.',
       examples: [[8443]]
     }),
     origins: list(origin({ description: 'An origin.' }), {
       default: [],
       description:
-        'Origins other than our own whose pages may call with credentials (CORS). A page on another *site* also needs `session.cookie.sameSite: none`.',
+        'Other origins whose pages may call with credentials (CORS). A page on another *site* ' +
+        'also needs `session.cookie.sameSite: none`.',
       examples: [['https://console.example.com']]
     }),
     corsHeaders: list(header({ description: 'A request header.' }), {
@@ -36,52 +43,61 @@ export const server = section(
         'x-requested-with',
         'x-xsrf-token'
       ],
-      description: 'Request headers that a page of `origins` may send.'
+      description: 'Request headers that pages of `origins` may send.'
     }),
     trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
       default: [],
       description:
-        'Addresses of the load balancers in front, whose `X-Forwarded-For` and `-Proto` are believed. Empty believes nobody.',
+        'Addresses of the load balancers in front of the gateway. Only their `X-Forwarded-For` ' +
+        'and `X-Forwarded-Proto` are used. Empty: nobody’s.',
       examples: [['10.0.0.0/8']]
     }),
     mount: Type.Optional(
       path({
-        description: 'A prefix before every public path: `/x` serves `/x/api/…`.',
+        description:
+          'A prefix of every public path. With `/admin`, `/api/notices` becomes ' +
+          '`/admin/api/notices`.',
         examples: ['/admin']
       })
     ),
     headersTimeout: duration({
       default: '10s',
-      description: 'How long a client may take to send its header fields.'
+      description: 'How long a client may take to send its headers.'
     }),
     requestTimeout: duration({
       default: '30s',
-      description: 'How long a client may take to send a whole request.'
+      description:
+        'How long a client may take to send a whole request. Increase it for large uploads over ' +
+        'slow connections.'
     }),
     idleTimeout: duration({
       default: '30s',
       format: 'x-duration',
       description:
-        'How long a client may take nothing of an answer (a file of the console, or one ' +
-        'that is whole) before its connection ends. For streamed ones the upstream’s `idleTimeout` counts.'
+        'How long a client may stop reading a response before the gateway closes the ' +
+        'connection. This is for console files and buffered responses. For streamed responses, ' +
+        'the upstream’s `idleTimeout` applies.'
     }),
     workers: Type.Union(
       [
-        whole({ minimum: 1, maximum: 128, description: 'So many.' }),
-        Type.Literal('auto', { description: 'One for each core.' })
+        whole({ minimum: 1, maximum: 128, description: 'The number of processes.' }),
+        Type.Literal('auto', { description: 'One process for each core.' })
       ],
       {
         default: 1,
         expected: 'a whole number from 1 to 128, or auto',
         description:
-          'How many processes serve, on one listener; `auto` is one for each core. They share sessions and limits through Redis, so without Redis there is one.',
+          'How many processes handle requests on the one listener. `auto` starts one for each ' +
+          'core. They share sessions and limits through Redis; without Redis there is always ' +
+          'one.',
         examples: ['auto']
       }
     ),
     keepAlive: duration({
       default: '72s',
       description:
-        'How long an unused connection is kept; longer than the load balancer keeps its own.'
+        'How long an unused connection stays open. Make it longer than the keep-alive time of ' +
+        'the load balancer.'
     })
   },
   'The public listener.'

@@ -1,4 +1,4 @@
-/** `session` of `gateway.yaml`: lifetimes, the cookie and how many a user may have. */
+/** `session` of `gateway.yaml`: secrets, lifetimes, the cookie, sessions per user. */
 import { Type } from 'typebox'
 import { duration, flag, lifetime, list, oneOf, secret, section, whole } from './primitives.ts'
 
@@ -7,7 +7,10 @@ export const session = section(
     secrets: list(secret({ description: 'At least 32 characters.' }), {
       default: [],
       description:
-        'Secrets that sign the cookie and seal the data in Redis: the first signs and seals, all verify and open. A new one has to be second at every replica before it comes first. Make one with `console-gateway generate-secret`. Empty (without Redis only): generated at start.',
+        'Secrets that sign the cookie and encrypt the data in Redis. The first one is used for ' +
+        'new data; all can verify and decrypt. To rotate, add the new secret as the second at ' +
+        'every replica, then make it the first. `console-gateway generate-secret` makes one. ' +
+        'Empty (only without Redis): generated at each start.',
       examples: [['${SESSION_SECRET}']]
     }),
     records: Type.Unsafe<1 | 2>(
@@ -16,33 +19,39 @@ export const session = section(
         expected: '1 or 2',
         default: 1,
         description:
-          'The format in which sessions are written to Redis. Both are read. ' +
-          '`1` is read by every release; set `2` once every replica runs a version that knows ' +
-          'this key. With `2` the list of a user’s sessions is no longer kept for the first ' +
-          'releases either.'
+          'The format in which sessions are written to Redis. Both formats can be read. Every ' +
+          'release reads `1`. Set `2` when every replica runs a version that knows this key. ' +
+          'With `2`, the list of a user’s sessions is no longer written in the format of the ' +
+          'first releases either.'
       })
     ),
     idle: lifetime({
       default: '30m',
-      description: 'A session ends when it was not used for so long.'
+      description: 'A session ends after this time without use.'
     }),
     absolute: lifetime({
       default: '8h',
-      description: 'A session ends so long after sign-in, used or not.'
+      description: 'A session ends this long after sign-in, even if it is in use.'
     }),
     remembered: section(
       {
         idle: Type.Optional(
           lifetime({
-            description:
-              'As `session.idle`, for sign-ins that asked to be remembered; the same without it.'
+            description: 'Like `session.idle`, for remembered sessions. Default: `session.idle`.',
+            examples: ['7d']
           })
         ),
         absolute: Type.Optional(
-          lifetime({ description: 'As `session.absolute`, likewise; the cookie lives as long.' })
+          lifetime({
+            description:
+              'Like `session.absolute`, for remembered sessions. The cookie has the same ' +
+              'lifetime. Default: `session.absolute`.',
+            examples: ['30d']
+          })
         )
       },
-      'Life-times of sessions whose sign-in asked to be remembered (`autoLogin`): their cookie outlives the browser.'
+      'Lifetimes of sessions whose sign-in asked to be remembered (`autoLogin: true`). Their ' +
+        'cookie survives closing the browser.'
     ),
     perUser: section(
       {
@@ -50,11 +59,13 @@ export const session = section(
           minimum: 1,
           maximum: 1000,
           default: 5,
-          description: 'Sessions that a user may have at once.'
+          description: 'The maximum number of sessions of one user at the same time.'
         }),
         over: oneOf(['evict-oldest', 'refuse'], {
           default: 'evict-oldest',
-          description: 'What one more sign-in does: end the oldest session, or be refused.'
+          description:
+            'What happens at one more sign-in. `evict-oldest`: the oldest session ends. ' +
+            '`refuse`: the sign-in is answered 409.'
         })
       },
       'How many sessions a user may have.'
@@ -62,17 +73,23 @@ export const session = section(
     revocation: oneOf(['replicated', 'primary'], {
       default: 'replicated',
       description:
-        'When a sign-out, a revocation or a sign-in counts as done: `replicated` once the replicas of Redis that are up have it too, so that no failover undoes it; 503 otherwise. `primary` as soon as the primary has it. Without replicas the two are the same.'
+        'When a sign-in, a sign-out or a revocation is acknowledged. `replicated`: when all ' +
+        'Redis replicas that are up have it, so that no failover undoes it; otherwise the ' +
+        'answer is 503. `primary`: when the primary has it. Without Redis replicas there is no ' +
+        'difference.'
     }),
     staleness: duration({
       default: '2s',
       description:
-        'The longest that the end of a session can go unnoticed by another replica, when the channel that tells of it is dead without a sign. While it works, replicas know within milliseconds.'
+        'The maximum time for which another gateway process may still accept a closed session, ' +
+        'if its invalidation channel to Redis died without a sign. While the channel works, ' +
+        'processes know within milliseconds.'
     }),
     headers: flag({
       default: true,
       description:
-        'Whether each signed-in answer tells the seconds left in `X-Session-Idle-In` and `X-Session-Absolute-In`.'
+        'Send the remaining seconds as `X-Session-Idle-In` and `X-Session-Absolute-In` with ' +
+        'each signed-in response.'
     }),
     cookie: section(
       {
@@ -80,20 +97,22 @@ export const session = section(
           pattern: '^[A-Za-z0-9_-]{1,40}$',
           default: 'console_sid',
           expected: 'letters, digits, _ and -',
-          description: 'The cookie’s name; with `secure` it gets the prefix `__Host-`.'
+          description: 'The name of the cookie. With `secure` it gets the prefix `__Host-`.'
         }),
         secure: flag({
           default: true,
-          description: 'Whether the cookie needs https. `false` is for development on loopback.'
+          description:
+            'Send the cookie over https only. Set `false` only for development on loopback.'
         }),
         sameSite: oneOf(['strict', 'lax', 'none'], {
           default: 'strict',
           description:
-            '`none` is for a console on another site only, and makes the cookie `Partitioned`.'
+            'The `SameSite` attribute. Use `none` only for a console on another site; the ' +
+            'cookie is then also `Partitioned`.'
         })
       },
-      'The session cookie: always HttpOnly, Path=/ and without Domain.'
+      'The session cookie. It is always HttpOnly, with Path=/ and without Domain.'
     )
   },
-  'Sessions: an opaque cookie in the browser, the data in Redis.'
+  'Sessions: a random id in the browser’s cookie, the data in Redis.'
 )

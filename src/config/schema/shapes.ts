@@ -1,4 +1,4 @@
-/** Live config, the `shapes` and `examples` of `routes.yaml`: the operations that turn an upstream's body into what the console expects. */
+/** `shapes` and `examples` of `routes.yaml`: operations that transform upstream responses. */
 import { Type, type Static, type TProperties } from 'typebox'
 import { asNode } from './visit.ts'
 import {
@@ -30,31 +30,39 @@ const scalar = Type.Unsafe<string | number | boolean | null>(
     description: 'A value.'
   })
 )
-const member = text({ description: 'A member.' })
+const member = text({ description: 'The name of a member.' })
 
-/** How a back-end says in its body how it went; beside `status` these are ready-made. */
+/** Formats of success and failure in a body that `open` knows; `status` describes others. */
 export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as const
 
 const operations = {
   open: Type.Optional(
     oneOf([...openDialects], {
       description:
-        'First of all: the back-end speaks this dialect. A failure gets a true status and the enveloped error with the back-end’s message; a success goes on with its `data`. `ant-design-pro`: `success: true` is success. `base-response`: `ok: true`. `code-data`: a `code` of 0, 200 or 20000 with `message` or `msg`.'
+        'Must be first. Reads success or failure in the format of the back-end. On success the ' +
+        'shape continues with `data`. On failure the console gets an error with the right HTTP ' +
+        'status and the back-end’s message. `ant-design-pro`: success is `success: true`. ' +
+        '`base-response`: `ok: true`. `code-data`: a `code` of 0, 200 or 20000, with `message` ' +
+        'or `msg`.'
     })
   ),
   status: Type.Optional(
     closed(
       {
-        path: dotted({ description: 'Where the back-end says how it went.', examples: ['code'] }),
+        path: dotted({
+          description: 'The path of the member that tells success or failure.',
+          examples: ['code']
+        }),
         ok: list(scalar, {
           minItems: 1,
-          description: 'The values there that mean success. An absent member counts as null.',
+          description: 'The values that mean success. A missing member counts as null.',
           examples: [[0, 200]]
         }),
         statuses: Type.Optional(
           pairs(whole({ minimum: 400, maximum: 599, description: 'An HTTP status.' }), {
             description:
-              'Value: the HTTP status that it means. A number from 400 to 599 that is not named here means itself.',
+              'The HTTP status of each failure value. A number from 400 to 599 that is not ' +
+              'listed is used as the status.',
             examples: [{ 40001: 404 }]
           })
         ),
@@ -62,61 +70,68 @@ const operations = {
           minimum: 400,
           maximum: 599,
           default: 502,
-          description: 'The status for every other value.'
+          description: 'The HTTP status of all other values.'
         }),
         message: Type.Optional(
-          dotted({ description: 'Where the back-end’s message for people is.', examples: ['msg'] })
+          dotted({
+            description: 'The path of the back-end’s message for users.',
+            examples: ['msg']
+          })
         )
       },
       {
         description:
-          'First of all: a back-end that answers 200 whatever happened says in its body how it went. What is no success gets a true status and the enveloped error.'
+          'Must be first. For a back-end that always answers 200 and tells success or failure ' +
+          'in the body. On failure the console gets an error with the right HTTP status.'
       }
     )
   ),
   unwrap: Type.Optional(
     dotted({
-      description: 'Go on with what is at this path; null where there is nothing.',
+      description: 'Continue with the value at this path, or null if it does not exist.',
       examples: ['result.items']
     })
   ),
-  pick: Type.Optional(list(member, { minItems: 1, description: 'Keep these members.' })),
-  drop: Type.Optional(list(member, { minItems: 1, description: 'Leave these members out.' })),
+  pick: Type.Optional(list(member, { minItems: 1, description: 'Keep only these members.' })),
+  drop: Type.Optional(list(member, { minItems: 1, description: 'Remove these members.' })),
   rename: Type.Optional(
     pairs(text({ description: 'The new name.' }), {
-      description: 'Old name: new name. What already has the new name gives way.',
+      description:
+        'Rename members: old name to new name. A member that already has the new name is replaced.',
       examples: [{ subject: 'title' }]
     })
   ),
   move: Type.Optional(
-    pairs(dotted({ description: 'Where to.' }), {
+    pairs(dotted({ description: 'The new path.' }), {
       description:
-        'Old path: new path, through objects within objects. What lies on the way is made.',
+        'Move values: old path to new path, also through nested objects. Missing objects on the ' +
+        'new path are created.',
       examples: [{ 'user.name': 'author' }]
     })
   ),
   default: Type.Optional(
     pairs(Type.Unknown(), {
-      description: 'Values for members that are absent or null.',
+      description: 'Set members that are missing or null to these values.',
       examples: [{ read: false }]
     })
   ),
   constant: Type.Optional(
     pairs(Type.Unknown(), {
-      description: 'Members that always have this value.',
+      description: 'Set members to these values, always.',
       examples: [{ type: 'notification' }]
     })
   ),
   map: Type.Optional(
     pairs(
-      // The empty text is a value as any other: many back-ends mean "not set" by it.
+      // The empty text is a valid key: many back-ends use it for "not set".
       Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
-        description: 'Old value: new value.'
+        description: 'The new value of each old value.'
       }),
       {
         description:
-          'Member: its values, old to new. `"*"` stands for every other value; without it they stay. ' +
-          'Numbers, true, false and null are written as texts, the empty text as `""`.',
+          'Replace values of members: for each member, old values to new values. `"*"` stands ' +
+          'for every other value; without it, other values stay. Write numbers, true, false and ' +
+          'null as text, and the empty text as `""`.',
         examples: [{ state: { 0: 'unread', 1: 'read' } }]
       }
     )
@@ -131,66 +146,81 @@ const operations = {
       }),
       {
         description:
-          'Member: what it becomes. Dates become ISO 8601 in UTC: from seconds or milliseconds since 1970, or from text (`2026-11-21 08:30:00`; one without a zone is in UTC, or in the zone behind `@`). What cannot be converted without loss stays as it is.',
+          'Convert members to another type. Dates become ISO 8601 in UTC, from seconds or ' +
+          'milliseconds since 1970 or from text such as `2026-11-21 08:30:00`. Text without a ' +
+          'time zone is read as UTC, or in the zone after `@`. A value that cannot be converted ' +
+          'without loss stays as it is.',
         examples: [{ createdAt: 'date-seconds', id: 'string' }]
       }
     )
   ),
   use: Type.Optional(
-    name({ description: 'Another shape of this file: its operations stand here.' })
+    name({ description: 'Insert the operations of another shape of this file here.' })
   ),
   jsonata: Type.Optional(
     text({
       description:
-        'A JSONata expression (jsonata.org), for what the operations cannot say. It runs beside the requests, bounded by `expressions` of `limits.yaml`, and costs far more than they do.',
+        'A JSONata expression (jsonata.org), if no operation fits. It runs in a separate ' +
+        'thread, limited by `expressions` of `limits.yaml`, and is much slower than operations.',
       examples: ['$sum(items.price)']
     })
   ),
   paging: Type.Optional(
     closed(
       {
-        list: dotted({ description: 'Where the list is.', examples: ['list'] }),
+        list: dotted({ description: 'The path of the list.', examples: ['list'] }),
         total: Type.Optional(
           dotted({
             description:
-              'Where the number of all items is; without it, or where there is none, those of the list are counted.',
+              'The path of the total number of items. Default, and if it is missing: the length ' +
+              'of the list.',
             examples: ['count']
           })
         ),
-        current: Type.Optional(dotted({ description: 'Where the number of the page is.' })),
-        pageSize: Type.Optional(dotted({ description: 'Where the length of a page is.' })),
+        current: Type.Optional(
+          dotted({ description: 'The path of the page number.', examples: ['page'] })
+        ),
+        pageSize: Type.Optional(
+          dotted({ description: 'The path of the page size.', examples: ['size'] })
+        ),
         each: Type.Optional(
           list(Type.Unknown(), { minItems: 1, description: 'Operations on each item.' })
         )
       },
       {
         description:
-          'Last of all: `{list, count}` becomes `{data, total, success}`, under the success envelope.'
+          'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
+          'the success envelope.'
       }
     )
   ),
   wrap: Type.Optional(
     oneOf(['envelope', 'list'], {
       description:
-        'Last of all: `envelope` puts the value under `data` of the success envelope; `list` also sets `total`. A list that is null, an empty object or an empty text is an empty list; any other single value is a list of one.'
+        'Must be last. `envelope`: put the value under `data` of the success envelope. `list`: ' +
+        'also set `total`. For `list`, null, an empty object and an empty text become an empty ' +
+        'list; any other single value becomes a list of one item.'
     })
   ),
   each: Type.Optional(
     list(Type.Unknown(), {
       minItems: 1,
-      description:
-        'Operations on each item of the list, or on the single object that stands in its place.'
+      description: 'Operations on each item of the list, or on a single object in place of a list.'
     })
   ),
   at: Type.Optional(
     closed(
       {
-        path: dotted({ description: 'Where.', examples: ['items'] }),
-        operations: list(Type.Unknown(), { minItems: 1, description: 'What is done there.' })
+        path: dotted({ description: 'The path of the value.', examples: ['items'] }),
+        operations: list(Type.Unknown(), {
+          minItems: 1,
+          description: 'The operations on the value.'
+        })
       },
       {
         description:
-          'Operations on what is at a path; nothing where there is nothing. The rest stays.'
+          'Operations on the value at a path. If it does not exist, nothing happens. The rest ' +
+          'stays as it is.'
       }
     )
   )
@@ -211,7 +241,7 @@ export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
   paging?: Omit<NonNullable<Operations['paging']>, 'each'> & { each?: readonly ShapeStep[] }
 }
 
-// An operation holds operations: the schema holds itself.
+// Recursive: an operation can contain operations.
 interface Holder {
   items?: unknown
   properties?: Record<string, Holder>
@@ -223,36 +253,41 @@ for (const holder of [each, at?.properties?.['operations'], paging?.properties?.
 
 export const shapesSchema = named(
   Type.Unsafe<readonly ShapeStep[]>(
-    list(step, { minItems: 1, description: 'Operations, in their order.' })
+    list(step, { minItems: 1, description: 'Operations, in this order.' })
   ),
-  { description: 'How answers are turned into what the console expects, by name.' }
+  {
+    description:
+      'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
+  }
 )
 
 export const examplesSchema = named(
   closed(
     {
       shape: name({ description: 'A shape of this file.' }),
-      input: Type.Optional(Type.Unknown({ description: 'What the upstream answers.' })),
+      input: Type.Optional(Type.Unknown({ description: 'The response of the upstream.' })),
       inputFile: Type.Optional(
         text({
-          description: 'A JSON file with what the upstream answers, in the place of `input`.'
+          description: 'A JSON file with the response of the upstream, in place of `input`.',
+          examples: ['examples/notices.json']
         })
       ),
-      output: Type.Optional(Type.Unknown({ description: 'What the console gets.' })),
+      output: Type.Optional(Type.Unknown({ description: 'The response that the console gets.' })),
       status: Type.Optional(
         whole({
           minimum: 400,
           maximum: 599,
-          description: 'Where the shape tells a failure: its HTTP status, in the place of `output`.'
+          description: 'If the shape reports a failure: the HTTP status, in place of `output`.'
         })
       )
     },
     {
       description:
-        'What a shape makes of an answer. `console-gateway check` tries it, and so does every start; one that fails is a fault.'
+        'One example of what a shape does. `console-gateway check`, every start and every ' +
+        'reload run it. If it fails, the config is refused.'
     }
   ),
-  { description: 'Examples of what shapes do, by name.' }
+  { description: 'Examples of what shapes do, by name. They are tests of the shapes.' }
 )
 
 export const expressionsSchema = closed(
@@ -260,13 +295,13 @@ export const expressionsSchema = closed(
     timeout: duration({
       default: '200ms',
       description:
-        'How long one expression may run; then the answer is 502 and the expression is stopped.'
+        'How long one expression may run. After that it is stopped, and the response is 502.'
     }),
     maxSize: size({
       default: '256KiB',
       maximum: 16 * 1024 ** 2,
-      description: 'The largest JSON that goes into an expression, or comes out of it.'
+      description: 'The maximum size of an expression’s JSON input and output.'
     })
   },
-  { default: {}, description: 'Bounds of the JSONata expressions in shapes.' }
+  { default: {}, description: 'Limits of the JSONata expressions in shapes.' }
 )

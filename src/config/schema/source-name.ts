@@ -1,4 +1,4 @@
-/** The `name` that every kind of credential source may have. */
+/** `name` of a credential source, of any kind. */
 import { Type } from 'typebox'
 import { name } from './primitives.ts'
 
@@ -6,8 +6,8 @@ export const sourceNameSchema = (otherwise: string) =>
   Type.Optional(
     name({
       description:
-        'The name of this source in sessions, logs and limits; ' +
-        `\`${otherwise}\` without it. ` +
-        'No two sources share one. A user is an id of a source, so another name signs its users out.'
+        'The name of this source in sessions, logs and limits. It must be unique. ' +
+        `Default: \`${otherwise}\`. Users belong to a source by its name, ` +
+        'so a new name signs out the users of this source.'
     })
   )

@@ -1,4 +1,4 @@
-/** `upstreams` of `routes.yaml`: the back-ends, and how each is called. */
+/** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
 import { Type } from 'typebox'
 import { closed, duration, flag, header, list, size, text, url, whole } from './primitives.ts'
 
@@ -22,11 +22,11 @@ const credential = Type.Unsafe<CredentialConfig>(
       default: 'none',
       expected: `none, ${styles}, or { from: SOURCE, as: ${styles} }`,
       description:
-        'How the credential of an `upstream-login` session is sent: `bearer` ' +
-        '(`Authorization: Bearer …`), `cookies`, or `header:x-token`. Where several credential ' +
-        'sources give one, `{ from: SOURCE, as: bearer }` names the source whose sessions send ' +
-        'theirs; a session of another source is refused (403 `route.credential`).',
-      examples: [{ from: 'upstream-login:orders', as: 'bearer' }]
+        'How the token or cookies of an `upstream-login` session are sent: `bearer` ' +
+        '(`Authorization: Bearer …`), `cookies`, or in a header such as `header:x-token`. If ' +
+        'several credential sources have credentials, `{ from: SOURCE, as: bearer }` selects ' +
+        'one; a session of another source is then refused (403 `route.credential`).',
+      examples: ['bearer', { from: 'upstream-login:orders', as: 'bearer' }]
     }
   )
 )
@@ -34,55 +34,64 @@ const credential = Type.Unsafe<CredentialConfig>(
 export const upstream = closed(
   {
     url: url({
-      description: 'The back-end’s address; a path in it stands before every upstream path.',
+      description:
+        'The URL of the back-end. If it has a path, this path comes before every upstream path.',
       examples: ['http://orders.internal:8080']
     }),
-    connectTimeout: duration({ default: '2s', description: 'How long a connection may take.' }),
+    connectTimeout: duration({ default: '2s', description: 'How long connecting may take.' }),
     responseTimeout: duration({
       default: '15s',
-      description: 'How long the first byte of the answer may take; a route may say otherwise.'
+      description:
+        'How long the first byte of the response may take. A route can override it (`timeout`).'
     }),
     idleTimeout: duration({
       default: '30s',
-      description: 'How long an answer’s body may stall, on either side.'
+      description:
+        'How long the body of a response may make no progress, from the upstream or to the client.'
     }),
     connections: whole({
       minimum: 1,
       maximum: 10_000,
       default: 200,
       description:
-        'Requests in flight at once. Uploads that are streamed (above 64 KiB) get at most half of them.'
+        'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
+        'half of them.'
     }),
     queue: whole({
       maximum: 100_000,
       default: 100,
-      description: 'Requests that wait for one of those; more are answered 503.'
+      description: 'How many requests may wait for a connection. More are answered 503.'
     }),
     queueBytes: size({
       default: '16MiB',
       description:
-        'The most that the bodies of waiting requests may be in all; more are answered 503.'
+        'The maximum total size of the bodies of waiting requests. More are answered 503.'
     }),
     queueTimeout: duration({
       default: '10s',
       description:
-        'How long a request may wait for a connection before it is answered 503. It is ' +
-        'no part of `responseTimeout`, which begins when the request has one.'
+        'How long a request may wait for a connection. After that it is answered 503. ' +
+        '`responseTimeout` begins after this wait.'
     }),
     credential,
-    identity: flag({ default: true, description: 'Whether the identity header fields are sent.' }),
+    identity: flag({
+      default: true,
+      description: 'Send the headers of `identity` to this upstream.'
+    }),
     passHeaders: Type.Optional(
       list(header({ description: 'A request header.' }), {
         description:
-          'Header fields of the client that this upstream gets, and no others (the gateway’s ' +
-          'own are added as ever). Without it all pass but those that back-ends take as the word of a proxy.',
+          'The only headers of the client that this upstream gets; the gateway still adds its ' +
+          'own. Default: all, except those that back-ends believe to come from a trusted proxy.',
         examples: [['accept', 'accept-language', 'content-type', 'user-agent']]
       })
     ),
     ca: Type.Optional(
       text({
         description:
-          'A PEM file with the authority of an https upstream, where the system does not know it. Certificates are always verified.'
+          'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
+          'does not trust that authority. Certificates are always verified.',
+        examples: ['/etc/ssl/internal-ca.pem']
       })
     )
   },

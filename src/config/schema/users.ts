@@ -1,4 +1,4 @@
-/** Users of a `users-file` credential source, `users.yaml`. */
+/** `users.yaml`: the users of a `users-file` credential source. */
 import { Type, type Static } from 'typebox'
 import { list, text } from './primitives.ts'
 
@@ -9,20 +9,28 @@ const user = Type.Object(
         '^\\$argon2id\\$v=19\\$m=[1-9]\\d{3,6},t=[1-9]\\d{0,2},p=[1-9]\\d?\\$[A-Za-z0-9+/]{11,86}\\$[A-Za-z0-9+/]{22,86}$',
       format: 'x-hash',
       expected: 'an argon2id hash; make one with `console-gateway hash-password`',
-      description: 'The password’s argon2id hash. `console-gateway hash-password` makes one.'
+      description: 'The argon2id hash of the password. `console-gateway hash-password` makes one.'
     }),
     id: Type.Optional(
-      text({ description: 'The user’s id for upstreams; the user name without it.' })
+      text({
+        description: 'The user’s id, as upstreams get it. Default: the user name.',
+        examples: ['1']
+      })
     ),
-    name: Type.Optional(text({ description: 'The name for people; the user name without it.' })),
+    name: Type.Optional(
+      text({ description: 'The display name. Default: the user name.', examples: ['Alice Admin'] })
+    ),
     roles: list(text({ description: 'A role.' }), {
       default: [],
-      description: 'The roles. A console’s menus ask for `admin` or `user`.'
+      description: 'The user’s roles. The menus of common consoles use `admin` and `user`.',
+      examples: [['admin']]
     }),
-    disabled: Type.Boolean({ default: false, description: 'Whether sign-in is refused.' }),
+    disabled: Type.Boolean({ default: false, description: 'Refuse sign-in of this user.' }),
     profile: Type.Record(Type.String({ pattern: '^.+$' }), Type.Unknown(), {
       default: {},
-      description: 'More for the profile: `email`, `avatar`, `title`, `group`, `phone`, …'
+      description:
+        'More members of the profile, such as `email`, `avatar`, `title`, `group` and `phone`.',
+      examples: [{ email: 'alice@example.com', title: 'Administrator' }]
     })
   },
   { additionalProperties: false, description: 'A user.' }
@@ -31,13 +39,14 @@ const user = Type.Object(
 export const usersSchema = Type.Object(
   {
     users: Type.Record(Type.String({ pattern: '^\\S(.{0,253}\\S)?$' }), user, {
-      description: 'The users, by the name with which they sign in.'
+      description: 'The users, by the user name with which they sign in.'
     })
   },
   {
     additionalProperties: false,
     title: 'users.yaml',
-    description: 'Live config: users of the `users-file` credential source.'
+    description:
+      'Users of the `users-file` credential source. A change takes effect without a restart.'
   }
 )
 

@@ -1,14 +1,14 @@
-/** Walks a value beside its schema: the one place that knows how our schemas nest. */
+/** Walks a value together with its schema. Only this file knows how the schemas nest. */
 import type { TSchema } from 'typebox'
 
-/** What our schemas carry beside JSON Schema's own keywords. */
+/** A schema: keywords of JSON Schema and our own. */
 export interface Node {
   readonly type?: string
   readonly title?: string
   readonly examples?: readonly unknown[]
   readonly format?: string
   readonly expected?: string
-  /** What to write instead of a text that does not fit; `VALUE` stands for that text. */
+  /** What to write instead of an invalid text; `VALUE` stands for that text. */
   readonly instead?: string
   readonly description?: string
   readonly default?: unknown
@@ -26,31 +26,31 @@ export interface Node {
   readonly maximum?: number
   readonly items?: Node
   readonly anyOf?: readonly Node[]
-  /** The name of a schema that holds itself. */
+  /** The name of a recursive schema. */
   readonly recursive?: string
 }
 
-/** A TypeBox schema, seen as what it is at run time. */
+/** The run-time view of a TypeBox schema. */
 export const asNode = (schema: TSchema): Node => schema
 
 export type Path = ReadonlyArray<string | number>
 
-/** A value and the schema that covers it. */
+/** A value and its schema. */
 export interface Visited {
-  /** The branch of a union that the value means. */
+  /** The matching branch, if the declared schema is a union. */
   readonly schema: Node
-  /** The schema as it is declared, with all branches of its union. */
+  /** The declared schema, with all branches if it is a union. */
   readonly declared: Node
   readonly value: unknown
   readonly path: Path
-  /** Replaces the value where it stands. */
+  /** Replaces the value. */
   readonly put: (value: unknown) => void
 }
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The branch of a union that the value means: the one whose `kind` fits, else the one of the same type. */
+/** The matching branch of a union: the one with the same `kind`, else with the same type. */
 function branchOf(schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const kind = isObject(value) ? value['kind'] : undefined
@@ -73,7 +73,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** The schema of a member, of a map's value, or of nothing known. */
+/** The schema of a member or of a mapping's value; undefined for an unknown key. */
 function memberSchema(schema: Node, key: string): Node | undefined {
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) {
     return schema.properties[key]
@@ -84,12 +84,12 @@ function memberSchema(schema: Node, key: string): Node | undefined {
   return isAnything(schema) ? schema : undefined
 }
 
-/** Where anything may stand, it is covered all the way down. */
+/** A schema without constraints, which also covers everything inside the value. */
 function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 
-/** Calls `visitor` for every value that a schema covers, outermost first. */
+/** Calls `visitor` for every value that has a schema, outermost first. */
 export function visit(root: Node, value: unknown, visitor: (at: Visited) => void): unknown {
   const holder: Record<string, unknown> = { root: value }
   visitMember(holder, 'root', { declared: root, path: [], visitor })
@@ -126,12 +126,12 @@ function visitMember(
   }
 }
 
-/** The schema of what is at a path, found along the values there. */
+/** The schema of the value at a path. */
 export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
   let at: Node | undefined = root
   for (const step of path) {
     if (at === undefined) return undefined
-    // Along the way all are mappings; only the value itself tells its branch.
+    // All steps before the last are mappings or lists; only the value selects its own branch.
     at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(branchOf(at, {}), step)
   }
   return at === undefined ? undefined : branchOf(at, value)
