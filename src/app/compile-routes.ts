@@ -13,7 +13,6 @@ import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUsersFile } from '../login/users-file.ts'
 import { readJson } from '../json/body.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
-import { valueAt } from '../json/values.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
@@ -293,8 +292,7 @@ export function createSources(
       name,
       config: source,
       send: services.upstream(source.upstream, upstream).fetchWhole,
-      credentialStyle: credentialOf(upstream.credential).as,
-      valueAt
+      credentialStyle: credentialOf(upstream.credential).as
     })
   })
 }

@@ -21,17 +21,16 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
 )
 
 /**
- * Hashing fills cores and memory: so many run at once, so many may wait; who comes then is told to
- * come back.
+ * Bounded: hashing fills cores and memory. Beyond `maxWaiting`, a sign-in is refused and may retry.
  */
-const atOnce = 2
-const mayWait = 100
+const maxRunning = 2
+const maxWaiting = 100
 let running = 0
 const waiting: Array<() => void> = []
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= atOnce) {
-    if (waiting.length >= mayWait) throw new GatewayError('overloaded', { retryAfter: 2 })
+async function limitConcurrency<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= maxRunning) {
+    if (waiting.length >= maxWaiting) throw new GatewayError('overloaded', { retryAfter: 2 })
     await new Promise<void>(resolve => {
       waiting.push(resolve)
     })
@@ -65,8 +64,8 @@ export function parseHash(written: string): Hash {
 }
 
 /**
- * A hash that no password has, as costly as `like`: what an unknown user's password is compared
- * with.
+ * A hash that no password matches, as costly as `like`: an unknown user's password is compared with
+ * it, so that the time does not show whether the user exists.
  */
 export function decoyHash(like?: Hash): Hash {
   return {
@@ -78,12 +77,12 @@ export function decoyHash(like?: Hash): Hash {
   }
 }
 
-/** @throws GatewayError `overloaded` when too many wait already */
+/** @throws GatewayError `overloaded` where `maxWaiting` hashes wait already */
 export async function verifyPassword(
   password: string,
   { memory, passes, parallelism, salt, tag }: Hash
 ): Promise<boolean> {
-  const derived = await inTurn(() =>
+  const derived = await limitConcurrency(() =>
     derive('argon2id', {
       message: password,
       nonce: salt,

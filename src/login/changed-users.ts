@@ -1,7 +1,4 @@
-/**
- * What a change of users files does to live sessions: foreseen before a reload, carried out after
- * it.
- */
+/** Effects of changed users files on live sessions: counted before a reload, applied after it. */
 import {
   type ChangedUser,
   changeSince,
@@ -28,15 +25,17 @@ export interface ReviewedUser {
   readonly renewed: number
 }
 
-type Asked = Pick<Sessions, 'list' | 'reviewOf' | 'signedIn'>
+type ReviewedSessions = Pick<Sessions, 'list' | 'reviewOf' | 'signedIn'>
 
-/** Enough to keep Redis busy, and few enough to let requests pass. */
+/** Enough to keep Redis busy; more would delay requests. */
 const maxAtOnce = 50
-/** Sign-ins that a start looks at; sessions of the others are judged when they are used. */
+/**
+ * Bound of users whose sessions a start reviews; sessions of others are reviewed on their next use.
+ */
 const maxSignedIn = 100_000
 const minEnding = 10
 
-/** Only what the decision needs goes from one process to another. */
+/** The part of a config that the review needs, small enough to send between processes. */
 export function sourcesOf({
   gateway: {
     login: { sources }
@@ -46,14 +45,14 @@ export function sourcesOf({
   return { gateway: { login: { sources } }, users }
 }
 
-/** Whether so many sessions would end that somebody should say that it is meant. */
+/** Whether a reload would end so many sessions that an operator must confirm it. */
 export function isMassClosing({ ending, live }: Endings): boolean {
   return ending >= minEnding && ending > live / 2
 }
 
 /** @throws StoreUnavailable */
 export async function countEndings(
-  sessions: Asked,
+  sessions: ReviewedSessions,
   before: Sources,
   after: Sources
 ): Promise<Endings> {
@@ -71,7 +70,7 @@ export async function countEndings(
 
 /** Closes and renews the sessions of users that changed. @throws StoreUnavailable */
 export async function reviewChanged(
-  sessions: Asked,
+  sessions: ReviewedSessions,
   changed: readonly ChangedUser[]
 ): Promise<ReviewedUser[]> {
   return await forEach(changed, async ({ source, username, key, change }) => {
@@ -81,11 +80,14 @@ export async function reviewChanged(
 }
 
 /**
- * The same for what changed while this process did not run. Users of the files are among those who
- * are looked at, since a version that kept no list of who is signed in may have opened sessions.
+ * Closes and renews the sessions of users that changed while this process did not run. Includes all
+ * users of the files: older versions kept no list of signed-in users.
  * @throws StoreUnavailable
  */
-export async function reviewSignedIn(sessions: Asked, sources: Sources): Promise<ReviewedUser[]> {
+export async function reviewSignedIn(
+  sessions: ReviewedSessions,
+  sources: Sources
+): Promise<ReviewedUser[]> {
   const changeOf = changeSince(sources)
   const signedIn = await sessions.signedIn(maxSignedIn)
   const users = [

@@ -1,7 +1,7 @@
-/** What may vouch for an administrator: password in, identity out. */
+/** Credential sources: take a user name and password, give an identity. */
 import type { Credential, FileState, Identity, Session } from '../session/record.ts'
 
-export interface Attempt {
+export interface SignInAttempt {
   readonly username: string
   readonly password: string
   /** Further members of the console's sign-in body. */
@@ -10,41 +10,43 @@ export interface Attempt {
   readonly requestId: string
 }
 
-export type Verdict =
+export type SignInResult =
   | {
       readonly vouched: true
       readonly identity: Identity
       readonly credential?: Credential
-      /** Of a source that goes on saying who its users are. */
+      /** Of a users file, whose later changes end or update the session. */
       readonly file?: FileState
     }
   | {
       readonly vouched: false
-      /** The source knows the user name: no other one is asked. */
+      /** The source knows the user name: no further source is asked. */
       readonly isFinal?: boolean
     }
 
 export interface CredentialSource {
-  /** Stands in the session, so that its sign-out finds the way back. */
+  /** Kept in the session, so that its sign-out finds its source. */
   readonly name: string
   /**
    * Takes the same time for a wrong password and an unknown user.
-   * @throws GatewayError when it cannot tell; that is never a refusal
+   * @throws GatewayError when the source is unavailable; that is never a refusal
    */
-  verify(attempt: Attempt): Promise<Verdict>
-  /** How long before its end a credential is renewed; nothing is without it. */
+  verify(attempt: SignInAttempt): Promise<SignInResult>
+  /**
+   * Milliseconds before its expiry at which a credential is renewed; without it none is renewed.
+   */
   readonly renewBeforeMs?: number
   /**
    * A new credential for a session's old one, or undefined where the source refuses.
    * @throws GatewayError when it cannot tell
    */
   renew?(session: Session): Promise<Credential | undefined>
-  /** Ends the session at its source too. May fail; ours is over by then. */
+  /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session): Promise<void>
 }
 
 /**
- * Ends a session where it came from. Nobody waits for it: ours is over, whatever the source says.
+ * Ends a session at its source. Not awaited: the gateway's session has ended, even if this fails.
  */
 export function signOutAtSource(
   sources: readonly CredentialSource[],
@@ -60,7 +62,7 @@ export function signOutAtSource(
         session: session.id,
         reason: error instanceof Error ? error.message : String(error)
       },
-      'the back-end did not take the sign-out'
+      'the back-end refused the sign-out'
     )
   )
 }

@@ -1,4 +1,4 @@
-/** The users of users files that are in force: sessions are held against them. */
+/** The users files in force, and the review of sessions against them. */
 import { hash } from 'node:crypto'
 import { type SourceConfig, sourceName } from '../config/schema/gateway.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
@@ -9,13 +9,13 @@ import type { SessionStore } from '../session/store.ts'
 
 type User = UsersConfig['users'][string]
 
-/** The credential sources of a config, as far as they tell who its file users are. */
+/** The parts of a config that define its file users. */
 export interface Sources {
   readonly gateway: { readonly login: { readonly sources: readonly SourceConfig[] } }
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
-/** What sessions keep of a file user, so that a later change shows. Never the hash itself. */
+/** Digests of a file user's state, kept in the session to detect changes. Never the hash itself. */
 export function fileStateOf(username: string, user: User): FileState {
   const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 22)
   const { id, name, roles, profile } = identityOf(username, user)
@@ -25,7 +25,7 @@ export function fileStateOf(username: string, user: User): FileState {
   }
 }
 
-/** Who signs in under a name of the file. */
+/** The identity of a user of the file. */
 export function identityOf(username: string, user: User): Identity {
   return {
     id: user.id ?? username,
@@ -51,7 +51,7 @@ function filesOf({ gateway, users }: Sources): Files {
 const userOf = (users: Readonly<Record<string, User>>, username: string): User | undefined =>
   Object.hasOwn(users, username) ? users[username] : undefined
 
-/** When users got another password, in milliseconds since the epoch, by source and user name. */
+/** Times of password changes, in milliseconds since the epoch, by source and user name. */
 type PasswordChanges = ReadonlyMap<string, number>
 
 const nameOf = (source: string, username: string) => `${source}/${username}`
@@ -70,34 +70,35 @@ function passwordChanges(files: Files, next: Files, at: number): PasswordChanges
   return changed
 }
 
-/** What becomes of a session once `after` has replaced `before`. */
+/** The review of sessions once `after` has replaced `before`. */
 export function reviewAgainst(before: Sources, after: Sources): Reviewer['review'] {
   const files = filesOf(after)
   const changed = passwordChanges(filesOf(before), files, Infinity)
   return session => reviewIn(files, changed, session)
 }
 
-/** @param changed as far as this process saw it */
+/** password changes that this process saw */
 function reviewIn(files: Files, changed: PasswordChanges, session: Session): Review {
   const { source, identity, file } = session
-  // No such source, or no longer under this name: nobody vouches for the session.
+  // A session whose source was removed or renamed has nothing left that confirms its user.
   if (!files.has(source)) return 'refused'
   const users = files.get(source)
   if (users === undefined) return 'unchanged'
   const user = userOf(users, identity.username)
   if (user === undefined || user.disabled) return 'refused'
-  const present = identityOf(identity.username, user)
-  if (present.id !== identity.id) return 'refused'
+  const current = identityOf(identity.username, user)
+  if (current.id !== identity.id) return 'refused'
   const state = fileStateOf(identity.username, user)
   if (file?.state === state.state) return 'unchanged'
   if (file !== undefined && file.password !== state.password) return 'refused'
-  // The version that opened it kept no digest: it gets today's, unless the password changed since.
+  // A session without a digest comes from an older version: it gets today's digest, unless the
+  // password changed since its sign-in.
   const changedAt = changed.get(nameOf(source, identity.username)) ?? -Infinity
   if (file === undefined && session.createdAt <= changedAt) return 'refused'
-  const roles = present.roles.filter(role => identity.roles.includes(role))
+  const roles = current.roles.filter(role => identity.roles.includes(role))
   return {
-    narrowed: { ...session, identity: { ...present, roles } },
-    renewed: { ...session, identity: present, file: state }
+    narrowed: { ...session, identity: { ...current, roles } },
+    renewed: { ...session, identity: current, file: state }
   }
 }
 
@@ -113,7 +114,7 @@ export interface ChangedUser extends FileUser {
   readonly change: UserChange
 }
 
-/** The file users of `before` whose sessions another config concerns. */
+/** The file users of `before` whose sessions a change of config affects. */
 export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
   const next = filesOf(after)
   return [...filesOf(before)].flatMap(([source, users]) =>
@@ -135,8 +136,8 @@ function changeOf(username: string, before: User, after: User | undefined): User
 }
 
 /**
- * What may have become of a user who signed in once; undefined for users of no file. Their sessions
- * tell whether it did.
+ * The possible change of a user who signed in earlier; undefined for users of other kinds of
+ * source. Their sessions show whether it happened.
  */
 export function changeSince(
   sources: Sources
@@ -162,16 +163,16 @@ export function fileUsersOf(sources: Sources): FileUser[] {
 }
 
 export interface FileUsers extends Reviewer {
-  /** From now on these are in force. @returns whether they are others than before */
-  readonly take: (sources: Sources) => boolean
+  /**
+   * Puts a config's users in force.
+   * @returns whether they differ from the former ones
+   */
+  readonly activate: (sources: Sources) => boolean
 }
 
-const announceAgainMs = 250
+const announceRetryMs = 250
 
-/**
- * @param announce says whether no replica knows a later state of a source; see the store
- * @param now the time of sessions
- */
+/** resolves to whether no replica knows a later state of a source; see `announceUsers` */
 export function createFileUsers(
   announce: SessionStore['announceUsers'],
   now: () => number = Date.now
@@ -179,10 +180,10 @@ export function createFileUsers(
   let files: Files | undefined
   let changed: PasswordChanges = new Map()
   let digests: ReadonlyMap<string, string> = new Map()
-  /** Sources whose change could not be announced yet, with the digest before it. */
+  /** Changed sources that could not be announced yet, with the digest before the change. */
   const unannounced = new Map<string, string>()
 
-  let again: NodeJS.Timeout | undefined
+  let retryTimer: NodeJS.Timeout | undefined
 
   async function isLatest(source: string): Promise<boolean> {
     const digest = digests.get(source)
@@ -192,18 +193,18 @@ export function createFileUsers(
     return isLatestNow
   }
 
-  /** At start the store may not be there yet. */
+  /** Retried: at start the store may not be connected yet. */
   function announceAll(): void {
-    clearTimeout(again)
+    clearTimeout(retryTimer)
     Promise.all([...digests.keys()].map(isLatest)).catch(() => {
-      again = setTimeout(announceAll, announceAgainMs).unref()
+      retryTimer = setTimeout(announceAll, announceRetryMs).unref()
     })
   }
 
   return {
     review: session => (files === undefined ? 'unchanged' : reviewIn(files, changed, session)),
     isLatest,
-    take: sources => {
+    activate: sources => {
       const before = digests
       const next = filesOf(sources)
       changed = new Map([...changed, ...passwordChanges(files ?? new Map(), next, now())])

@@ -1,4 +1,4 @@
-/** Keeps back-ends' tokens fresh: renewed before they end, once across all replicas. */
+/** Renews back-ends' tokens before they expire, once across all replicas. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
@@ -10,38 +10,33 @@ import type { CredentialSource } from './credential-source.ts'
 
 export interface TokenRefresh {
   /**
-   * The session with a token that holds. Only waits for a renewal where the old one has ended.
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it cannot
-   * be asked and the old token has ended
+   * The session with a valid token. Waits for a renewal only when the old token has expired.
+   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is
+   * unavailable and the old token has expired
    */
   readonly ensureFresh: (live: Live) => Promise<Live>
 }
 
-interface Options {
+interface Context {
   readonly sessions: Sessions
-  readonly sources: readonly CredentialSource[]
-  readonly now?: () => number
-  readonly onFailed?: (error: unknown) => void
+  readonly now: () => number
+  readonly onFailed: (error: unknown) => void
 }
 
-/** Longer than a renewal may take; a replica that dies over it holds the others up for so long. */
+type Options = Pick<Context, 'sessions'> &
+  Partial<Context> & { readonly sources: readonly CredentialSource[] }
+
+/** Longer than a renewal may take: a replica that dies during one delays the others for so long. */
 const lockMs = 15_000
-const lookEveryMs = 25
-
-interface Lock {
-  /** Confirms the lock and makes it last; undefined where it was lost. */
-  readonly hold: () => Promise<Fence | undefined>
-  /** Whether an earlier holder may still write what it got. */
-  isContested: boolean
-}
+const lockRetryMs = 25
 
 interface Exchanged {
   readonly live: Live
-  /** The store could not be asked, so that only this process has the new credential yet. */
+  /** The store is unavailable, so that only this process has the new credential yet. */
   readonly isHeld: boolean
 }
 
-/** Another process may hold a newer credential: the session is not over, and may be tried again. */
+/** Another process may have a newer credential: the session goes on and the client may retry. */
 class Contested extends GatewayError {
   constructor() {
     super('session.unavailable', { retryAfter: 2 })
@@ -54,10 +49,11 @@ export function createTokenRefresh({
   now = Date.now,
   onFailed = () => {}
 }: Options): TokenRefresh {
+  const context: Context = { sessions, now, onFailed }
   const running = new Map<string, Promise<Live>>()
 
-  async function ensureFresh(found: Live): Promise<Live> {
-    const live = sessions.withHeld(found)
+  async function ensureFresh(lookedUp: Live): Promise<Live> {
+    const live = sessions.withHeld(lookedUp)
     const { credential, source: name } = live.session
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
@@ -65,7 +61,7 @@ export function createTokenRefresh({
     if (source?.renew === undefined || now() < end - (source.renewBeforeMs ?? 0)) return live
     let renewal = running.get(live.key)
     if (renewal === undefined) {
-      renewal = renew(live, source).finally(() => running.delete(live.key))
+      renewal = new Renewal(context, live, source).run().finally(() => running.delete(live.key))
       running.set(live.key, renewal)
     }
     if (now() >= end) return await renewal
@@ -73,78 +69,108 @@ export function createTokenRefresh({
     return live
   }
 
-  async function renew(live: Live, source: CredentialSource): Promise<Live> {
-    const owner = randomUUID()
-    const name = `renew:${live.key}`
-    const until = now() + lockMs
-    while (!(await sessions.lock(name, owner, lockMs))) {
-      await wait(lookEveryMs)
-      const other = await current(live)
-      if (isRenewed(other, live)) return other
-      if (now() >= until) throw new GatewayError('upstream.timeout')
-    }
-    const lock: Lock = { hold: () => sessions.fence(name, owner, lockMs), isContested: false }
-    let isSettled = true
-    try {
-      // Whoever had the lock before us may have done it.
-      const fresh = await current(live)
-      if (isRenewed(fresh, live)) return fresh
-      const { live: renewed, isHeld } = await exchange(fresh, source, lock)
-      isSettled = !isHeld
-      return renewed
-    } catch (error) {
-      isSettled = !(error instanceof Contested) && !lock.isContested
-      throw error
-    } finally {
-      await sessions.unlock(name, owner, isSettled).catch(onFailed)
-    }
-  }
-
-  /**
-   * Exchanges the credential at the back-end. The store has confirmed the lock just before, so that
-   * nothing is exchanged that nobody could write, nor by whoever was paused and lost the lock.
-   */
-  async function exchange(live: Live, source: CredentialSource, lock: Lock): Promise<Exchanged> {
-    const fence = await lock.hold()
-    if (fence === undefined) throw new Contested()
-    lock.isContested = fence.isContested
-    // Back-ends may take longer than a lock lasts.
-    const beat = setInterval(() => {
-      lock.hold().catch(onFailed)
-    }, lockMs / 3)
-    const asked = source.renew?.(live.session) ?? Promise.resolve(undefined)
-    const credential = await asked.finally(() => clearInterval(beat))
-    if (credential === undefined) return await refused(live, lock)
-    const renewed = await sessions.renew(live, credential, fence.number)
-    if ('live' in renewed) return { live: renewed.live, isHeld: renewed.isHeld === true }
-    // The session was closed meanwhile: nobody else will ever end the new token.
-    source.signOut?.({ ...live.session, credential }).catch(onFailed)
-    throw errorOf(renewed)
-  }
-
-  /** A refusal ends the session, unless somebody else may have exchanged the credential before. */
-  async function refused(live: Live, { hold, isContested }: Lock): Promise<Exchanged> {
-    const fresh = await current(live)
-    if (isRenewed(fresh, live)) return { live: fresh, isHeld: false }
-    if (isContested || (await hold()) === undefined) throw new Contested()
-    await sessions.end(live, 'upstream')
-    throw new GatewayError('session.upstream')
-  }
-
-  async function current(live: Live): Promise<Live> {
-    const resolved = await sessions.reread(live)
-    if ('live' in resolved) return resolved.live
-    throw errorOf(resolved)
-  }
-
   return { ensureFresh }
 }
 
-function errorOf(resolved: Exclude<Evaluation, { live: Live }>): GatewayError {
-  if ('ended' in resolved) return new GatewayError(`session.${resolved.ended}`)
-  return new GatewayError('session.unavailable', { retryAfter: 2 })
+/** One renewal of a session's credential, under a lock of the store. */
+class Renewal {
+  readonly #context: Context
+  readonly #live: Live
+  readonly #source: CredentialSource
+  readonly #lockName: string
+  readonly #owner = randomUUID()
+  /** Whether an earlier holder of the lock may still write the credential that it got. */
+  #isContested = false
+
+  constructor(context: Context, live: Live, source: CredentialSource) {
+    this.#context = context
+    this.#live = live
+    this.#source = source
+    this.#lockName = `renew:${live.key}`
+  }
+
+  async run(): Promise<Live> {
+    const { sessions, onFailed } = this.#context
+    const renewedByOther = await this.#acquireLock()
+    if (renewedByOther !== undefined) return renewedByOther
+    let isSettled = true
+    try {
+      const current = await this.#reread()
+      // The holder of the lock before this one may have renewed the credential.
+      if (this.#isRenewed(current)) return current
+      const { live, isHeld } = await this.#exchange(current)
+      isSettled = !isHeld
+      return live
+    } catch (error) {
+      isSettled = !(error instanceof Contested) && !this.#isContested
+      throw error
+    } finally {
+      await sessions.unlock(this.#lockName, this.#owner, isSettled).catch(onFailed)
+    }
+  }
+
+  /** @returns the session, without the lock, where another process has renewed it meanwhile */
+  async #acquireLock(): Promise<Live | undefined> {
+    const { sessions, now } = this.#context
+    const until = now() + lockMs
+    while (!(await sessions.lock(this.#lockName, this.#owner, lockMs))) {
+      await wait(lockRetryMs)
+      const current = await this.#reread()
+      if (this.#isRenewed(current)) return current
+      if (now() >= until) throw new GatewayError('upstream.timeout')
+    }
+    return undefined
+  }
+
+  /** Confirms the lock and extends it; undefined where it was lost. */
+  #extendLock(): Promise<Fence | undefined> {
+    return this.#context.sessions.fence(this.#lockName, this.#owner, lockMs)
+  }
+
+  /**
+   * Exchanges the credential at the back-end. The lock is confirmed first: a process that lost it,
+   * or that cannot reach the store to write the result, must not use up the old credential.
+   */
+  async #exchange(live: Live): Promise<Exchanged> {
+    const { sessions, onFailed } = this.#context
+    const fence = await this.#extendLock()
+    if (fence === undefined) throw new Contested()
+    this.#isContested = fence.isContested
+    // A back-end may take longer than the lock lasts.
+    const heartbeat = setInterval(() => {
+      this.#extendLock().catch(onFailed)
+    }, lockMs / 3)
+    const response = this.#source.renew?.(live.session) ?? Promise.resolve(undefined)
+    const credential = await response.finally(() => clearInterval(heartbeat))
+    if (credential === undefined) return await this.#onRefused(live)
+    const renewed = await sessions.renew(live, credential, fence.number)
+    if ('live' in renewed) return { live: renewed.live, isHeld: renewed.isHeld === true }
+    // The session was closed during the exchange: without this the new token would stay valid.
+    this.#source.signOut?.({ ...live.session, credential }).catch(onFailed)
+    throw errorOf(renewed)
+  }
+
+  /** Ends the session, unless another process may have exchanged the credential before. */
+  async #onRefused(live: Live): Promise<Exchanged> {
+    const current = await this.#reread()
+    if (this.#isRenewed(current)) return { live: current, isHeld: false }
+    if (this.#isContested || (await this.#extendLock()) === undefined) throw new Contested()
+    await this.#context.sessions.end(live, 'upstream')
+    throw new GatewayError('session.upstream')
+  }
+
+  async #reread(): Promise<Live> {
+    const evaluation = await this.#context.sessions.reread(this.#live)
+    if ('live' in evaluation) return evaluation.live
+    throw errorOf(evaluation)
+  }
+
+  #isRenewed(current: Live): boolean {
+    return !isSameCredential(current.session, this.#live.session)
+  }
 }
 
-function isRenewed(now: Live, before: Live): boolean {
-  return !isSameCredential(now.session, before.session)
+function errorOf(evaluation: Exclude<Evaluation, { live: Live }>): GatewayError {
+  if ('ended' in evaluation) return new GatewayError(`session.${evaluation.ended}`)
+  return new GatewayError('session.unavailable', { retryAfter: 2 })
 }

@@ -4,23 +4,23 @@ import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
 import { fileStateOf, identityOf } from './file-users.ts'
 
-/** @param decides whether a user name of the file is never asked of another source */
+/** @param decides whether no further source is asked for a user name of this file */
 export function createUsersFile(
   name: string,
   { users }: UsersConfig,
   decides = true
 ): CredentialSource {
-  const known = new Map(
+  const usersByName = new Map(
     Object.entries(users).map(([username, user]) => [
       username,
       { ...user, hash: parseHash(user.password) }
     ])
   )
-  const decoy = decoyHash([...known.values()][0]?.hash)
+  const decoy = decoyHash([...usersByName.values()][0]?.hash)
   return {
     name,
     async verify({ username, password }) {
-      const user = known.get(username)
+      const user = usersByName.get(username)
       const matches = await verifyPassword(password, user?.hash ?? decoy)
       if (!matches || user === undefined || user.disabled) {
         return { vouched: false, ...(decides && user !== undefined && { isFinal: true }) }

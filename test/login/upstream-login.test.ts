@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
-import { valueAt } from '../../src/json/values.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
@@ -54,8 +53,7 @@ function sourceOf(
     name: 'upstream-login:backend',
     config: { ...base, ...over },
     send: upstream.fetchWhole,
-    credentialStyle,
-    valueAt
+    credentialStyle
   })
 }
 

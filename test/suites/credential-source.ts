@@ -1,11 +1,11 @@
 /** What every credential source promises; run once for each adapter. */
 import type { Test } from 'tap'
-import type { Attempt, CredentialSource } from '../../src/login/credential-source.ts'
+import type { SignInAttempt, CredentialSource } from '../../src/login/credential-source.ts'
 
 /** What the source under test has to know: `alice` with this password, named `Alice`, in the roles admin and user. */
 export const rightPassword = 'pä$$ “word” 🔑 & more'
 
-export const attempt = (over: Partial<Attempt> = {}): Attempt => ({
+export const attempt = (over: Partial<SignInAttempt> = {}): SignInAttempt => ({
   username: 'alice',
   password: rightPassword,
   extra: {},

@@ -11,7 +11,7 @@ import { orderKey } from '../../src/json/decimal.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
-import { cookiesIn } from '../../src/login/upstream-login.ts'
+import { cookiesIn } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
@@ -212,7 +212,7 @@ export const readers: readonly Reader[] = [
     worst: { 'marks of direction': repeated('\u202e'), 'controls': repeated('\u0085\u0007') }
   },
   {
-    of: ['src/login/upstream-login.ts#cookiesIn'],
+    of: ['src/login/login-response.ts#cookiesIn'],
     read: text => cookiesIn([text, text], ['sid']),
     worst: {
       'semicolons': repeated(';'),
@@ -271,7 +271,7 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/limits/counting/leases.ts#forget': 'keys of our own counters',
   'src/limits/counting/memory-tally.ts#forget': 'keys of our own counters',
   'src/limits/usage/suggest.ts#whomOf': 'keys of our own record',
-  'src/login/upstream-login.ts#at': 'a path of config',
+  'src/login/login-response.ts##valueAt': 'a path of config',
   'src/login/upstream-login.ts#fill': 'a template of config',
   'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',
   'src/process/cluster/merge-metrics.ts#withLabels': 'metrics of our own workers',

@@ -13,7 +13,7 @@ import { liveSession, openSession, type SessionCookie } from '../hooks/session.t
 import {
   type CredentialSource,
   signOutAtSource,
-  type Verdict
+  type SignInResult
 } from '../../login/credential-source.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import type { Sessions } from '../../session/session.ts'
@@ -164,7 +164,7 @@ async function firstVouching(
   let undecided: unknown
   for (const source of sources) {
     try {
-      const verdict: Verdict = await source.verify(attempt)
+      const verdict: SignInResult = await source.verify(attempt)
       if (verdict.vouched) return { source: source.name, verdict }
       if (verdict.isFinal === true) break
     } catch (error) {

@@ -77,7 +77,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     create: (number, next) => createGeneration(number, next, services),
     activate: async generation => {
       current = generation
-      if (services.fileUsers.take(generation.config)) services.sessions.forgetReviews()
+      if (services.fileUsers.activate(generation.config)) services.sessions.forgetReviews()
     },
     countEndings: (before, after) => countEndings(services.sessions, before, after),
     reviewChanged: changed => reviewChanged(services.sessions, changed),
