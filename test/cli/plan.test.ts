@@ -49,7 +49,7 @@ t.test('a lockout that is gone, or holds much less, is a risk', async t => {
     ).out
   ) as { risks: string[] }
   t.same(risks, [
-    'lockout.account no longer holds: passwords may be guessed',
+    'lockout.account no longer locks: passwords may be guessed',
     'lockout.address is at least ten times looser'
   ])
 })

@@ -160,11 +160,11 @@ t.test(
         .filter(line => /pass(?:Refused)?Headers/.test(line))
         .map(line => line.replace(/^\S+ /, ''))
     t.same(files({ passHeaders: ['accept'] }, { passRefusedHeaders: ['x-scope-orgid'] }), [
-      'routes.r.passRefusedHeaders.0: warning: clients may say what they like in "x-scope-orgid", ' +
-        'which back-ends take as the word of a proxy: make sure that this upstream does not believe it'
+      'routes.r.passRefusedHeaders.0: warning: clients can forge "x-scope-orgid", ' +
+        'which back-ends trust as set by a proxy: make sure that this upstream does not trust it'
     ])
     t.same(files({ passHeaders: ['accept'] }, { methods: ['POST'] }), [
-      'upstreams.b.passHeaders: warning: does not name content-type: the upstream is not told what a body is'
+      'upstreams.b.passHeaders: warning: does not list content-type: the upstream cannot know the type of a body'
     ])
     for (const name of [
       'x-staff',
@@ -174,7 +174,7 @@ t.test(
       'x-forwarded-for',
       'cookie'
     ]) {
-      const message = `"${name}" is the gateway’s own: a client’s never goes to an upstream`
+      const message = `"${name}" is set by the gateway: a client’s value never goes to an upstream`
       t.same(files({ passHeaders: [name] }, {}), [`upstreams.b.passHeaders.0: ${message}`])
       t.same(files({}, { passRefusedHeaders: [name] }), [
         `routes.r.passRefusedHeaders.0: ${message}`

@@ -1,10 +1,13 @@
 /** Rules for the operators' listener. */
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
 const secretPattern = /^[\x21-\x7e]{32,}$/
 export const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
 
-export function checkOps({ gateway: { ops } }: Pick<Checked, 'gateway'>, report: Report): void {
+export function checkOps(
+  { gateway: { ops } }: Pick<CheckedConfig, 'gateway'>,
+  report: Report
+): void {
   if (ops.secret !== undefined && !secretPattern.test(ops.secret)) {
     const message =
       'has to be at least 32 visible ASCII characters without blanks; ' +

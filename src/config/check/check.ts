@@ -11,7 +11,7 @@ import { checkOperation } from './operation.ts'
 import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkReach } from './reach.ts'
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 import { checkSession } from './session.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
@@ -37,7 +37,7 @@ const rules = [
 ]
 
 /** @param unfit a value is known not to fit its schema: a rule that trips over it is then skipped */
-export function checkConfig(config: Checked, report: Report, unfit: boolean): void {
+export function checkConfig(config: CheckedConfig, report: Report, unfit: boolean): void {
   for (const rule of rules) {
     try {
       rule(config, report)

@@ -1,4 +1,4 @@
-/** Rules for contracts: one source each, a sound JSON Schema, and an answer to hold against it. */
+/** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import type { Report } from './report.ts'
 import type { JsonSchema } from '../../json-schema/closed-schema.ts'
 import { schemaProblems } from '../../json-schema/compile.ts'
@@ -11,7 +11,7 @@ interface Holders {
   readonly endpoints?: unknown
 }
 
-/** Every contract, by the name of its route, and where it stands. The config may be unfit yet. */
+/** Every contract with its route's name and its place. The config may not match its schema yet. */
 function contractsIn({
   routes,
   endpoints
@@ -30,7 +30,7 @@ function contractsIn({
 }
 
 interface SchemaReaders {
-  /** A file's value, and how its faults are told; undefined where it cannot be read, which has been told then. */
+  /** A file's value and the reporter of its faults; undefined if unreadable (already reported). */
   readonly read: (
     file: string
   ) =>
@@ -39,12 +39,12 @@ interface SchemaReaders {
   readonly report: (path: Path, message: string) => void
 }
 
-/** The JSON Schema of each contract, by the name of its route. What is wrong with one is told where it stands. */
+/** The JSON Schema of each contract by its route's name. Faults are reported at their own place. */
 export function loadContracts(
   config: Holders,
   { read, report }: SchemaReaders
 ): Record<string, JsonSchema> {
-  const found: Record<string, JsonSchema> = {}
+  const schemas: Record<string, JsonSchema> = {}
   for (const [name, path, { schema, file }] of contractsIn(config)) {
     if ((schema === undefined) === (file === undefined)) {
       report(path, 'needs one of schema and file')
@@ -60,12 +60,12 @@ export function loadContracts(
     if (source === undefined || !isObject(source.value)) continue
     const problems = schemaProblems(source.value)
     for (const problem of problems) source.report(problem.path, problem.message)
-    if (problems.length === 0) found[name] = source.value
+    if (problems.length === 0) schemas[name] = source.value
   }
-  return found
+  return schemas
 }
 
-/** Only a shaped answer is read before it is sent. */
+/** `strict` has to refuse a response before it is sent, and only shaped responses are read first. */
 export function checkContracts(
   { routes: { routes } }: { readonly routes: RoutesConfig },
   report: Report
@@ -75,7 +75,7 @@ export function checkContracts(
       report(
         'routes',
         ['routes', name, 'contract', 'mode'],
-        '`strict` needs a shape: only a shaped answer is read before it is sent'
+        '`strict` needs a shape: only a shaped response is read before it is sent'
       )
     }
   }

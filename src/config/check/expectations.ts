@@ -1,4 +1,4 @@
-/** Rules for expectations: each expects something, of codes and upstreams that are there. */
+/** Rules for expectations: each expects something, and names codes and upstreams that exist. */
 import { isIP } from 'node:net'
 import type { Static } from 'typebox'
 import { errorKinds } from '../../errors.ts'
@@ -6,7 +6,6 @@ import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import { expectSchema } from '../schema/expectations.ts'
 
-/** Rules beyond the schema. */
 export function checkExpectations(
   {
     routes: { expect, upstreams }
@@ -15,32 +14,34 @@ export function checkExpectations(
   },
   report: Report
 ): void {
-  for (const [given, { status, code, upstream, upstreamPath, address }] of Object.entries(expect)) {
+  for (const [request, { status, code, upstream, upstreamPath, address }] of Object.entries(
+    expect
+  )) {
     if ((status ?? code ?? upstream ?? upstreamPath) === undefined) {
       report(
         'routes',
-        ['expect', given],
+        ['expect', request],
         'expects nothing: set status, code, upstream or upstreamPath'
       )
     }
     if (code !== undefined && !Object.hasOwn(errorKinds, code)) {
       report(
         'routes',
-        ['expect', given, 'code'],
+        ['expect', request, 'code'],
         `there is no error code "${code}".${nearest(code, Object.keys(errorKinds))}`
       )
     }
     if (upstream !== undefined && !Object.hasOwn(upstreams, upstream)) {
       report(
         'routes',
-        ['expect', given, 'upstream'],
+        ['expect', request, 'upstream'],
         `there is no upstream "${upstream}".${nearest(upstream, Object.keys(upstreams))}`
       )
     }
     if (address !== undefined && isIP(address) === 0) {
       report(
         'routes',
-        ['expect', given, 'address'],
+        ['expect', request, 'address'],
         `is not a valid IP address: expected one such as 192.0.2.10, found "${address}"`
       )
     }

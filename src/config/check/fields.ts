@@ -1,5 +1,5 @@
-/** Rules for the header fields of clients that upstreams get. */
-import type { Checked, Report } from './report.ts'
+/** Rules for the request headers of clients that are passed to upstreams. */
+import type { CheckedConfig, Report } from './report.ts'
 import {
   builtByGateway,
   connectionBound,
@@ -8,21 +8,21 @@ import {
 } from '../schema/header-names.ts'
 import { credentialOf, type RoutesConfig } from '../schema/routes.ts'
 
-type Fields = Pick<Checked, 'gateway' | 'routes'>
+type HeaderConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
-export function checkFields(config: Fields, report: Report): void {
+export function checkFields(config: HeaderConfig, report: Report): void {
   for (const rule of [checkAllowed, checkReopened, checkCredential]) rule(config, report)
 }
 
-/** The gateway's own word, which no client may speak. */
-function ownNames({ gateway: { identity } }: Fields): (name: string) => boolean {
+/** Headers that the gateway sets; a client's value of one must never reach an upstream. */
+function isSetByGateway({ gateway: { identity } }: HeaderConfig): (name: string) => boolean {
   const names = Object.values(identity).filter(name => typeof name === 'string')
-  const told = new Set<string>(names)
-  return name => [connectionBound, builtByGateway, toldByGateway, told].some(set => set.has(name))
+  const sets = [connectionBound, builtByGateway, toldByGateway, new Set<string>(names)]
+  return name => sets.some(set => set.has(name))
 }
 
-function checkAllowed(config: Fields, report: Report): void {
-  const isOwn = ownNames(config)
+function checkAllowed(config: HeaderConfig, report: Report): void {
+  const isOwn = isSetByGateway(config)
   for (const [name, { passHeaders }] of Object.entries(config.routes.upstreams)) {
     passHeaders?.forEach((header, index) => {
       const path = ['upstreams', name, 'passHeaders', index]
@@ -31,17 +31,17 @@ function checkAllowed(config: Fields, report: Report): void {
     })
     if (passHeaders === undefined || passHeaders.includes('content-type')) continue
     if (!takesBodies(config.routes, name)) continue
-    const message = 'does not name content-type: the upstream is not told what a body is'
+    const message = 'does not list content-type: the upstream cannot know the type of a body'
     report('routes', ['upstreams', name, 'passHeaders'], message, 'warning')
   }
 }
 
 function ownMessage(header: string) {
-  return `"${header}" is the gateway’s own: a client’s never goes to an upstream`
+  return `"${header}" is set by the gateway: a client’s value never goes to an upstream`
 }
 function refusedMessage(header: string) {
   return (
-    `"${header}" is one that back-ends take as the word of a proxy: ` +
+    `"${header}" is refused, because back-ends trust it as set by a proxy: ` +
     'name it in passRefusedHeaders of each route that needs it'
   )
 }
@@ -52,33 +52,33 @@ function takesBodies({ routes }: RoutesConfig, upstream: string) {
   )
 }
 
-function checkReopened(config: Fields, report: Report): void {
-  const isOwn = ownNames(config)
+function checkReopened(config: HeaderConfig, report: Report): void {
+  const isOwn = isSetByGateway(config)
   for (const [name, { passRefusedHeaders }] of Object.entries(config.routes.routes)) {
     passRefusedHeaders.forEach((header, index) => {
       const path = ['routes', name, 'passRefusedHeaders', index]
       if (isOwn(header)) return report('routes', path, ownMessage(header))
       if (!refusedFamilies.test(header)) {
         const message =
-          `"${header}" is not refused: it passes without this, ` +
-          'or where it stands in passHeaders of the upstream'
+          `"${header}" is not refused: remove it here; ` +
+          'if the upstream has passHeaders, list it there'
         return report('routes', path, message)
       }
       const message =
-        `clients may say what they like in "${header}", which back-ends take as the ` +
-        'word of a proxy: make sure that this upstream does not believe it'
+        `clients can forge "${header}", which back-ends trust as set by a proxy: ` +
+        'make sure that this upstream does not trust it'
       report('routes', path, message, 'warning')
     })
   }
 }
 
-/** A token in such a field would break the framing, or the body's description, of each request. */
-function checkCredential(config: Fields, report: Report): void {
-  const isOwn = ownNames(config)
+/** A token in such a header would break the request's framing or the type of its body. */
+function checkCredential(config: HeaderConfig, report: Report): void {
+  const isOwn = isSetByGateway(config)
   for (const [name, { credential }] of Object.entries(config.routes.upstreams)) {
     const { as } = credentialOf(credential)
     const header = as.startsWith('header:') ? as.slice('header:'.length) : ''
-    // Some back-ends want the bare token there.
+    // Allowed: some back-ends expect the bare token in Authorization.
     if (header === 'authorization') continue
     if (!isOwn(header) && !/^(?:content|accept)-/.test(header)) continue
     const message = `a token cannot go into "${header}": the gateway or HTTP itself uses it`

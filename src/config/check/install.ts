@@ -1,13 +1,13 @@
-/** Rules for the listeners, Redis, the envelope and the identity fields of `gateway.yaml`. */
+/** Rules for the listeners, Redis, the envelope and the identity headers of `gateway.yaml`. */
 import { isIP } from 'node:net'
 import { errorKinds } from '../../errors.ts'
 import { nearest } from '../schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { splitHostPort } from '../schema/host-port.ts'
 import { hostPattern } from './admin.ts'
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
-type Install = Pick<Checked, 'gateway'>
+type Install = Pick<CheckedConfig, 'gateway'>
 
 export function checkInstall(config: Install, report: Report): void {
   for (const rule of [
@@ -29,7 +29,7 @@ function checkServer({ gateway }: Install, report: Report): void {
     report(
       'gateway',
       ['server', 'workers'],
-      'without Redis there is one worker: sessions and limits live in its process',
+      'without Redis only one worker runs: sessions and limits live in its memory',
       'warning'
     )
   }
@@ -37,7 +37,7 @@ function checkServer({ gateway }: Install, report: Report): void {
     report(
       'gateway',
       ['server', 'hosts'],
-      'is empty, so every well-formed Host is answered: name your own',
+      'is empty, so every well-formed Host is accepted: name your own',
       'warning'
     )
   }
@@ -58,7 +58,7 @@ function checkPorts({ gateway: { server, ops } }: Install, report: Report): void
     report(
       'gateway',
       ['ops', 'listen'],
-      'is server.listen too: operators need a port of their own',
+      'is the same as server.listen: the operators’ listener needs a port of its own',
       { also: ['server', 'listen'] }
     )
   }
@@ -96,11 +96,7 @@ function checkRedis({ gateway: { redis } }: Install, report: Report): void {
   if (redis === undefined) return
   const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
   if (kinds.filter(Boolean).length > 1) {
-    report(
-      'gateway',
-      ['redis'],
-      'url, sentinels and cluster exclude each other: name the one kind of Redis that there is'
-    )
+    report('gateway', ['redis'], 'url, sentinels and cluster exclude each other: set one of them')
   }
   if (redis.url !== '' && !URL.canParse(redis.url)) {
     report(
@@ -136,12 +132,12 @@ function checkIdentity({ gateway: { identity } }: Install, report: Report): void
   const names = Object.values(headers).filter(name => name !== undefined)
   for (const [key, name] of Object.entries(headers)) {
     if (name === undefined || !reservedHeaders.has(name)) continue
-    const message = `"${name}" is not for this: the gateway or HTTP itself uses it`
+    const message = `"${name}" cannot be used here: the gateway or HTTP itself uses it`
     report('gateway', ['identity', key], message)
   }
   if (new Set(names).size === names.length) return
   const parts = headers.source === undefined ? 'username and roles' : 'username, roles and source'
-  report('gateway', ['identity'], `id, ${parts} need a header field each`)
+  report('gateway', ['identity'], `id, ${parts} need a different header each`)
 }
 
 function checkMessages({ gateway: { envelope } }: Install, report: Report): void {

@@ -1,12 +1,12 @@
-/** Rules for limits: one that can never act, or that counts nobody, is told before it is relied on. */
+/** Rules for limits: reports those that can never act or that count no caller. */
 import { nearest } from '../schema/faults.ts'
 import type { LimitConfig } from '../schema/limits.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
-import type { Checked as WholeConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
-type Checked = Pick<WholeConfig, 'gateway' | 'routes' | 'limits'>
+type LimitsAndRoutes = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
-export function checkLimits(config: Checked, report: Report): void {
+export function checkLimits(config: LimitsAndRoutes, report: Report): void {
   for (const rule of [
     checkRouteNames,
     checkWhom,
@@ -22,13 +22,13 @@ export function checkLimits(config: Checked, report: Report): void {
 
 type Named = readonly [name: string, limit: LimitConfig]
 
-const limitsOf = ({ limits: { limits } }: Checked): Named[] => Object.entries(limits)
+const limitsOf = ({ limits: { limits } }: LimitsAndRoutes): Named[] => Object.entries(limits)
 
 /** Reports what is wrong with a key of one limit. */
 const reportOf = (report: Report, name: string) => (key: string, message: string) =>
   report('limits', ['limits', name, key], message)
 
-function checkRouteNames(config: Checked, report: Report): void {
+function checkRouteNames(config: LimitsAndRoutes, report: Report): void {
   const names = [...endpointNames, ...Object.keys(config.routes.routes)]
   const messageOf = (route: string) => `there is no route "${route}".${nearest(route, names)}`
   for (const [name, limit] of limitsOf(config)) {
@@ -43,17 +43,17 @@ function checkRouteNames(config: Checked, report: Report): void {
   }
 }
 
-/** `by` and the keys that narrow it: sign-ins have no user yet, and only they try an account. */
-function checkWhom(config: Checked, report: Report): void {
+/** `by` and the keys that narrow it: sign-ins have no user yet, and only they name an account. */
+function checkWhom(config: LimitsAndRoutes, report: Report): void {
   for (const [name, { by, routes, roles, refusedOnly }] of limitsOf(config)) {
     const fault = reportOf(report, name)
     const isOfUsers = by.includes('user') || by.includes('session')
     const onlyLogin = routes.length === 1 && routes[0] === 'login'
     if (by.includes('account') && !onlyLogin) {
-      fault('routes', 'only a sign-in tries an account: set routes: [login]')
+      fault('routes', 'only sign-ins name an account: set routes: [login]')
     }
     if (refusedOnly && !onlyLogin) {
-      fault('refusedOnly', 'only a sign-in is refused: set routes: [login]')
+      fault('refusedOnly', 'counts refused sign-ins: set routes: [login]')
     }
     if (isOfUsers && onlyLogin) {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
@@ -64,7 +64,7 @@ function checkWhom(config: Checked, report: Report): void {
   }
 }
 
-function checkNumbers(config: Checked, report: Report): void {
+function checkNumbers(config: LimitsAndRoutes, report: Report): void {
   for (const [name, { by, kind, burst, max, window, refusedOnly }] of limitsOf(config)) {
     const fault = reportOf(report, name)
     const isOfSignIn = by.includes('account') || refusedOnly
@@ -73,10 +73,10 @@ function checkNumbers(config: Checked, report: Report): void {
     }
     if (window === 0) fault('window', 'must be longer than 0')
     if (burst !== undefined && kind === 'sliding') {
-      fault('burst', 'excludes kind: leave one of them out')
+      fault('burst', 'cannot stand beside kind: leave one of them out')
     }
     if (burst !== undefined && burst > max) {
-      fault('burst', 'is more than max: the bucket would hold more than a whole window brings')
+      fault('burst', 'is more than max: the bucket would hold more than one window refills')
     }
   }
   if (config.limits.endedSessions.window === 0) {
@@ -85,7 +85,7 @@ function checkNumbers(config: Checked, report: Report): void {
 }
 
 /** Of two limits that differ in nothing but their numbers, the looser one never acts. */
-function checkTighterTwins(config: Checked, report: Report): void {
+function checkTighterTwins(config: LimitsAndRoutes, report: Report): void {
   const limits = limitsOf(config)
   for (const [name, limit] of limits) {
     const tighter = limits.find(
@@ -104,7 +104,7 @@ function checkTighterTwins(config: Checked, report: Report): void {
   }
 }
 
-function checkAccess(config: Checked, report: Report): void {
+function checkAccess(config: LimitsAndRoutes, report: Report): void {
   for (const [name, { by, routes }] of limitsOf(config)) {
     routes.forEach((route, index) => {
       const warn = (message: string) =>
@@ -115,29 +115,27 @@ function checkAccess(config: Checked, report: Report): void {
         warn(`counts refused requests only: all callers of ${route} are signed in; set by: user`)
       }
       if (access === 'public' && !by.includes('address')) {
-        warn(
-          `counts nobody: on ${route}, which is public, no session is looked up; set by: address`
-        )
+        warn(`counts nobody: ${route} is public, so its callers have no session; set by: address`)
       }
     })
   }
 }
 
-/** Sign-ins that nothing counts. */
-function checkGuessing({ limits }: Checked, report: Report): void {
+/** Warns of sign-ins that no limit and no lockout counts. */
+function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
   for (const whom of ['address', 'account'] as const) {
     const isCounted = Object.values(limits.limits).some(
       ({ mode, by, routes }) => mode === 'enforce' && by.includes(whom) && routes.includes('login')
     )
     if (isCounted || limits.lockout[whom].mode === 'enforce') continue
-    const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without end`
+    const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
     report('limits', ['lockout', whom, 'mode'], message, 'warning')
   }
 }
 
-function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report): void {
+function checkLockout({ gateway, limits: { lockout } }: LimitsAndRoutes, report: Report): void {
   for (const whom of ['account', 'address'] as const) {
-    const { mode, within, delay, longest } = lockout[whom]
+    const { mode, within, delay, longest: maxLockMs } = lockout[whom]
     if (mode === 'off') continue
     if (within === 0) report('limits', ['lockout', whom, 'within'], 'must be longer than 0')
     if (delay === 0) {
@@ -147,7 +145,7 @@ function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report)
         'must be longer than 0; to lock nobody set mode: off'
       )
     }
-    if (longest < delay) {
+    if (maxLockMs < delay) {
       const how = { also: ['lockout', whom, 'delay'] }
       report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock', how)
     }
@@ -158,7 +156,7 @@ function checkLockout({ gateway, limits: { lockout } }: Checked, report: Report)
     report(
       'limits',
       ['lockout', 'knownBrowser', 'lifetime'],
-      'must be longer than 0; to know no browser set mode: off'
+      'must be longer than 0; to remember no browser set mode: off'
     )
   }
   if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie)) {

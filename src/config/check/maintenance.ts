@@ -1,9 +1,8 @@
-/** Rules for maintenance: it names routes that are there and a time that is to come. */
+/** Rules for maintenance: its routes exist, and its end is in the future. */
 import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import type { MaintenanceConfig } from '../schema/maintenance.ts'
 
-/** Rules beyond the schema. */
 export function checkMaintenance(
   {
     routes: { maintenance, routes }
@@ -11,13 +10,13 @@ export function checkMaintenance(
   report: Report
 ): void {
   if (maintenance === undefined) return
-  const known = ['login', ...Object.keys(routes)]
+  const routeNames = ['login', ...Object.keys(routes)]
   maintenance.routes.forEach((route, index) => {
-    if (!known.includes(route)) {
+    if (!routeNames.includes(route)) {
       report(
         'routes',
         ['maintenance', 'routes', index],
-        `there is no route "${route}".${nearest(route, known)}`
+        `there is no route "${route}".${nearest(route, routeNames)}`
       )
     }
   })

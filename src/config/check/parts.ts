@@ -1,4 +1,4 @@
-/** Rules for the parts of an answer: two of them never want the same place, and all fit the route. */
+/** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
 import { hasDotSegments } from '../schema/public-path.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
@@ -43,11 +43,11 @@ function checkWithoutUpstream(route: RouteConfig, place: Path, report: Report): 
 
 function checkAggregated(route: RouteConfig, place: Path, report: Report): void {
   if (route.methods.some(method => method !== 'GET')) {
-    const message = 'an answer that is made of parts is read only: set methods: [GET]'
+    const message = 'a response made of parts can only be read: set methods: [GET]'
     report('routes', [...place, 'methods'], message)
   }
   if (route.tooLarge === 'pass') {
-    const message = 'an answer that is made of parts cannot pass unshaped'
+    const message = 'a response made of parts cannot pass unshaped: remove tooLarge'
     report('routes', [...place, 'tooLarge'], message)
   }
   checkRewrites(route, place, report)
@@ -57,7 +57,7 @@ function checkAggregated(route: RouteConfig, place: Path, report: Report): void 
 interface Aggregated {
   readonly path: string
   readonly parts: Readonly<Record<string, PartConfig>>
-  /** Where the route's own answer stands. */
+  /** The place of the response of the route's own upstream. */
   readonly into?: string
 }
 
@@ -71,16 +71,20 @@ function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report)
   }
 }
 
-interface Taken {
+interface TakenPlace {
   readonly by: string
   readonly into: string
   readonly where: Path
 }
 
-function checkPlaces({ parts, into: own }: Aggregated, place: Path, report: Report): void {
-  const taken: Taken[] = []
-  if (own !== undefined) {
-    taken.push({ by: 'the route’s own answer', into: own, where: [...place, 'into'] })
+function checkPlaces({ parts, into: placeOfRoute }: Aggregated, place: Path, report: Report): void {
+  const taken: TakenPlace[] = []
+  if (placeOfRoute !== undefined) {
+    taken.push({
+      by: 'the response of the route’s own upstream',
+      into: placeOfRoute,
+      where: [...place, 'into']
+    })
   }
   for (const [name, { into }] of Object.entries(parts)) {
     if (into === undefined) continue

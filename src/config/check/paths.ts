@@ -1,24 +1,24 @@
-/** Rules for public paths: each is well-formed and taken once, by an endpoint, a route or an alias. */
+/** Rules for public paths: each is well-formed and has one owner: endpoint, route or alias. */
 import { nearest } from '../schema/faults.ts'
 import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
 import { pathPattern } from '../schema/primitives.ts'
 import { hasDotSegments } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
-type Served = Pick<Checked, 'gateway' | 'routes' | 'limits'>
+type PathsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
 const dotSegments = 'must not contain empty or dot segments'
 
-export function checkPaths(config: Served, report: Report): void {
+export function checkPaths(config: PathsConfig, report: Report): void {
   const taken = new TakenPaths(report)
   checkEndpoints(config, report, taken)
   checkRoutes(config, report, taken)
   checkAliases(config, report, taken)
 }
 
-/** The methods of each path, and what has them. */
+/** The owner of each method of a path. */
 class TakenPaths {
   readonly #report: Report
   readonly #owners = new Map<string, { readonly owner: string; readonly where: Path }>()
@@ -35,10 +35,10 @@ class TakenPaths {
   }
 }
 
-/** HEAD comes with GET, so it is no clash of its own. */
+/** GET brings HEAD, so a clash of GET would be reported twice. */
 const withoutHead = (methods: readonly string[]) => methods.filter(method => method !== 'HEAD')
 
-function checkEndpoints({ routes: { endpoints } }: Served, report: Report, taken: TakenPaths) {
+function checkEndpoints({ routes: { endpoints } }: PathsConfig, report: Report, taken: TakenPaths) {
   for (const { name, path, methods } of ownEndpoints(endpoints)) {
     for (const method of withoutHead(methods)) {
       taken.take({ method, path }, `endpoints.${name}`, ['endpoints', name, 'path'])
@@ -51,7 +51,7 @@ function checkEndpoints({ routes: { endpoints } }: Served, report: Report, taken
   }
 }
 
-function checkRoutes(config: Served, report: Report, taken: TakenPaths): void {
+function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): void {
   for (const [name, route] of Object.entries(config.routes.routes)) {
     const place = ['routes', name]
     const { path, methods, access } = route
@@ -84,7 +84,11 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
   if (hasDotSegments(rewrite)) report('routes', place, dotSegments)
 }
 
-function checkCookies({ gateway, routes, limits }: Served, name: string, report: Report): void {
+function checkCookies(
+  { gateway, routes, limits }: PathsConfig,
+  name: string,
+  report: Report
+): void {
   const ownCookies = new Set([gateway.session.cookie.name, limits.lockout.knownBrowser.cookie])
   for (const key of ['passCookies', 'setCookies'] as const) {
     const cookies = routes.routes[name]?.[key] ?? []
@@ -92,30 +96,30 @@ function checkCookies({ gateway, routes, limits }: Served, name: string, report:
     report(
       'routes',
       ['routes', name, key],
-      'the session cookie is the gateway’s alone, and so is that of known browsers'
+      'must not list the gateway’s own cookies, of the session and of known browsers'
     )
   }
 }
 
-// As the schema has it for paths; an alias is a key, of which the schema only asks that it begins with a slash.
+// The schema's pattern for paths. Of an alias, which is a key, the schema checks the slash only.
 const publicPath = new RegExp(pathPattern)
 
-function checkAliases({ routes }: Served, report: Report, taken: TakenPaths): void {
+function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths): void {
   const methodsOf = aliasTargets(routes)
   for (const [alias, target] of Object.entries(routes.aliases)) {
     const place = ['aliases', alias]
     const methods = methodsOf.get(target)
     if (!publicPath.test(alias) || hasDotSegments(alias)) {
       const message =
-        'expected a path as routes have it, with /* at its end at most, ' +
-        'without empty and dot segments'
+        'expected a path such as routes have: * only as /* at the end, ' +
+        'no empty or dot segments'
       report('routes', place, message)
     }
     if (methods === undefined) {
       report(
         'routes',
         place,
-        `nothing has the path "${target}".${nearest(target, methodsOf.keys())}`
+        `no route or endpoint has the path "${target}".${nearest(target, methodsOf.keys())}`
       )
     } else if (alias.endsWith('*') !== target.endsWith('*')) {
       report('routes', place, 'either both alias and target must end in /*, or neither')
@@ -126,13 +130,13 @@ function checkAliases({ routes }: Served, report: Report, taken: TakenPaths): vo
   }
 }
 
-/** What an alias may stand for: the path of each route and endpoint, with the methods there. */
-function aliasTargets({ endpoints, routes }: Served['routes']): Map<string, Set<string>> {
+/** The possible targets of an alias: each route's and endpoint's path with its methods. */
+function aliasTargets({ endpoints, routes }: PathsConfig['routes']): Map<string, Set<string>> {
   const targets = new Map<string, Set<string>>()
-  const ownPaths = new Set(Object.values(endpoints).map(({ path }) => path))
-  const own = ownEndpoints(endpoints).filter(({ path }) => ownPaths.has(path))
-  for (const { path, methods } of [...own, ...Object.values(routes)]) {
-    // Two routes that clash have one method twice; the alias is no clash of its own.
+  const endpointPaths = new Set(Object.values(endpoints).map(({ path }) => path))
+  const withPath = ownEndpoints(endpoints).filter(({ path }) => endpointPaths.has(path))
+  for (const { path, methods } of [...withPath, ...Object.values(routes)]) {
+    // A set: two clashing routes share a method, which must not be reported for the alias too.
     targets.set(path, new Set([...(targets.get(path) ?? []), ...withoutHead(methods)]))
   }
   return targets

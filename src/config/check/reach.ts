@@ -1,20 +1,16 @@
-/** What stands in config and can never act: limits behind tighter ones, methods behind a nearer path, credentials that nobody has. */
-import type { Report } from './report.ts'
+/** Warnings of config without effect: limits behind tighter ones, unreachable methods, tokens. */
+import type { CheckedConfig, Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
-import { type GatewayConfig, type SourceConfig, sourceName } from '../schema/gateway.ts'
-import type { LimitConfig, LimitsConfig } from '../schema/limits.ts'
+import { type SourceConfig, sourceName } from '../schema/gateway.ts'
+import type { LimitConfig } from '../schema/limits.ts'
 import { inUnits } from '../schema/primitives.ts'
 import { ownEndpoints } from '../schema/own-endpoints.ts'
 import { pathsAround, withHead } from '../schema/public-path.ts'
-import { credentialOf, type RoutesConfig } from '../schema/routes.ts'
+import { credentialOf } from '../schema/routes.ts'
 
-interface Checked {
-  readonly gateway: GatewayConfig
-  readonly routes: RoutesConfig
-  readonly limits: LimitsConfig
-}
+type Reachable = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
-export function checkReach(config: Checked, report: Report): void {
+export function checkReach(config: Reachable, report: Report): void {
   for (const rule of [
     checkTighter,
     checkMethods,
@@ -29,28 +25,30 @@ export function checkReach(config: Checked, report: Report): void {
 
 const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || limit.by.includes('account')
 
-/** A limit whose callers are stopped by another one before they get there. Two that differ in nothing but their numbers are told elsewhere. */
-function checkTighter({ limits: { limits } }: Checked, report: Report): void {
+/**
+ * Warns of a limit whose callers always reach another one first. checkLimits reports pairs that
+ * differ in their numbers only.
+ */
+function checkTighter({ limits: { limits } }: Reachable, report: Report): void {
   const counting = Object.entries(limits).filter(
     ([, limit]) => limit.mode !== 'off' && !isOfSignIn(limit)
   )
   for (const [name, limit] of counting) {
     const tighter = counting.find(
-      ([other, its]) =>
-        other !== name &&
-        its.mode === 'enforce' &&
-        !haveSameScope(its, limit) &&
-        countsAll(its, limit) &&
-        maxIn(its, limit.window) <= (limit.burst ?? limit.max)
+      ([otherName, other]) =>
+        otherName !== name &&
+        other.mode === 'enforce' &&
+        !haveSameScope(other, limit) &&
+        countsAll(other, limit) &&
+        maxIn(other, limit.window) <= (limit.burst ?? limit.max)
     )
-    if (tighter !== undefined) {
-      report(
-        'limits',
-        ['limits', name, 'max'],
-        `can never be reached: ${tighter[0]} lets the same callers have at most ${maxIn(tighter[1], limit.window)} in ${inUnits('x-duration', limit.window)}; lower it, or leave it out`,
-        'warning'
-      )
-    }
+    if (tighter === undefined) continue
+    const [tighterName, tighterLimit] = tighter
+    const window = inUnits('x-duration', limit.window)
+    const message =
+      `can never be reached: ${tighterName} lets the same callers have at most ` +
+      `${maxIn(tighterLimit, limit.window)} in ${window}; lower it, or leave it out`
+    report('limits', ['limits', name, 'max'], message, 'warning')
   }
 }
 
@@ -58,54 +56,51 @@ function haveSameScope(a: LimitConfig, b: LimitConfig) {
   return countsAll(a, b) && countsAll(b, a)
 }
 
-/** Whether whatever `one` counts under one key, `all` counts under one key too. */
-function countsAll(all: LimitConfig, one: LimitConfig): boolean {
+/** Whether all requests that `inner` counts under one key share one key of `outer` too. */
+function countsAll(outer: LimitConfig, inner: LimitConfig): boolean {
   const holds = (wide: readonly string[], narrow: readonly string[]) =>
     wide.length === 0 || (narrow.length > 0 && narrow.every(each => wide.includes(each)))
   const isOfAddress = (limit: LimitConfig) => limit.by.every(whom => whom === 'address')
-  // Who is signed in is always a user, too.
-  const keys = new Set<string>([...one.by, 'user'])
-  const whom =
-    isOfAddress(all) || isOfAddress(one)
-      ? isOfAddress(all) && isOfAddress(one)
-      : all.by.every(each => keys.has(each))
+  // A session always has a user.
+  const keys = new Set<string>([...inner.by, 'user'])
+  const shareKey =
+    isOfAddress(outer) || isOfAddress(inner)
+      ? isOfAddress(outer) && isOfAddress(inner)
+      : outer.by.every(each => keys.has(each))
   return (
-    whom &&
-    holds(all.routes, one.routes) &&
-    holds(all.methods, one.methods) &&
-    holds(all.roles, one.roles)
+    shareKey &&
+    holds(outer.routes, inner.routes) &&
+    holds(outer.methods, inner.methods) &&
+    holds(outer.roles, inner.roles)
   )
 }
 
-/** How many a limit lets pass in any stretch of time that is as long. */
-function maxIn({ kind, burst, max, window }: LimitConfig, stretchMs: number): number {
-  if (burst !== undefined) return burst + Math.floor((stretchMs / window) * max)
-  const windows = Math.ceil(stretchMs / window)
-  // A fixed one may begin anew in the middle of the stretch.
+/** The maximum that a limit lets pass in any `durationMs`. */
+function maxIn({ kind, burst, max, window }: LimitConfig, durationMs: number): number {
+  if (burst !== undefined) return burst + Math.floor((durationMs / window) * max)
+  const windows = Math.ceil(durationMs / window)
+  // A fixed window may start anew within the duration.
   return max * (kind === 'fixed' ? windows + 1 : windows)
 }
 
-function checkMethods({ routes, limits: { limits } }: Checked, report: Report): void {
-  const own = Map.groupBy(ownEndpoints(routes.endpoints), ({ name }) => name)
+function checkMethods({ routes, limits: { limits } }: Reachable, report: Report): void {
+  const endpointsOf = Map.groupBy(ownEndpoints(routes.endpoints), ({ name }) => name)
   const methodsOf = (route: string) =>
-    own.get(route)?.flatMap(({ methods }) => methods) ??
+    endpointsOf.get(route)?.flatMap(({ methods }) => methods) ??
     (routes.routes[route] && withHead(routes.routes[route].methods))
   for (const [name, limit] of Object.entries(limits)) {
     const taken = limit.routes.map(methodsOf)
     if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
-    if (!limit.methods.some(method => taken.some(methods => methods?.includes(method)))) {
-      report(
-        'limits',
-        ['limits', name, 'methods'],
-        `never applies: ${limit.routes.join(', ')} ${limit.routes.length > 1 ? 'take' : 'takes'} ${[...new Set(taken.flatMap(methods => methods ?? []))].join(', ')}`,
-        'warning'
-      )
-    }
+    const all = new Set<string>(taken.flatMap(methods => methods ?? []))
+    if (limit.methods.some(method => all.has(method))) continue
+    const verb = limit.routes.length > 1 ? 'take' : 'takes'
+    const message = `never applies: ${limit.routes.join(', ')} ${verb} ${[...all].join(', ')}`
+    report('limits', ['limits', name, 'methods'], message, 'warning')
   }
 }
 
 function checkInFlight(
-  { routes: { routes, upstreams }, limits: { inFlightPerRoute } }: Checked,
+  { routes: { routes, upstreams }, limits: { inFlightPerRoute } }: Reachable,
   report: Report
 ): void {
   for (const [route, max] of Object.entries(inFlightPerRoute)) {
@@ -115,38 +110,36 @@ function checkInFlight(
       report(
         'limits',
         ['inFlightPerRoute', route],
-        `can never be reached: the upstream ${name ?? ''} takes ${upstream.connections} at once and lets ${upstream.queue} wait (connections, queue)`,
+        `can never be reached: the upstream ${name ?? ''} takes ${upstream.connections} at once ` +
+          `and lets ${upstream.queue} wait (connections, queue)`,
         'warning'
       )
     }
   }
 }
 
-/** Of `/api/*` and `/api/a` the nearer path decides alone, with methods that it does not take too. */
-function checkNearerPaths({ routes: { routes } }: Checked, report: Report): void {
+/** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */
+function checkNearerPaths({ routes: { routes } }: Reachable, report: Report): void {
   const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
   for (const [name, { path }] of Object.entries(routes)) {
     const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
     const [around] = pathsAround(path).flatMap(each => byPath.get(each) ?? [])
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
-    if (around !== undefined && lost.length > 0) {
-      report(
-        'routes',
-        ['routes', name, 'methods'],
-        `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ${around[1].path}: the nearer path decides alone; name the methods here too`,
-        'warning'
-      )
-    }
+    if (around === undefined || lost.length === 0) continue
+    const message =
+      `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
+      `${around[1].path}: only the nearer path decides; name the methods here too`
+    report('routes', ['routes', name, 'methods'], message, 'warning')
   }
 }
 
-/** A token that no upstream gets is one that the operator believes to be sent. */
+/** Warns of tokens that no upstream gets: the operator expects them to be sent. */
 function checkUnusedTokens(
-  { gateway: { login }, routes: { upstreams } }: Checked,
+  { gateway: { login }, routes: { upstreams } }: Reachable,
   report: Report
 ): void {
   const credentials = Object.values(upstreams).map(({ credential }) => credentialOf(credential))
-  // Without `from` the one source that gives such a credential is meant.
+  // Without `from`, the only source with such a credential is meant.
   const sends = (name: string, what: 'cookie' | 'token') =>
     credentials.some(({ as, from }) => {
       const sent = as === 'cookies' ? 'cookie' : 'token'
@@ -155,7 +148,7 @@ function checkUnusedTokens(
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login') return
     const warn = (key: string, what: string) => {
-      const message = `no upstream has a \`credential\` that sends ${what}: no back-end ever gets it`
+      const message = `no upstream has a \`credential\` that sends ${what}, so no back-end gets it`
       report('gateway', ['login', 'sources', index, key], message, 'warning')
     }
     if (source.token !== undefined && !sends(sourceName(source), 'token')) {
@@ -167,7 +160,7 @@ function checkUnusedTokens(
   })
 }
 
-function checkCredentials({ gateway, routes: { upstreams } }: Checked, report: Report): void {
+function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report: Report): void {
   const { sources } = gateway.login
   for (const [name, upstream] of Object.entries(upstreams)) {
     const { as, from } = credentialOf(upstream.credential)
@@ -182,7 +175,7 @@ function checkCredentials({ gateway, routes: { upstreams } }: Checked, report: R
     if (from === undefined && giving.length > 1) {
       const example = `{ from: ${giving[0] ?? ''}, as: ${as} }`
       const several = `${giving.join(' and ')} each give a ${what}`
-      report('routes', where, `${several}: say whose goes to this upstream, such as ${example}`)
+      report('routes', where, `${several}: name the source for this upstream, such as ${example}`)
     }
     if (from === undefined || giving.includes(from)) continue
     const isKnown = sources.map(sourceName).includes(from)

@@ -1,4 +1,4 @@
-/** How a rule of config gets what it checks, and reports what is wrong. */
+/** The types of a rule of config: what it checks, and its report of faults. */
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
@@ -15,7 +15,7 @@ export type Report = (
   how?: Severity | { readonly severity?: Severity; readonly also: Path }
 ) => void
 
-export interface Checked {
+export interface CheckedConfig {
   /** Absolute. */
   readonly folder: string
   readonly gateway: GatewayConfig

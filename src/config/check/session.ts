@@ -1,8 +1,8 @@
 /** Rules for `session` of `gateway.yaml`: its secrets, life-times and cookie. */
 import { usesRedis } from '../schema/gateway.ts'
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
-type Install = Pick<Checked, 'gateway'>
+type Install = Pick<CheckedConfig, 'gateway'>
 
 export function checkSession({ gateway }: Install, report: Report): void {
   checkSecrets({ gateway }, report)
@@ -47,7 +47,7 @@ function checkSecrets({ gateway }: Install, report: Report): void {
   })
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
-      'with Redis, sessions outlive this process, so the secret has to as well: ' +
+      'with Redis, sessions outlive this process, so the secret must not change at a restart: ' +
       'set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
     report('gateway', ['session', 'secrets'], message)
   }

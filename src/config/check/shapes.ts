@@ -1,4 +1,4 @@
-/** Rules for shapes and their examples: an operation that could never do what it says is a fault here, not a surprise at run time. */
+/** Rules for shapes and their examples: reports operations that could never work at run time. */
 import { createRequire } from 'node:module'
 import { losesDigits } from '../../json/digits.ts'
 import type { Report } from './report.ts'
@@ -11,24 +11,25 @@ import type { Path } from '../schema/visit.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-// Large, and only for those who write expressions.
+// Loaded only when config has an expression, because jsonata is large.
 const require = createRequire(import.meta.url)
 
-type Checked = { readonly routes: RoutesConfig; readonly limits: LimitsConfig }
-
-export function checkShapes({ routes: config, limits }: Checked, report: Report): void {
+export function checkShapes(
+  { routes: config, limits }: { readonly routes: RoutesConfig; readonly limits: LimitsConfig },
+  report: Report
+): void {
   const { shapes } = config
   const used = new Set<string>()
-  const must: Rule['use'] = (name, path) => {
+  const use: ShapesCheck['use'] = (name, path) => {
     used.add(name)
     checkName(shapes, name, path, report)
   }
   const warn = (path: Path) => (message: string) => report('limits', path, message, 'warning')
   warnOfSize(limits.sizes.shape, warn(['sizes', 'shape']))
   checkRoutes(config, report)
-  for (const { shape, path } of shapesInUse(config)) must(shape, path)
+  for (const { shape, path } of shapesInUse(config)) use(shape, path)
   checkExamples(config, report)
-  checkSteps({ shapes, report, use: must })
+  checkSteps({ shapes, report, use })
   for (const name of Object.keys(shapes).filter(each => !used.has(each))) {
     report('routes', ['shapes', name], 'no route uses this shape', 'warning')
   }
@@ -48,18 +49,18 @@ function checkRoutes({ routes }: RoutesConfig, report: Report): void {
     const idle = keyOfShaping(route)
     if (route.shape !== undefined || Object.keys(route.parts).length > 0) continue
     if (idle === undefined) continue
-    const message = 'has no effect without a shape: the answer passes, however large it is'
+    const message = 'has no effect without a shape: a response of any size passes'
     report('routes', ['routes', name, idle], message)
   }
 }
 
-/** The first key that is for shaped answers only. */
+/** The first key that has an effect on shaped responses only. */
 function keyOfShaping({ maxShaped, tooLarge }: RouteConfig): string | undefined {
   if (maxShaped !== undefined) return 'maxShaped'
   return tooLarge === 'pass' ? 'tooLarge' : undefined
 }
 
-/** Every key that names a shape, but for `use` of shapes and `shape` of examples. */
+/** Every key that names a shape, except `use` of shapes and `shape` of examples. */
 function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; readonly path: Path }> {
   const { routes, endpoints } = config
   const holders: Array<readonly [Path, { readonly shape?: string }]> = [
@@ -85,11 +86,11 @@ function checkExamples({ shapes, examples }: RoutesConfig, report: Report): void
   }
 }
 
-function checkSteps(rule: Rule): void {
-  const { shapes, report } = rule
+function checkSteps(check: ShapesCheck): void {
+  const { shapes, report } = check
   const reported = new Set<string>()
   for (const [name, steps] of Object.entries(shapes)) {
-    steps.forEach((step, index) => checkStep(step, ['shapes', name, index], rule))
+    steps.forEach((step, index) => checkStep(step, ['shapes', name, index], check))
     const cycle = cycleOf(name, shapes)
     if (cycle === undefined) {
       checkOrder(steps, ['shapes', name], shapes, report)
@@ -100,9 +101,10 @@ function checkSteps(rule: Rule): void {
   }
 }
 
-interface Rule {
+interface ShapesCheck {
   readonly shapes: Shapes
   readonly report: Report
+  /** Reports an unknown shape, and notes a known one as used. */
   readonly use: (name: string, path: Path) => void
 }
 
@@ -114,9 +116,9 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
 
 const outermost = ['open', 'status', 'wrap', 'paging', 'jsonata'] as const
 
-function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
-  const { report } = rule
-  if (step.use !== undefined) rule.use(step.use, [...path, 'use'])
+function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
+  const { report } = check
+  if (step.use !== undefined) check.use(step.use, [...path, 'use'])
   if (step.jsonata !== undefined) {
     const fault = syntaxFault(step.jsonata)
     if (fault !== undefined) report('routes', [...path, 'jsonata'], fault)
@@ -144,17 +146,17 @@ function checkStep(step: ShapeStep, path: Path, rule: Rule): void {
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
       const place = [...path, ...where, index]
-      checkStep(each, place, rule)
-      checkInner(each, place, rule)
+      checkStep(each, place, check)
+      checkInner(each, place, check)
     })
   }
 }
 
-/** Operations for the whole answer cannot stand within another one, nor come there by `use`. */
-function checkInner(step: ShapeStep, path: Path, { shapes, report }: Rule): void {
-  const own = outermostOf(step)
-  if (own !== undefined) {
-    const message = `\`${own}\` is for the whole answer: it cannot stand within another operation`
+/** Operations for the whole response cannot stand within another one, nor come there by `use`. */
+function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck): void {
+  const misplaced = outermostOf(step)
+  if (misplaced !== undefined) {
+    const message = `\`${misplaced}\` is for the whole response: it cannot stand within another operation`
     report('routes', path, message)
   }
   if (step.use === undefined || cycleOf(step.use, shapes) !== undefined) return
@@ -162,7 +164,7 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: Rule): void
     .map(({ operation }) => operation)
     .find(operation => (outermost as readonly string[]).includes(operation))
   if (brought === undefined) return
-  const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole answer`
+  const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
   report('routes', [...path, 'use'], message)
 }
 
@@ -193,13 +195,13 @@ function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, rep
   })
 }
 
-/** `a → b → a`, where `use` leads back. */
+/** The cycle of `use` that leads back to `start`, as `a → b → a`. */
 function cycleOf(start: string, shapes: Shapes): string | undefined {
   const follow = (name: string, way: readonly string[]): string | undefined => {
     if (way.includes(name)) return name === start ? [...way, name].join(' → ') : undefined
     for (const next of usesOf(shapes[name] ?? [])) {
-      const found = follow(next, [...way, name])
-      if (found !== undefined) return found
+      const cycle = follow(next, [...way, name])
+      if (cycle !== undefined) return cycle
     }
     return undefined
   }
@@ -218,14 +220,14 @@ function syntaxFault(expression: string): string | undefined {
     const parsed = (require('jsonata') as typeof import('jsonata'))(expression)
     const long = longLiteral(parsed.ast(), expression)
     if (long === undefined) return undefined
-    return `no number holds ${long}: compare with the text "${long}"`
+    return `${long} is too long for an exact number: compare with the text "${long}"`
   } catch (error) {
     // JSONata throws plain objects.
     return `is not a valid JSONata expression: ${String((error as { message?: unknown }).message)}`
   }
 }
 
-/** An id that JSONata would round: it would compare with another one than is written. */
+/** A number that JSONata would round, so that it would match another id than the written one. */
 function longLiteral(node: unknown, expression: string): string | undefined {
   if (typeof node !== 'object' || node === null) return undefined
   const { type, position } = node as { type?: unknown; position?: unknown }
@@ -234,13 +236,13 @@ function longLiteral(node: unknown, expression: string): string | undefined {
     return losesDigits(written) ? written : undefined
   }
   for (const member of Object.values(node)) {
-    const found = longLiteral(member, expression)
-    if (found !== undefined) return found
+    const literal = longLiteral(member, expression)
+    if (literal !== undefined) return literal
   }
   return undefined
 }
 
-/** The digits that end there; none for a number with a fraction or an exponent. */
+/** The whole number that ends at `end`; empty for one with a fraction or an exponent. */
 function wholeNumberBefore(expression: string, end: number): string {
   const isDigit = (at: number) => /\d/.test(expression[at] ?? '')
   let start = end
@@ -249,13 +251,13 @@ function wholeNumberBefore(expression: string, end: number): string {
   return isPart ? '' : expression.slice(start, end)
 }
 
-const largeAnswer = 4 * 1024 ** 2
-/** Measured with long numbers, which cost most. */
+const largeResponseBytes = 4 * 1024 ** 2
+/** Measured with long numbers, the slowest case. */
 const secondsPerMiB = 0.13
 
-/** Reading an answer is one piece of work. */
+/** A response is parsed without a pause, so other requests wait. */
 function warnOfSize(bytes: number | undefined, warn: (message: string) => void): void {
-  if (typeof bytes !== 'number' || bytes <= largeAnswer) return
+  if (typeof bytes !== 'number' || bytes <= largeResponseBytes) return
   const seconds = ((bytes / 1024 ** 2) * secondsPerMiB).toFixed(1)
-  warn(`answers of this size hold up all other requests for up to ${seconds} s: use smaller pages`)
+  warn(`responses of this size delay all other requests by up to ${seconds} s: use smaller pages`)
 }

@@ -1,41 +1,37 @@
-/** Rules for credential sources: whoever is told of a user has to tell the sources apart. */
-import type { Report } from './report.ts'
-import { type GatewayConfig, sourceName } from '../schema/gateway.ts'
-import type { RoutesConfig } from '../schema/routes.ts'
+/** Rules for credential sources: users of different sources must stay distinct for upstreams. */
+import type { CheckedConfig, Report } from './report.ts'
+import { sourceName } from '../schema/gateway.ts'
 
-interface Checked {
-  readonly gateway: GatewayConfig
-  readonly routes: RoutesConfig
-}
+type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
-export function checkSources(config: Checked, report: Report): void {
+export function checkSources(config: SourcesConfig, report: Report): void {
   checkRefresh(config, report)
   checkNames(config, report)
   checkIdentityFields(config, report)
   checkTokens(config, report)
 }
 
-function checkRefresh({ gateway: { login } }: Checked, report: Report): void {
+function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): void {
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login' || source.refresh === undefined) return
     const place = ['login', 'sources', index, 'refresh']
     if (source.expires === undefined) {
-      report('gateway', place, 'needs `expires`, which tells when to renew the token')
+      report('gateway', place, 'needs `expires`, the time when the token is renewed')
     }
     if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
   })
 }
 
-/** Last names of paths that only a token has. */
+/** Matches the last member of a path to a token. */
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
-/** What tells who a user is goes to the browser and into headers; a token must not. */
+/** Identities go to the browser and to upstreams, so their members must not hold a token. */
 function checkTokens(
   {
     gateway: {
       login: { sources }
     }
-  }: Checked,
+  }: SourcesConfig,
   report: Report
 ): void {
   sources.forEach((source, index) => {
@@ -67,7 +63,7 @@ function checkNames(
     gateway: {
       login: { sources }
     }
-  }: Checked,
+  }: SourcesConfig,
   report: Report
 ): void {
   const names = sources.map(sourceName)
@@ -80,23 +76,26 @@ function checkNames(
     report(
       'gateway',
       where,
-      `${clash}, so that their users would be one; give this one another \`name\``
+      `${clash}, so users of both with the same id would be one; give this one another \`name\``
     )
   })
 }
 
-/** Two sources may give one id to two people, whom an upstream takes for one. */
-function checkIdentityFields({ gateway, routes: { upstreams } }: Checked, report: Report): void {
+/** Two sources may give two people the same id, and an upstream would take them for one. */
+function checkIdentityFields(
+  { gateway, routes: { upstreams } }: SourcesConfig,
+  report: Report
+): void {
   const {
     identity,
     login: { sources }
   } = gateway
   if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
-  const told = Object.entries(upstreams).find(([, upstream]) => upstream.identity)
-  if (told === undefined) return
+  const receiver = Object.entries(upstreams).find(([, upstream]) => upstream.identity)
+  if (receiver === undefined) return
   const message =
-    'two credential sources may give one id to two people, and ' +
-    `upstreams.${told[0]} is told the id alone; ` +
+    'two credential sources may give two people the same id, and ' +
+    `upstreams.${receiver[0]} gets only the id; ` +
     'set `source: x-user-source` or `prefix: true`'
   report('gateway', ['identity'], message)
 }

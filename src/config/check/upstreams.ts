@@ -1,12 +1,12 @@
-/** Rules for upstreams: those that are named are there, and those that are there are named. */
+/** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
 import { nearest } from '../schema/faults.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { Path } from '../schema/visit.ts'
-import type { Checked, Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 
-type Served = Pick<Checked, 'gateway' | 'routes'>
+type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
-export function checkUpstreams(config: Served, report: Report): void {
+export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   const { upstreams } = config.routes
   const names = Object.keys(upstreams)
   const used = new Set<string>()
@@ -34,7 +34,7 @@ interface Reference {
 }
 
 /** Every key of config that names an upstream. */
-function references({ gateway: { login }, routes }: Served): Reference[] {
+function references({ gateway: { login }, routes }: UpstreamsConfig): Reference[] {
   const inRoutes = (path: Path, upstream: string | undefined): Reference[] =>
     upstream === undefined ? [] : [{ file: 'routes', path, upstream }]
   return [
@@ -53,7 +53,7 @@ function references({ gateway: { login }, routes }: Served): Reference[] {
   ]
 }
 
-function checkProfile({ routes }: Pick<Checked, 'routes'>, report: Report): void {
+function checkProfile({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
   const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
   const place = ['endpoints', 'profile', 'from']
   if (from === 'upstream' && upstream === undefined) {

@@ -4,15 +4,15 @@ import type { UsersConfig } from '../schema/users.ts'
 
 type Report = (path: Path, message: string) => void
 
-/** The id is who a user is for upstreams, lists and limits: two users with one id would be one. */
+/** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
 export function checkUsers({ users }: UsersConfig, report: Report): void {
-  const known = new Map<string, string>()
-  // The value may not fit its schema, which is told elsewhere.
+  const usernames = new Map<string, string>()
+  // The value may not match its schema, which has been reported already.
   for (const [username, user] of Object.entries(isObject(users) ? users : {})) {
     if (isObject(user)) checkHash(['users', username, 'password'], user.password, report)
     const id = isObject(user) && typeof user.id === 'string' ? user.id : username
-    const other = known.get(id)
-    if (other === undefined) known.set(id, username)
+    const other = usernames.get(id)
+    if (other === undefined) usernames.set(id, username)
     else {
       const where = ['users', username, ...(user.id === undefined ? [] : ['id'])]
       report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
@@ -25,7 +25,7 @@ const maxMemoryKiB = 2_097_152
 const maxPasses = 100
 const maxLanes = 64
 
-/** A cost that no machine can pay makes each sign-in of this user fail, or the process run out of memory. */
+/** Too high a cost makes each sign-in of this user fail, or the process run out of memory. */
 function checkHash(path: Path, hash: unknown, report: Report): void {
   const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(String(hash))?.map(Number) ?? []
   if (memory === undefined || passes === undefined || lanes === undefined) return

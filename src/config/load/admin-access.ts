@@ -1,4 +1,4 @@
-/** How commands reach the operators' listener of a gateway. */
+/** Address and secret of a gateway's operators' listener, for commands. */
 import { resolve } from 'node:path'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
@@ -9,14 +9,14 @@ import type { Environment } from './references.ts'
 type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>
 
 /**
- * How the operators' listener of a gateway with this config is reached. Nothing else has to be
- * sound: this is for mending it.
- * @throws ConfigError when `gateway.yaml` does not say it
+ * Address and secret of the operators' listener. The rest of config may be faulty: commands must
+ * work while an operator mends it.
+ * @throws ConfigError when `gateway.yaml` lacks the address, or the secret cannot be read
  */
 export function opsAccess(folder: string, environment: Environment): OpsAccess {
   const faults: Fault[] = []
-  const reading = { environment, inputs: createInputs(), faults }
-  const ops = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, reading)?.value.ops
+  const context = { environment, inputs: createInputs(), faults }
+  const ops = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, context)?.value.ops
   const listen: unknown = ops?.listen
   const secret: unknown = ops?.secret
   if (typeof listen !== 'string') throw new ConfigError(faults)

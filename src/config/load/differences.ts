@@ -1,4 +1,4 @@
-/** What differs between two configs, in words: `limits.login.max 5 → 10`. */
+/** The differences between two configs, as text: `limits.login.max 5 → 10`. */
 import { gatewaySchema } from '../schema/gateway.ts'
 import { limitsSchema } from '../schema/limits.ts'
 import type { Config } from '../schema/config.ts'
@@ -16,7 +16,7 @@ export interface Difference {
   readonly before: unknown
   /** Undefined where the member is gone. */
   readonly after: unknown
-  /** For people; never a secret's value. */
+  /** For operators; never contains a secret's value. */
   readonly text: string
 }
 
@@ -38,7 +38,7 @@ type Compared = Pick<
   'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts'
 >
 
-/** In the order of the files; a member that came or went is one difference, with all that is in it. */
+/** In the order of the files; an added or removed member is one difference, whatever it contains. */
 export function differences(before: Compared, after: Compared): Difference[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
@@ -49,16 +49,16 @@ export function differences(before: Compared, after: Compared): Difference[] {
       compare(users, [name], before.users[name], after.users[name])
     ),
     ...otherContent(before.authorities, after.authorities).map(file =>
-      ofContent(file, `${file} (a certificate authority) holds something else`)
+      ofContent(file, `${file} (a certificate authority) has other content`)
     ),
-    // A promise that came or went is reported as the key that names it.
+    // An added or removed contract is reported as the key that names it.
     ...otherContent(before.contracts, after.contracts).map(route =>
-      ofContent(route, `the contract of ${route} holds something else`)
+      ofContent(route, `the contract of ${route} has other content`)
     )
   ]
 }
 
-/** Of the files that config names, those that were there before and now hold something else. */
+/** Of the files that config names, those that existed before and have other content now. */
 function otherContent(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>
@@ -79,7 +79,7 @@ function ofContent(name: string, text: string): Difference {
   }
 }
 
-/** The keys of `gateway.yaml` that differ, dotted. */
+/** The differing keys of `gateway.yaml`, as dotted paths. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>
   compare({ file: 'gateway', schema: asNode(gatewaySchema) }, [], before, after).map(({ path }) =>
     path.join('.')

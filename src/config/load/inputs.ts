@@ -1,4 +1,4 @@
-/** The files that config is read from: read in one place, so that a watcher knows them all and what they held. */
+/** The only reader of config's files, so that a watcher knows all of them and their content. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 
@@ -7,7 +7,7 @@ const maxFileBytes = 1024 * 1024
 export interface Inputs {
   /** @throws the system's error; RangeError for a file over 1 MiB */
   readonly read: (file: string) => string
-  /** Absolute path: digest of what was read, or the empty string where nothing could be. */
+  /** By absolute path: the digest of the content, or an empty string for an unreadable file. */
   readonly digests: () => Readonly<Record<string, string>>
 }
 

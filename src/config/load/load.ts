@@ -1,11 +1,11 @@
-/** All config files, read, held against each other and frozen; the only reader of config files. */
+/** Loads all config files: read, checked against each other and frozen. */
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Static, TSchema } from 'typebox'
 import { checkConfig } from '../check/check.ts'
 import { loadContracts } from '../check/contracts.ts'
 import { checkUsers } from '../check/users.ts'
-import type { Report } from '../check/report.ts'
+import type { CheckedConfig, Report } from '../check/report.ts'
 import type { Config, ConfigFile, LoadedConfig } from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -21,13 +21,13 @@ import type { Environment } from './references.ts'
 
 interface Options {
   /**
-   * The install config of the process that is to run this: used instead of the file's, which has
-   * to be sound all the same.
+   * The install config of the running process: used instead of the file's, which must be valid
+   * all the same.
    */
   readonly running?: GatewayConfig
   /** Instead of the folder's `limits.yaml`. */
   readonly limitsFile?: string
-  /** Learns every file that is read. */
+  /** Records every file that is read. */
   readonly inputs?: Inputs
 }
 
@@ -79,7 +79,7 @@ class Loader {
     this.#inputs = inputs
   }
 
-  /** @param namedBy gets the fault of a missing file, where another file names it: there it is mended */
+  /** @param namedBy gets the fault of a missing file at the line that names it */
   #read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
     return readFile(this.#folder, name, schema, {
       environment: this.#environment,
@@ -96,7 +96,7 @@ class Loader {
     }
   }
 
-  /** @throws ConfigError where one of the three cannot be read at all */
+  /** @throws ConfigError when one of the three files cannot be read */
   readFiles(limitsFile: string): Files {
     const gateway = this.#read('gateway.yaml', gatewaySchema)
     const routes = this.#read('routes.yaml', routesSchema)
@@ -133,7 +133,7 @@ class Loader {
     })
   }
 
-  /** The certificate authorities that upstreams name. */
+  /** The certificate authorities of upstreams, by file name. */
   readAuthorities(routes: Files['routes']): Record<string, string> {
     const report = this.#reportIn(routes)
     const { upstreams } = routes.value
@@ -152,7 +152,7 @@ class Loader {
   }
 
   /**
-   * Holds the files against each other, and with the running process's install config too.
+   * Checks the files against each other, and with the running process's install config too.
    * @returns keys of `gateway.yaml` that differ from it
    */
   check(config: CheckedConfig, files: Files, running?: GatewayConfig): string[] {
@@ -162,7 +162,7 @@ class Loader {
     if (running === undefined || isUnfit) return []
     const restartNeeded = installDifferences(running, config.gateway)
     if (restartNeeded.length > 0) {
-      const note = ' (as it runs; the file’s own change needs a restart)'
+      const note = ' (for the running process; the change of this file needs a restart)'
       checkConfig({ ...config, gateway: running }, this.#reportOf(files, [], note), false)
     }
     return restartNeeded
@@ -175,7 +175,7 @@ class Loader {
       const otherPlace = line === undefined ? '' : ` (line ${line})`
       const text = message + otherPlace + (file === 'gateway' ? note : '')
       const fault = files[file].fault(path, text, severity)
-      // What hangs on a value that does not even fit its schema has been reported already.
+      // Not reported again: a fault at or below a value that does not match its schema.
       const follows = schemaFaults.some(
         other => other.file === fault.file && `${fault.path}.`.startsWith(`${other.path}.`)
       )
@@ -184,7 +184,7 @@ class Loader {
     }
   }
 
-  /** @throws ConfigError where there is more than warnings */
+  /** @throws ConfigError when a fault is more than a warning */
   warnings(): Fault[] {
     const warnings = this.#faults.filter(({ severity }) => severity === 'warning')
     if (warnings.length < this.#faults.length) throw new ConfigError(this.#faults)
@@ -192,9 +192,7 @@ class Loader {
   }
 }
 
-type CheckedConfig = Parameters<typeof checkConfig>[0]
-
-/** The users files that sources of the file, or of the running process, name, and where. */
+/** The users files of the file's sources and of the running process's, with the source's index. */
 function usersFiles(
   gateway: GatewayConfig,
   running?: GatewayConfig

@@ -1,4 +1,4 @@
-/** What would change between two configs, and which of it is a risk: as operators are told. */
+/** The changes between two configs and their risks, as text for operators. */
 import { differences } from './differences.ts'
 import type { Config } from '../schema/config.ts'
 import { risksOf } from './risks.ts'
@@ -6,9 +6,9 @@ import { risksOf } from './risks.ts'
 export interface PlannedChange {
   readonly file: string
   readonly path: string
-  /** For people; never a secret's value. */
+  /** For operators; never contains a secret's value. */
   readonly text: string
-  /** Whether it takes a restart; others are live. */
+  /** Whether the change needs a restart; others take effect at once. */
   readonly restart: boolean
 }
 
@@ -17,7 +17,7 @@ export interface Plan {
   readonly risks: readonly string[]
 }
 
-/** @param balancerMs how long whatever stands before the gateway waits for an answer */
+/** @param balancerMs the response time-out of the load balancer in front of the gateway */
 export function comparePlan(before: Config, after: Config, balancerMs: number): Plan {
   const changes = differences(before, after).map(({ file, path, text }) => ({
     file,

@@ -1,4 +1,4 @@
-/** One config file: YAML → references filled → defaults → held against its schema → normalised. */
+/** One config file: YAML → references resolved → defaults → schema checked → normalised. */
 import { relative, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
@@ -13,28 +13,28 @@ import { aliasFault, syntaxFaults } from './yaml-faults.ts'
 export interface LoadedFile<T> {
   readonly value: T
   readonly fault: (path: Path, message: string, severity?: Fault['severity']) => Fault
-  /** The line of what is at a path; undefined where the file does not hold it, as with a default. */
+  /** The line of a path; undefined when it is not in the file, as with a default. */
   readonly lineOf: (path: Path) => number | undefined
 }
 
-interface Reading {
+interface ReadContext {
   readonly environment: Environment
   readonly inputs: Inputs
   readonly faults: Fault[]
-  /** Told when the file cannot be read, where another file names it: that is the line to mend. */
+  /** Reports an unreadable file at the line of another file that names it: there it is mended. */
   readonly namedBy?: (message: string) => void
 }
 
-/** Reads one config file, without what other files say of it. */
+/** Reads one config file and checks it by itself. */
 export function readFile<T extends TSchema>(
   folder: string,
   name: string,
   schema: T,
-  reading: Reading
+  context: ReadContext
 ): LoadedFile<Static<T>> | undefined {
-  const { environment, inputs, faults } = reading
+  const { environment, inputs, faults } = context
   const file = resolve(folder, name)
-  const source = readSource(file, name, reading)
+  const source = readSource(file, name, context)
   if (source === undefined) return undefined
   const document = parse(file, source, faults)
   if (document === undefined) return undefined
@@ -50,7 +50,7 @@ export function readFile<T extends TSchema>(
   return { value: normalise(node, value) as Static<T>, fault, lineOf }
 }
 
-/** As people name it: from the current folder where it lies below it. */
+/** Relative to the current folder when below it; absolute otherwise. */
 function displayName(file: string): string {
   const fromHere = relative(process.cwd(), file)
   return fromHere.startsWith('..') ? file : fromHere
@@ -63,7 +63,7 @@ function faultOfFile(file: string, message: string, line = 0): Fault {
 function readSource(
   file: string,
   name: string,
-  { inputs, faults, namedBy }: Reading
+  { inputs, faults, namedBy }: ReadContext
 ): string | undefined {
   try {
     return inputs.read(file)
@@ -77,7 +77,7 @@ function readSource(
   }
 }
 
-/** The value that a YAML text holds, not yet held against a schema. */
+/** The value of a YAML text, before any schema check. */
 function parse(
   file: string,
   source: string,
@@ -120,8 +120,8 @@ function parse(
 }
 
 /**
- * A value of its own at each place: an alias is one and the same in several, so what is put into
- * one would be put into all. Examples are answers, whose ids keep their digits.
+ * Copies the value of each alias, because YAML gives the same object at each place: a default put
+ * into one would appear in all. Examples are responses, whose ids keep their digits.
  */
 function unshared(value: unknown, above: readonly unknown[], isExample = false): unknown {
   if (typeof value === 'bigint') return isExample ? exactNumber(value) : Number(value)
@@ -139,7 +139,7 @@ function exactNumber(value: bigint): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value))
 }
 
-/** `server:` with nothing below it is null in YAML; people mean "nothing set". */
+/** `server:` with nothing below it is null in YAML, but is meant as "nothing set". */
 function dropEmptySections(schema: Node, value: unknown): void {
   visit(schema, value, ({ schema: { properties }, value: mapping }) => {
     if (!isObject(mapping) || properties === undefined) return
@@ -163,7 +163,7 @@ function fillDefaults(schema: Node, value: unknown): void {
   })
 }
 
-/** Each value as the program uses it, so that no reader has to know how else it may be written. */
+/** Brings each value to one form: milliseconds, bytes, lists. */
 function normalise(schema: Node, value: unknown): unknown {
   return visit(schema, value, ({ schema: at, declared, value: written, put }) => {
     if (at.format === 'x-duration') put(toMilliseconds(String(written)))
@@ -172,7 +172,7 @@ function normalise(schema: Node, value: unknown): unknown {
   })
 }
 
-/** The lines of the keys and items along a path, as far as the file holds them. */
+/** The lines of the keys and items along a path, up to the first that is not in the file. */
 function linesAlong(document: Document, lines: LineCounter, path: Path): number[] {
   const along: number[] = []
   let node: unknown = document.contents

@@ -1,4 +1,4 @@
-/** `${NAME}`, `${NAME:-default}` and `file:PATH`: how values reach config from outside the files. */
+/** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
 import { resolve } from 'node:path'
 import { type Node, type Path, visit } from '../schema/visit.ts'
 
@@ -6,18 +6,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
-/** Stands in for a secret that could not be had, so that its absence is one fault and not three. */
+/** Replaces a secret that could not be read, so that its absence causes one fault, not three. */
 const placeholder = '-'.repeat(32)
 
 interface Context {
   readonly environment: Environment
-  /** What a relative `file:PATH` is seen from. */
+  /** A relative `file:PATH` starts here. */
   readonly folder: string
   readonly read: (file: string) => string
   readonly report: (path: Path, message: string) => void
 }
 
-/** Puts in what references stand for, everywhere in `value`. Secrets have to be references; `file:` is theirs alone. */
+/** Replaces all references in `value`. A secret has to be one; `file:` is for secrets only. */
 export function resolveReferences(schema: Node, value: unknown, context: Context): unknown {
   return visit(schema, value, ({ schema: { format }, declared, value: written, path, put }) => {
     if (typeof written !== 'string') return
@@ -32,7 +32,7 @@ export function resolveReferences(schema: Node, value: unknown, context: Context
     }
     const filled = fill(written, context.environment, report)
     if (filled === undefined) return put(isSecret ? placeholder : undefined)
-    // A secret that is the empty string is not set at all.
+    // An empty secret counts as not set.
     if (isSecret && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:')) {
       return put(readSecret(resolve(context.folder, filled.slice(5)), context.read, report))
@@ -41,7 +41,7 @@ export function resolveReferences(schema: Node, value: unknown, context: Context
   })
 }
 
-/** @returns undefined where a variable is not set */
+/** @returns undefined when a variable is not set */
 function fill(
   written: string,
   environment: Environment,
@@ -63,7 +63,7 @@ function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
   return type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
 }
 
-/** A text that is neither stays one, and the schema then says what was expected. */
+/** Any other text stays a text; the schema check then reports it. */
 function numberOrFlag(written: string): unknown {
   const trimmed = written.trim()
   if (/^-?\d+$/.test(trimmed)) return Number(trimmed)

@@ -1,9 +1,9 @@
-/** Which changes of config deserve a second look: what becomes open, loose, weak or slow. */
+/** The risks of a config change: what becomes open, loose, weak or slow. */
 import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 
-type Rule = (before: Config, after: Config, balancerMs: number) => string[]
+type RiskRule = (before: Config, after: Config, balancerMs: number) => string[]
 
 const both = <T>(before: Readonly<Record<string, T>>, after: Readonly<Record<string, T>>) =>
   Object.entries(after).flatMap(([name, now]) => {
@@ -13,7 +13,7 @@ const both = <T>(before: Readonly<Record<string, T>>, after: Readonly<Record<str
 const added = <T>(before: readonly T[], after: readonly T[]) =>
   after.filter(item => !before.includes(item))
 
-const access: Rule = ({ routes: before }, { routes: after }) => [
+const access: RiskRule = ({ routes: before }, { routes: after }) => [
   ...both(before.routes, after.routes).flatMap(({ name, old, now }) => wider(name, old, now)),
   ...Object.entries(after.routes).flatMap(([name, { access: who, path }]) =>
     !Object.hasOwn(before.routes, name) && who === 'public'
@@ -48,13 +48,13 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
       ? [`routes.${name} takes everything below ${now.path.slice(0, -1)}`]
       : []),
     ...(!old.passAuthorization && now.passAuthorization
-      ? [`routes.${name} hands the client's own Authorization to the upstream`]
+      ? [`routes.${name} passes the client's Authorization to the upstream`]
       : []),
     ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
-      header => `routes.${name} lets clients say what they like in ${header}`
+      header => `routes.${name} lets clients forge ${header}`
     ),
     ...(old.redirects === 'refuse' && now.redirects === 'pass'
-      ? [`routes.${name} passes the upstream's redirects to anywhere`]
+      ? [`routes.${name} passes the upstream's redirects to any address`]
       : []),
     ...(added(old.setCookies, now.setCookies).length > 0
       ? [
@@ -67,20 +67,18 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
 function exposed(before: RoutesConfig, after: RoutesConfig): string[] {
   return both(before.upstreams, after.upstreams).flatMap(({ name, old, now }) => [
     ...(old.url.startsWith('https:') && now.url.startsWith('http:')
-      ? [`upstreams.${name} is asked without https`]
+      ? [`upstreams.${name} is called without https`]
       : []),
     ...(new URL(old.url).host !== new URL(now.url).host
-      ? [
-          `upstreams.${name} is another machine: identities and tokens go to ${new URL(now.url).host}`
-        ]
+      ? [`upstreams.${name} has another host: identities and tokens go to ${new URL(now.url).host}`]
       : [])
   ])
 }
 
-const limits: Rule = ({ limits: before }, { limits: after }) => [
+const limits: RiskRule = ({ limits: before }, { limits: after }) => [
   ...Object.keys(before.limits)
     .filter(name => !Object.hasOwn(after.limits, name))
-    .map(name => `limits.${name} is gone`),
+    .map(name => `limits.${name} is removed`),
   ...both(before.limits, after.limits).flatMap(({ name, old, now }) => {
     const factor = now.max / now.window / (old.max / old.window)
     const routes =
@@ -89,15 +87,15 @@ const limits: Rule = ({ limits: before }, { limits: after }) => [
     return [
       ...(factor >= 10 ? [`limits.${name} is ${Math.round(factor)} times looser`] : []),
       ...(factor <= 0.1
-        ? [`limits.${name} is ${Math.round(1 / factor)} times tighter: who is in its way?`]
+        ? [`limits.${name} is ${Math.round(1 / factor)} times tighter: callers may reach it now`]
         : []),
-      ...(routes ? [`limits.${name} no longer holds for all that it held for`] : [])
+      ...(routes ? [`limits.${name} no longer applies to all routes that it applied to`] : [])
     ]
   }),
   ...(['account', 'address'] as const).flatMap(whom => {
     const [old, now] = [before.lockout[whom], after.lockout[whom]]
     if (old.mode !== 'enforce') return []
-    if (now.mode !== 'enforce') return [`lockout.${whom} no longer holds: passwords may be guessed`]
+    if (now.mode !== 'enforce') return [`lockout.${whom} no longer locks: passwords may be guessed`]
     return now.after / now.within / (old.after / old.within) >= 10 ||
       old.longest / now.longest >= 10
       ? [`lockout.${whom} is at least ten times looser`]
@@ -111,11 +109,12 @@ const limits: Rule = ({ limits: before }, { limits: after }) => [
   )
 ]
 
-const slow: Rule = ({ routes: before }, { routes: after }, balancerMs) => {
+const slow: RiskRule = ({ routes: before }, { routes: after }, balancerMs) => {
   const late = (ms: number | undefined, old: number | undefined) =>
     ms !== undefined && ms >= balancerMs && ms !== old
   const words = (what: string, ms: number) =>
-    `${what} is ${inUnits('x-duration', ms)}: the load balancer gives up after ${inUnits('x-duration', balancerMs)}, and its user sees no reason`
+    `${what} is ${inUnits('x-duration', ms)}: the load balancer gives up after ` +
+    `${inUnits('x-duration', balancerMs)}, and the user gets no error message`
   const [old, now] = [before.endpoints.profile, after.endpoints.profile]
   return [
     ...(late(now.timeout, old.timeout)
@@ -134,7 +133,7 @@ const slow: Rule = ({ routes: before }, { routes: after }, balancerMs) => {
   ]
 }
 
-const install: Rule = ({ gateway: before }, { gateway: after }) => {
+const install: RiskRule = ({ gateway: before }, { gateway: after }) => {
   const [old, now] = [before.session.cookie, after.session.cookie]
   const order = ['strict', 'lax', 'none']
   const times = (['idle', 'absolute'] as const).filter(
@@ -161,10 +160,10 @@ const install: Rule = ({ gateway: before }, { gateway: after }) => {
       origin => `pages of ${origin} may use the sessions of signed-in users`
     ),
     ...added(before.server.trustedProxies, after.server.trustedProxies).map(
-      block => `${block} is believed when it says who the client is`
+      block => `${block} may set the client's address`
     ),
     ...(before.server.hosts.length > 0 && after.server.hosts.length === 0
-      ? ['every well-formed Host is answered']
+      ? ['every well-formed Host is accepted']
       : []),
     ...(!isLocal(after.ops.listen) && isLocal(before.ops.listen)
       ? [`the operators' port listens beyond this machine (${after.ops.listen})`]
@@ -172,7 +171,7 @@ const install: Rule = ({ gateway: before }, { gateway: after }) => {
   ]
 }
 
-const users: Rule = ({ users: before }, { users: after }) =>
+const users: RiskRule = ({ users: before }, { users: after }) =>
   both(before, after).flatMap(({ old, now }) =>
     both(old.users, now.users).flatMap(({ name, old: was, now: is }) => {
       const gained = added(was.roles, is.roles)
@@ -180,15 +179,15 @@ const users: Rule = ({ users: before }, { users: after }) =>
     })
   )
 
-/** A secret that signs before every replica knows it signs people out at the others. */
+/** A new secret that signs before every replica has it: the others reject its sessions. */
 function newlySigning(before: readonly string[], after: readonly string[]): string[] {
   const [first] = after
   if (first === undefined || before.includes(first)) return []
-  // Where none is kept, that is told instead.
+  // When no secret is kept, the caller reports that instead.
   if (!before.some(secret => after.includes(secret))) return []
   return [
-    'the first of session.secrets is new: replicas that do not have it yet answer 401 to what it ' +
-      'signs; put it second everywhere before it comes first'
+    'the first of session.secrets is new: replicas that do not have it yet answer 401 to the ' +
+      'sessions it signs; deploy it as the second everywhere before it comes first'
   ]
 }
 
@@ -196,8 +195,8 @@ function isLocal(listen: string) {
   return /^(?:127\.|localhost:|\[::1\])/.test(listen)
 }
 
-const rules: readonly Rule[] = [access, users, limits, slow, install]
+const rules: readonly RiskRule[] = [access, users, limits, slow, install]
 
-/** @param balancerMs how long whatever stands before the gateway waits for an answer */
+/** @param balancerMs the response time-out of the load balancer in front of the gateway */
 export const risksOf = (before: Config, after: Config, balancerMs: number): string[] =>
   rules.flatMap(rule => rule(before, after, balancerMs))

@@ -1,4 +1,4 @@
-/** What is wrong with the text of a YAML file, in words for operators: one fault for each mistake. */
+/** The faults of a YAML text, in words for operators: one fault for each mistake. */
 import { isScalar, visit, type Document, type LineCounter, type YAMLError } from 'yaml'
 
 export interface SyntaxFault {
@@ -11,24 +11,24 @@ const maxDuplicates = 10
 
 const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"'
 
-/** By the library's error codes. Where a code is missing, its own message is good enough. */
+/** By the library's error codes. For other codes the library's own message is clear enough. */
 const messages: Readonly<Record<string, string>> = {
   BAD_INDENT:
     'this line is indented differently from the keys that it stands among. ' +
     'Give all keys of one mapping the same number of spaces.',
   BAD_SCALAR_START: 'a text cannot begin with this character. Put the text in quotes.',
   BLOCK_AS_IMPLICIT_KEY:
-    'a second colon stands in this line. Put a text that holds a colon and a space in quotes.',
+    'this line has a second colon. Put a text that contains a colon and a space in quotes.',
   MULTIPLE_DOCS:
     'a second YAML document begins here. Keep one document in a file: remove the line "---".',
   TAB_AS_INDENT: 'a tab stands at the beginning of this line. Indent with spaces.',
   UNEXPECTED_TOKEN:
-    'this does not fit here. Look at the indentation and the quotes of this line and of the one before.'
+    'unexpected text. Check the indentation and the quotes of this line and of the line before.'
 }
 
 /**
- * The faults of a document that could not be read. After the first mistake the library stumbles over its
- * consequences, so only the first is told; keys that stand twice are told all, because each is a mistake.
+ * The faults of a document that could not be parsed. Errors after the first often follow from it,
+ * so only the first is reported; of duplicate keys all, because each is a mistake of its own.
  */
 export function syntaxFaults(
   source: string,
@@ -38,8 +38,8 @@ export function syntaxFaults(
   const isDuplicate = ({ code }: YAMLError) => code === 'DUPLICATE_KEY'
   const duplicates = document.errors.filter(isDuplicate).slice(0, maxDuplicates)
   const first = document.errors.find(error => !isDuplicate(error))
-  const told = first === undefined ? duplicates : [...duplicates, first]
-  return told.map(error => {
+  const reported = first === undefined ? duplicates : [...duplicates, first]
+  return reported.map(error => {
     const { line } = lines.linePos(error.pos[0])
     return {
       line,
@@ -51,7 +51,7 @@ export function syntaxFaults(
 }
 
 function messageOf({ code, message, pos: [at] }: YAMLError, source: string): string {
-  // `[${X}]`: YAML takes the brace for a mapping of its own.
+  // In `[${X}]`, YAML takes the brace as the start of a mapping.
   if (source[at] === '{' && source[at - 1] === '$') return unquotedReference
   return messages[code] ?? `${message}.`
 }
@@ -61,7 +61,7 @@ function duplicateMessage(
   document: Document,
   lines: LineCounter
 ): string {
-  let found = 'this key stands twice in its mapping. Keep one of the two.'
+  let message = 'this key stands twice in its mapping. Keep one of the two.'
   visit(document, {
     Map: (_key, map) => {
       const keys = map.items.flatMap(({ key }) => (isScalar(key) ? [key] : []))
@@ -69,18 +69,20 @@ function duplicateMessage(
       if (second === undefined) return undefined
       const first = keys.find(({ value }) => value === second.value)
       const line = lines.linePos(first?.range?.[0] ?? at).line
-      found = `the key "${String(second.value)}" stands twice in its mapping, first in line ${line}. Keep one of the two.`
+      message =
+        `the key "${String(second.value)}" stands twice in its mapping, first in line ${line}. ` +
+        'Keep one of the two.'
       return visit.BREAK
     }
   })
-  return found
+  return message
 }
 
-/** What is wrong with the aliases (`*name`) or merge keys (`<<`) of a document that is otherwise sound. */
+/** The fault of the aliases (`*name`) or merge keys (`<<`) of a document that parses. */
 export function aliasFault(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   const [, name] = /^Unresolved alias.*: (\S+)$/.exec(message) ?? []
-  if (name !== undefined) return `nothing is named &${name}, which the alias *${name} stands for`
+  if (name !== undefined) return `the alias *${name} has no anchor: define &${name} above it`
   if (message.startsWith('Merge sources')) {
     return 'the merge key "<<" takes a mapping, or an alias (*name) of one'
   }

@@ -91,7 +91,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'with Redis there is a secret that outlives the process',
     { gateway: { redis: { url: 'redis://redis' } } },
-    'gateway.yaml session.secrets: with Redis, sessions outlive this process, so the secret has to as well: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
+    'gateway.yaml session.secrets: with Redis, sessions outlive this process, so the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
   ],
   ['an empty Redis address means the embedded store', { gateway: { redis: { url: '' } } }],
   [
@@ -113,7 +113,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'no list of hosts is pointed out',
     { gateway: { server: {} } },
-    'gateway.yaml server.hosts: warning: is empty, so every well-formed Host is answered: name your own'
+    'gateway.yaml server.hosts: warning: is empty, so every well-formed Host is accepted: name your own'
   ],
   [
     'a host is a name alone',
@@ -200,9 +200,9 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         ops: { listen: '0.0.0.0:8080', secret: '${LONG}' }
       }
     },
-    'gateway.yaml ops.listen: is server.listen too: operators need a port of their own (line 5)',
-    'gateway.yaml server.trustedProxies: warning: empty, and no TLS is in sight: over plain http browsers drop the secure session cookie, and each sign-in ends at the sign-in page again. Name the proxy that ends TLS; for development without one set session.cookie.secure: false',
-    'gateway.yaml server.trustedProxies: warning: empty: if a load balancer stands in front, all its callers count as one address; name it'
+    'gateway.yaml ops.listen: is the same as server.listen: the operators’ listener needs a port of its own (line 5)',
+    'gateway.yaml server.trustedProxies: warning: is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for development without one set session.cookie.secure: false',
+    'gateway.yaml server.trustedProxies: warning: is empty: if a load balancer stands in front, all clients count as one address; name it'
   ],
   [
     'Redis has an address that can be dialled',
@@ -230,7 +230,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'gateway.yaml login.sources.0.user.id: "data.authToken" is the back-end’s token, which the browser and every upstream would see; name a member without it',
     'gateway.yaml login.sources.0.user.profile: "data" holds the back-end’s token (data.authToken), which the browser and every upstream would see; name a member without it',
     'gateway.yaml login.sources.1.user.id: "access_token" is the back-end’s token, which the browser and every upstream would see; name a member without it',
-    'gateway.yaml login.sources.0.token: warning: no upstream has a `credential` that sends the token: no back-end ever gets it'
+    'gateway.yaml login.sources.0.token: warning: no upstream has a `credential` that sends the token, so no back-end gets it'
   ],
   [
     'where two sources give a token, it is said whose goes where',
@@ -260,7 +260,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'routes.yaml upstreams.b.credential: upstream-login:b and other each give a token: say whose goes to this upstream, such as { from: upstream-login:b, as: bearer }',
+    'routes.yaml upstreams.b.credential: upstream-login:b and other each give a token: name the source for this upstream, such as { from: upstream-login:b, as: bearer }',
     'routes.yaml upstreams.d.credential.from: there is no credential source "othr". Did you mean "other"?',
     'routes.yaml upstreams.e.credential.from: the source "users-file" gives no token.'
   ],
@@ -280,8 +280,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       },
       routes: { upstreams }
     },
-    'gateway.yaml login.sources.1: login.sources.0 has the name "users-file" too, so that their users would be one; give this one another `name`',
-    'gateway.yaml login.sources.3.name: login.sources.2 has the name "staff" too, so that their users would be one; give this one another `name`'
+    'gateway.yaml login.sources.1: login.sources.0 has the name "users-file" too, so users of both with the same id would be one; give this one another `name`',
+    'gateway.yaml login.sources.3.name: login.sources.2 has the name "staff" too, so users of both with the same id would be one; give this one another `name`'
   ],
   [
     'two credential sources are told apart by upstreams',
@@ -292,7 +292,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         routes: { r: route(), c: route({ path: '/api/c', upstream: 'c' }) }
       }
     },
-    'gateway.yaml identity: two credential sources may give one id to two people, and upstreams.c is told the id alone; set `source: x-user-source` or `prefix: true`'
+    'gateway.yaml identity: two credential sources may give two people the same id, and upstreams.c gets only the id; set `source: x-user-source` or `prefix: true`'
   ],
   [
     'upstreams that are told no identity, or the source with it, tell two credential sources apart',
@@ -307,12 +307,12 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'the source of an identity has a header field of its own',
     { gateway: { identity: { id: 'x-who', source: 'x-who' } } },
-    'gateway.yaml identity: id, username, roles and source need a header field each'
+    'gateway.yaml identity: id, username, roles and source need a different header each'
   ],
   [
     'two parts of the identity do not share a header field',
     { gateway: { identity: { id: 'x-who', username: 'x-who' } } },
-    'gateway.yaml identity: id, username and roles need a header field each'
+    'gateway.yaml identity: id, username and roles need a different header each'
   ],
   [
     'a message belongs to an error code',
@@ -395,12 +395,12 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an alias stands for something',
     { routes: { aliases: { '/api/me': '/api/acount/profile' } } },
-    'routes.yaml aliases./api/me: nothing has the path "/api/acount/profile". Did you mean "/api/account/profile"?'
+    'routes.yaml aliases./api/me: no route or endpoint has the path "/api/acount/profile". Did you mean "/api/account/profile"?'
   ],
   [
     'an alias of an alias is none',
     { routes: { aliases: { '/api/a': '/api/account/profile', '/api/b': '/api/a' } } },
-    'routes.yaml aliases./api/b: nothing has the path "/api/a".'
+    'routes.yaml aliases./api/b: no route or endpoint has the path "/api/a".'
   ],
   [
     'an alias keeps the star',
@@ -445,7 +445,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       '/a b'
     ].map(
       alias =>
-        `routes.yaml aliases.${alias}: expected a path as routes have it, with /* at its end at most, without empty and dot segments`
+        `routes.yaml aliases.${alias}: expected a path such as routes have: * only as /* at the end, no empty or dot segments`
     )
   ],
   [
@@ -495,8 +495,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'an upstream neither gets nor sets the session cookie',
     withRoute({ passCookies: ['theme', 'console_sid'], setCookies: ['__Host-console_sid'] }),
-    'routes.yaml routes.r.passCookies: the session cookie is the gateway’s alone, and so is that of known browsers',
-    'routes.yaml routes.r.setCookies: the session cookie is the gateway’s alone, and so is that of known browsers'
+    'routes.yaml routes.r.passCookies: must not list the gateway’s own cookies, of the session and of known browsers',
+    'routes.yaml routes.r.setCookies: must not list the gateway’s own cookies, of the session and of known browsers'
   ],
 
   [
@@ -556,13 +556,13 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       }
     }),
     'routes.yaml routes.r.parts.m.into: "a" is taken by the part "n" (line 13)',
-    'routes.yaml routes.r.parts.o.into: "own" is taken by the route’s own answer (line 8)'
+    'routes.yaml routes.r.parts.o.into: "own" is taken by the response of the route’s own upstream (line 8)'
   ],
   [
     'an answer of parts is read only and shaped',
     withRoute({ methods: ['GET', 'POST'], tooLarge: 'pass', parts: { n: part } }),
-    'routes.yaml routes.r.methods: an answer that is made of parts is read only: set methods: [GET]',
-    'routes.yaml routes.r.tooLarge: an answer that is made of parts cannot pass unshaped'
+    'routes.yaml routes.r.methods: a response made of parts can only be read: set methods: [GET]',
+    'routes.yaml routes.r.tooLarge: a response made of parts cannot pass unshaped: remove tooLarge'
   ],
   [
     'without an upstream of its own, a route passes nothing on to it',
@@ -595,7 +595,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       },
       limits: { sizes: { shape: '4MiB' } }
     },
-    'routes.yaml routes.r.maxShaped: warning: answers of this size hold up all other requests for up to 1.3 s: use smaller pages'
+    'routes.yaml routes.r.maxShaped: warning: responses of this size delay all other requests by up to 1.3 s: use smaller pages'
   ],
   [
     'a bound on shaping has a bound',
@@ -608,17 +608,17 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       limits: { sizes: { shape: '5MiB' } }
     },
     'routes.yaml routes.r.maxShaped: expected at most 64MiB, found "1GiB"',
-    'limits.yaml sizes.shape: warning: answers of this size hold up all other requests for up to 0.7 s: use smaller pages'
+    'limits.yaml sizes.shape: warning: responses of this size delay all other requests by up to 0.7 s: use smaller pages'
   ],
   [
     'a bound on shaping needs a shape',
     withRoute({ maxShaped: '1MiB' }),
-    'routes.yaml routes.r.maxShaped: has no effect without a shape: the answer passes, however large it is'
+    'routes.yaml routes.r.maxShaped: has no effect without a shape: a response of any size passes'
   ],
   [
     'what is too large to be shaped needs a shape too',
     withRoute({ tooLarge: 'pass' }),
-    'routes.yaml routes.r.tooLarge: has no effect without a shape: the answer passes, however large it is'
+    'routes.yaml routes.r.tooLarge: has no effect without a shape: a response of any size passes'
   ],
   [
     'the profile has a shape that is there',
@@ -640,15 +640,15 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       ]
     }),
     'routes.yaml shapes.s.1: `open` has to be the first operation',
-    'routes.yaml shapes.t.0.each.0: `status` is for the whole answer: it cannot stand within another operation',
-    'routes.yaml shapes.t.0.each.1: `wrap` is for the whole answer: it cannot stand within another operation',
-    'routes.yaml shapes.t.0.each.2: `jsonata` is for the whole answer: it cannot stand within another operation',
+    'routes.yaml shapes.t.0.each.0: `status` is for the whole response: it cannot stand within another operation',
+    'routes.yaml shapes.t.0.each.1: `wrap` is for the whole response: it cannot stand within another operation',
+    'routes.yaml shapes.t.0.each.2: `jsonata` is for the whole response: it cannot stand within another operation',
     'routes.yaml shapes.t.1: `open` has to be the first operation'
   ],
   [
-    'a shape that is used brings nothing that is for the whole answer',
+    'a shape that is used brings nothing that is for the whole response',
     withShapes({ s: [{ at: { path: 'a', operations: [{ use: 't' }] } }], t: [{ wrap: 'list' }] }),
-    'routes.yaml shapes.s.0.at.operations.0.use: the shape "t" has `wrap`, which is for the whole answer'
+    'routes.yaml shapes.s.0.at.operations.0.use: the shape "t" has `wrap`, which is for the whole response'
   ],
   [
     'the envelope is put on last, by a shape that is used too',
@@ -672,7 +672,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       s: [{ jsonata: 'list[id = 9007199254740993]' }],
       t: [{ jsonata: 'list[id = "9007199254740993" and x < 3.14159265358979323846]' }]
     }),
-    'routes.yaml shapes.s.0.jsonata: no number holds 9007199254740993: compare with the text "9007199254740993"'
+    'routes.yaml shapes.s.0.jsonata: 9007199254740993 is too long for an exact number: compare with the text "9007199254740993"'
   ],
   [
     'an expression is one',
@@ -736,9 +736,9 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'limits.yaml limits.l.routes.0: there is no route "order". Did you mean "orders"?'
   ],
   [
-    'only a sign-in tries an account',
+    'only sign-ins name an account',
     { limits: { limits: { l: { by: 'account', max: 1, window: '1s' }, ...guards() } } },
-    'limits.yaml limits.l.routes: only a sign-in tries an account: set routes: [login]'
+    'limits.yaml limits.l.routes: only sign-ins name an account: set routes: [login]'
   ],
   [
     'only a sign-in is refused',
@@ -750,7 +750,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'limits.yaml limits.l.refusedOnly: only a sign-in is refused: set routes: [login]'
+    'limits.yaml limits.l.refusedOnly: counts refused sign-ins: set routes: [login]'
   ],
   [
     'who signs in is no user yet',
@@ -779,7 +779,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     },
     ...['upstreams.b.responseTimeout', 'routes.r.timeout'].map(
       path =>
-        `routes.yaml ${path}: warning: is longer than the 1m that load balancers usually wait: theirs has to be longer`
+        `routes.yaml ${path}: warning: is longer than the 1m that load balancers usually wait: set a longer time-out in yours`
     )
   ],
   [
@@ -792,7 +792,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     },
     ...['address', 'account'].map(
       by =>
-        `limits.yaml lockout.${by}.mode: warning: nothing counts sign-ins by ${by}: passwords can be guessed without end`
+        `limits.yaml lockout.${by}.mode: warning: nothing counts sign-ins by ${by}: passwords can be guessed without limit`
     )
   ],
   [
@@ -809,7 +809,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'the cookie of known browsers has a name of its own',
     { limits: { lockout: { knownBrowser: { cookie: 'console_sid', lifetime: '0s' } } } },
-    'limits.yaml lockout.knownBrowser.lifetime: must be longer than 0; to know no browser set mode: off',
+    'limits.yaml lockout.knownBrowser.lifetime: must be longer than 0; to remember no browser set mode: off',
     'limits.yaml lockout.knownBrowser.cookie: "console_sid" is the name of another cookie: choose another name'
   ],
   [
@@ -897,7 +897,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'routes.yaml routes.near.methods: warning: POST /api/near is refused (405), although all takes it for /api/*: the nearer path decides alone; name the methods here too'
+    'routes.yaml routes.near.methods: warning: POST /api/near is refused (405), although all takes it for /api/*: only the nearer path decides; name the methods here too'
   ],
   [
     'a credential that no source gives is pointed out',
@@ -925,7 +925,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         }
       }
     },
-    'gateway.yaml server.keepAlive: warning: is not longer than the 1m for which load balancers usually keep a connection: now and then one uses a connection that has just been closed, and its user gets a 502'
+    'gateway.yaml server.keepAlive: warning: is not longer than the 1m for which load balancers usually keep a connection: one that uses a connection just closed answers 502; set a longer time'
   ]
 ]
 

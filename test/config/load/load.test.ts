@@ -487,7 +487,7 @@ const yamlMistakes: ReadonlyArray<readonly [title: string, text: string, ...expe
   [
     'an alias names what is there',
     'sizes: *lost\n',
-    /nothing is named &lost, which the alias \*lost stands for/
+    /the alias \*lost has no anchor: define &lost above it/
   ],
   [
     'a merge key takes a mapping',

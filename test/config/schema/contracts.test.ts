@@ -69,7 +69,7 @@ t.test(
       faultsOf(folderWith(contract, {}, 'timeout: 1s')).filter(fault => !fault.includes('warning'))
     t.same(faults('schema: { type: array }'), [])
     t.same(faults('schema: { type: array }\n      mode: strict'), [
-      'routes.yaml:10 routes.r.contract.mode: `strict` needs a shape: only a shaped answer is read before it is sent'
+      'routes.yaml:10 routes.r.contract.mode: `strict` needs a shape: only a shaped response is read before it is sent'
     ])
   }
 )

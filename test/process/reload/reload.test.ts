@@ -304,7 +304,7 @@ t.test(
     write(gateway, 'routes.yaml', { upstreams: { new: { url: 'http://127.0.0.1:9' } } })
     t.match(await gateway.reload('operator'), {
       outcome: 'refused',
-      faults: [/there is no upstream "old".*the file’s own change needs a restart/]
+      faults: [/there is no upstream "old".*the change of this file needs a restart/]
     })
   }
 )
