@@ -2,9 +2,15 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../errors.ts'
+import { validateRequests } from '../app/hooks/validation.ts'
 
 /** For a scope of the ops listener whose answers tell or change something. */
-export function addBrowserGuard(scope: FastifyInstance): void {
+export function guardAdminScope(scope: FastifyInstance): void {
+  validateRequests(scope)
+  scope.addHook('preValidation', async (request: FastifyRequest) => {
+    // A command with nothing to say sends no body.
+    if (!isRecord(request.body)) request.body = {}
+  })
   scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
     const name = hostName(headers.host)
     if (isIP(name) === 0 && name !== 'localhost') {
@@ -33,4 +39,8 @@ export function sendAdminError(
 /** The name in a `Host` field, without port and brackets. */
 export function hostName(host = '') {
   return host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+}
+
+function isRecord(body: unknown) {
+  return typeof body === 'object' && body !== null && !Array.isArray(body)
 }

@@ -4,7 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addBrowserGuard } from './browser-guard.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { guardAdminScope } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
@@ -12,6 +13,7 @@ import type { Leases } from '../limits/counting/leases.ts'
 import { isOfSignIn, rulesByTail } from '../limits/counting/plan.ts'
 import type { Rule, Verdict } from '../limits/counting/rules.ts'
 import { identityKey } from '../session/identity-key.ts'
+import { callerSchema, type NamedCaller } from './request-schemas.ts'
 
 interface Options {
   /** Those in force. */
@@ -60,19 +62,27 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
   }
 
   ops.register(async scope => {
-    addBrowserGuard(scope)
-    scope.get('/limits/caller', async request => {
-      const { caller } = request.query as { caller?: unknown }
-      return { limits: await answered(countsOf(callerOf(caller))) }
-    })
-    scope.post('/limits/caller/reset', async request => {
-      const { caller: given } = (request.body ?? {}) as { caller?: unknown }
-      const caller = callerOf(given)
+    guardAdminScope(scope)
+    const schemaErrorFormatter = malformed(
+      'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
+    )
+    const ofQuery = { schema: { querystring: callerSchema }, schemaErrorFormatter }
+    const ofBody = { schema: { body: callerSchema }, schemaErrorFormatter }
+    scope.get<{ Querystring: NamedCaller }>('/limits/caller', ofQuery, async ({ query }) => ({
+      limits: await answered(countsOf(callerOf(query.caller)))
+    }))
+    scope.post<{ Body: NamedCaller }>('/limits/caller/reset', ofBody, async ({ body }) => {
+      const caller = callerOf(body.caller)
       const reset = await answered(countsOf(caller))
       const keys = attemptLimitsOf(caller, limits()).map(({ key }) => key)
       await answered(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
       await answered(Promise.all(keys.map(key => counters.forget(key))))
-      const fields = { event: 'limits.reset', by: 'operator', caller: given, reset: reset.length }
+      const fields = {
+        event: 'limits.reset',
+        by: 'operator',
+        caller: body.caller,
+        reset: reset.length
+      }
       log.info(fields, 'limits count a caller anew')
       return { reset: reset.length }
     })
@@ -80,12 +90,8 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
 }
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */
-function createCallerOf({ limits, idsOf, sources }: Options): (named: unknown) => Caller {
+function createCallerOf({ limits, idsOf, sources }: Options): (named: string) => Caller {
   return named => {
-    if (typeof named !== 'string' || named === '' || named.length > 255) {
-      const message = 'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
-      throw new GatewayError('request.malformed', { message })
-    }
     if (isIP(named) !== 0) {
       const address = createCountedAddress(limits().ipv6Prefix)({ ip: named })
       return { subjects: [`{a:${address}}`], attempts: { whom: 'address', key: address } }

@@ -1,7 +1,9 @@
 /** The operators' desk: what runs, and putting another config in its place. */
 import type { FastifyInstance } from 'fastify'
-import { GatewayError } from '../errors.ts'
-import { addBrowserGuard } from './browser-guard.ts'
+import type { Static } from 'typebox'
+import { malformed } from '../app/hooks/validation.ts'
+import { guardAdminScope } from './browser-guard.ts'
+import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
 
 /** Whether it is meant that most sessions of file users end. */
 interface Confirmed {
@@ -19,28 +21,30 @@ interface Options {
 export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
   const { status, reload, rollback, plan } = options
   ops.register(async scope => {
-    addBrowserGuard(scope)
+    guardAdminScope(scope)
     scope.get('/status', async () => await status())
-    scope.get('/plan', async request => {
-      const { balancerMs = '60000' } = request.query as { balancerMs?: unknown }
-      if (typeof balancerMs !== 'string' || !/^\d{1,12}$/.test(balancerMs)) {
-        const message = 'Say it in milliseconds: /plan?balancerMs=60000'
-        throw new GatewayError('request.malformed', { message })
-      }
-      return await plan(Number(balancerMs))
-    })
-    scope.post('/reload', async request => {
-      const { yes } = (request.body ?? {}) as { yes?: unknown }
-      return await reload({ yes: yes === true })
-    })
-    scope.post('/rollback', async request => {
-      const { to, yes } = (request.body ?? {}) as { to?: unknown; yes?: unknown }
-      if (to !== undefined && !Number.isInteger(to)) {
-        throw new GatewayError('request.malformed', {
-          message: 'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
-        })
-      }
-      return await rollback(to as number | undefined, { yes: yes === true })
-    })
+    scope.get<{ Querystring: Static<typeof planQuery> }>(
+      '/plan',
+      {
+        schema: { querystring: planQuery },
+        schemaErrorFormatter: malformed('Say it in milliseconds: /plan?balancerMs=60000')
+      },
+      async ({ query }) => await plan(Number(query.balancerMs))
+    )
+    scope.post<{ Body: Static<typeof reloadBody> }>(
+      '/reload',
+      { schema: { body: reloadBody } },
+      async ({ body }) => await reload({ yes: body.yes === true })
+    )
+    scope.post<{ Body: Static<typeof rollbackBody> }>(
+      '/rollback',
+      {
+        schema: { body: rollbackBody },
+        schemaErrorFormatter: malformed(
+          'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
+        )
+      },
+      async ({ body: { to, yes } }) => await rollback(to, { yes: yes === true })
+    )
   })
 }

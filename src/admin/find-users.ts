@@ -2,14 +2,7 @@
 import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
-
-/** A user as an operator names one. */
-export interface Wanted {
-  readonly user: string
-  /** Whether `user` is an id or a user name; either without it. */
-  readonly by?: 'id' | 'name'
-  readonly source?: string
-}
+import type { NamedUser } from './request-schemas.ts'
 
 export interface FoundUsers {
   /** Those who fit. */
@@ -54,7 +47,7 @@ export function createUserFinder({ sessions, sources }: Options) {
   }
 
   /** @throws StoreUnavailable */
-  async function find({ user, by, source }: Wanted): Promise<FoundUsers> {
+  async function find({ user, by, source }: NamedUser): Promise<FoundUsers> {
     const [ids, names] = await Promise.all([byId(user), byName(user)])
     const isWanted = (each: SignedIn) => source === undefined || each.source === source
     if (by === 'id') return { users: ids.filter(isWanted), near: names }

@@ -1,9 +1,11 @@
 /** The operators' desk: how limits stand for somebody, how much of each its callers used, and which number would have refused nobody. */
 import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
 import type { LimitsConfig } from '../config/schema/limits.ts'
-import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addBrowserGuard } from './browser-guard.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { guardAdminScope } from './browser-guard.ts'
+import { countsBody, type CountsBody, suggestQuery } from './request-schemas.ts'
 import { inFlightRouteKey, inFlightKey } from '../app/hooks/limits.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import { type LimitSubject, compilePlan } from '../limits/counting/plan.ts'
@@ -38,69 +40,72 @@ export interface Counts {
   readonly inFlight: Readonly<Record<string, number>>
 }
 
-const dayMs = 86_400_000
-
 export function addOpsLimits(
   ops: FastifyInstance,
   { limits, readUsage, leases, inFlight }: Options
 ): void {
   ops.register(async scope => {
-    addBrowserGuard(scope)
-    scope.get('/limits/suggest', async request => {
-      const { sinceMs = String(dayMs) } = request.query as { sinceMs?: unknown }
-      if (typeof sinceMs !== 'string' || !/^[1-9]\d{0,11}$/.test(sinceMs)) {
-        throw new GatewayError('request.malformed', {
-          message: 'Say from how far back: /limits/suggest?sinceMs=86400000'
-        })
+    guardAdminScope(scope)
+    scope.get<{ Querystring: Static<typeof suggestQuery> }>(
+      '/limits/suggest',
+      {
+        schema: { querystring: suggestQuery },
+        schemaErrorFormatter: malformed('Say from how far back: /limits/suggest?sinceMs=86400000')
+      },
+      async ({ query }) => {
+        if (readUsage === undefined) {
+          throw malformed('No record of use is kept: ops.useRecord is 0s.')()
+        }
+        const now = Date.now()
+        const sinceMs = Number(query.sinceMs)
+        return suggest(limits(), await readUsage(now - sinceMs), sinceMs, now)
       }
-      if (readUsage === undefined) {
-        throw new GatewayError('request.malformed', {
-          message: 'No record of use is kept: ops.useRecord is 0s.'
-        })
-      }
-      const now = Date.now()
-      return suggest(limits(), await readUsage(now - Number(sinceMs)), Number(sinceMs), now)
-    })
-    scope.post('/limits/counts', async (request): Promise<Counts> => {
-      const body = (request.body ?? {}) as Record<string, unknown>
-      const { route, method, address, user, source, roles } = body
-      if (typeof route !== 'string' || typeof method !== 'string' || typeof address !== 'string') {
-        const message =
+    )
+    scope.post<{ Body: CountsBody }>(
+      '/limits/counts',
+      {
+        schema: { body: countsBody },
+        schemaErrorFormatter: malformed(
           'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
-          '"source": "NAME", "user": "ID", "roles": []}'
-        throw new GatewayError('request.malformed', { message })
-      }
-      const inForce = limits()
-      const caller = typeof user !== 'string' ? undefined : callerOf(user, source, roles)
-      const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
-      const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
-      const keys = keysOf(counted, caller)
-      const known = rules.flatMap((rule, index) =>
-        inForce.limits[rule.name]?.by.includes('session') === true
-          ? []
-          : [{ rule, key: keys[index] as string }]
-      )
-      const verdicts = await leases.inspect(
-        known.map(({ rule }) => rule),
-        known.map(({ key }) => key)
-      )
-      const names = [inFlightKey(route, counted, caller), inFlightRouteKey(route)]
-      return {
-        counts: known.map(({ rule }, index) => ({
-          limit: rule.name,
-          rule,
-          ...(verdicts[index] as Verdict)
-        })),
-        inFlight: Object.fromEntries(names.map(name => [name, inFlight.get(name) ?? 0]))
-      }
-    })
+            '"source": "NAME", "user": "ID", "roles": []}'
+        )
+      },
+      async ({ body }) => await countsOf(body)
+    )
   })
+
+  async function countsOf(body: CountsBody): Promise<Counts> {
+    const { route, method, address } = body
+    const inForce = limits()
+    const caller = callerOf(body)
+    const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
+    const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
+    const keys = keysOf(counted, caller)
+    const known = rules.flatMap((rule, index) =>
+      inForce.limits[rule.name]?.by.includes('session') === true
+        ? []
+        : [{ rule, key: keys[index] as string }]
+    )
+    const verdicts = await leases.inspect(
+      known.map(({ rule }) => rule),
+      known.map(({ key }) => key)
+    )
+    const names = [inFlightKey(route, counted, caller), inFlightRouteKey(route)]
+    return {
+      counts: known.map(({ rule }, index) => ({
+        limit: rule.name,
+        rule,
+        ...(verdicts[index] as Verdict)
+      })),
+      inFlight: Object.fromEntries(names.map(name => [name, inFlight.get(name) ?? 0]))
+    }
+  }
 }
 
-function callerOf(id: string, source: unknown, roles: unknown): LimitSubject {
+function callerOf({ user: id, source, roles }: CountsBody): LimitSubject | undefined {
+  if (typeof id !== 'string') return undefined
   if (typeof source !== 'string') {
-    const message = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
-    throw new GatewayError('request.malformed', { message })
+    throw malformed('Name the source of the user: {"source": "users-file", "user": "ID"}.')()
   }
   return { id: '', source, identity: { id, roles: Array.isArray(roles) ? roles.map(String) : [] } }
 }

@@ -1,11 +1,12 @@
 /** `/lockouts` on the operators' listener: lists who is locked out of sign-in, and lifts locks. */
-import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { addBrowserGuard } from './browser-guard.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { guardAdminScope } from './browser-guard.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
+import { lockoutsOf, type LockoutsOf } from './request-schemas.ts'
 
 interface Options {
   readonly lockouts: Lockouts
@@ -34,8 +35,8 @@ const maxLocks = 1000
 const paths = ['/lockouts', '/bans']
 
 export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
-  async function list(request: FastifyRequest) {
-    const selection = selectionOf(request.query, ipv6Prefix())
+  async function list({ query }: FastifyRequest<{ Querystring: LockoutsOf }>) {
+    const selection = selectionOf(query, ipv6Prefix())
     const all = await orUnavailable(lockouts.list())
     const selected = isEmpty(selection) ? all : all.filter(lock => isSelected(lock, selection))
     const shown = selected.slice(0, maxLocks).map(toJson)
@@ -43,12 +44,12 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     return { lockouts: shown, total: selected.length, bans: shown }
   }
 
-  async function lift(request: FastifyRequest) {
-    const selection = selectionOf(request.body, ipv6Prefix())
+  async function lift({ body }: FastifyRequest<{ Body: LockoutsOf }>) {
+    const selection = selectionOf(body, ipv6Prefix())
     if (isEmpty(selection)) {
-      throw new GatewayError('request.malformed', {
-        message: 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
-      })
+      throw malformed(
+        'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
+      )()
     }
     const { account, address } = selection
     const locked = (await orUnavailable(lockouts.list()))
@@ -74,10 +75,13 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
   }
 
   ops.register(async scope => {
-    addBrowserGuard(scope)
+    guardAdminScope(scope)
+    const schemaErrorFormatter = malformed(
+      'An account is given by its user name, an address as an IP address.'
+    )
     for (const path of paths) {
-      scope.get(path, list)
-      scope.post(`${path}/lift`, lift)
+      scope.get(path, { schema: { querystring: lockoutsOf }, schemaErrorFormatter }, list)
+      scope.post(`${path}/lift`, { schema: { body: lockoutsOf }, schemaErrorFormatter }, lift)
     }
   })
 }
@@ -91,16 +95,7 @@ async function orUnavailable<T>(result: Promise<T>): Promise<T> {
   })
 }
 
-function selectionOf(input: unknown, ipv6Prefix: number): Selection {
-  const { account, address } = (input ?? {}) as { account?: unknown; address?: unknown }
-  if (
-    (account !== undefined && (typeof account !== 'string' || account === '')) ||
-    (address !== undefined && (typeof address !== 'string' || isIP(address) === 0))
-  ) {
-    throw new GatewayError('request.malformed', {
-      message: 'An account is given by its user name, an address as an IP address.'
-    })
-  }
+function selectionOf({ account, address }: LockoutsOf, ipv6Prefix: number): Selection {
   return {
     ...(account !== undefined && { account: accountKey(account) }),
     ...(address !== undefined && { address: createCountedAddress(ipv6Prefix)({ ip: address }) })

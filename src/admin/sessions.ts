@@ -1,12 +1,14 @@
 /** The operators' desk: sessions of a user or of all, and closing them. */
 import type { FastifyInstance } from 'fastify'
-import { createUserFinder, maxSignedIn, type Wanted } from './find-users.ts'
-import { GatewayError } from '../errors.ts'
-import { addBrowserGuard } from './browser-guard.ts'
+import { createUserFinder, maxSignedIn } from './find-users.ts'
+import type { Static } from 'typebox'
+import { malformed } from '../app/hooks/validation.ts'
+import { guardAdminScope } from './browser-guard.ts'
 import { describeSession } from '../session/describe.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
+import { closeSessionsBody, sessionsQuery } from './request-schemas.ts'
 
 interface Options {
   readonly sessions: Sessions
@@ -34,51 +36,48 @@ const ofList =
 
 export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
   const { find } = createUserFinder({ sessions, sources })
-  const { closeOf, shownOf, listAll } = createOperations({ sessions, log })
+  const { closeAll, closeOf, shownOf, listAll } = createOperations({ sessions, log })
 
   ops.register(async scope => {
-    addBrowserGuard(scope)
+    guardAdminScope(scope)
 
-    scope.get('/sessions', async request => {
-      const wanted = wantedOf(request.query, ofList)
-      if (wanted === undefined) return await listAll()
-      const { users, near } = await find(wanted)
-      const [user] = users
-      const found = { user: wanted.user, sessions: [], unreadable: 0 }
-      if (user === undefined) return { ...found, near }
-      if (users.length > 1) return { ...found, candidates: users }
-      return { user: wanted.user, ...(await shownOf(user)) }
-    })
+    scope.get<{ Querystring: Static<typeof sessionsQuery> }>(
+      '/sessions',
+      { schema: { querystring: sessionsQuery }, schemaErrorFormatter: malformed(ofList) },
+      async ({ query }) => {
+        if (query.user === undefined) return await listAll()
+        const { users, near } = await find(query)
+        const [user] = users
+        const found = { user: query.user, sessions: [], unreadable: 0 }
+        if (user === undefined) return { ...found, near }
+        if (users.length > 1) return { ...found, candidates: users }
+        return { user: query.user, ...(await shownOf(user)) }
+      }
+    )
 
-    scope.post('/sessions/close', async request => {
-      const { id, everyone } = (request.body ?? {}) as { id?: unknown; everyone?: unknown }
-      const wanted = wantedOf(request.body, ofClose)
-      if (everyone === true && wanted === undefined) {
-        await sessions.closeAll()
-        log.info(
-          { event: 'sessions.closed', by: 'operator', everyone: true },
-          'all sessions closed'
-        )
-        return { closed: 'everyone' }
+    scope.post<{ Body: Static<typeof closeSessionsBody> }>(
+      '/sessions/close',
+      { schema: { body: closeSessionsBody }, schemaErrorFormatter: malformed(ofClose) },
+      async ({ body }) => {
+        if (body.user === undefined) return await closeAll()
+        const { users, near } = await find(body)
+        const [user] = users
+        if (user === undefined) return { closed: 0, unreadable: 0, near }
+        if (users.length > 1) return { closed: 0, unreadable: 0, candidates: users }
+        return await closeOf(user, body.id)
       }
-      if (
-        wanted === undefined ||
-        everyone === true ||
-        (id !== undefined && typeof id !== 'string')
-      ) {
-        throw new GatewayError('request.malformed', { message: ofClose })
-      }
-      const { users, near } = await find(wanted)
-      const [user] = users
-      if (user === undefined) return { closed: 0, unreadable: 0, near }
-      if (users.length > 1) return { closed: 0, unreadable: 0, candidates: users }
-      return await closeOf(user, id)
-    })
+    )
   })
 }
 
 /** What operators see and end of live sessions. */
 function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) {
+  async function closeAll(): Promise<object> {
+    await sessions.closeAll()
+    log.info({ event: 'sessions.closed', by: 'operator', everyone: true }, 'all sessions closed')
+    return { closed: 'everyone' }
+  }
+
   async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
     const key = keyOf(user)
     const { unreadable } = await sessions.inspect(key)
@@ -133,22 +132,9 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
     }
   }
 
-  return { closeOf, shownOf, listAll }
+  return { closeAll, closeOf, shownOf, listAll }
 }
 
 function keyOf({ source, id }: SignedIn) {
   return identityKey({ source, identity: { id } })
-}
-
-/** Undefined where nobody is named. @throws GatewayError `request.malformed` */
-function wantedOf(given: unknown, help: string): Wanted | undefined {
-  const { user, by, source } = (given ?? {}) as Record<string, unknown>
-  if (user === undefined && by === undefined && source === undefined) return undefined
-  const isSound =
-    typeof user === 'string' &&
-    user !== '' &&
-    (by === undefined || by === 'id' || by === 'name') &&
-    (source === undefined || typeof source === 'string')
-  if (!isSound) throw new GatewayError('request.malformed', { message: help })
-  return { user, ...(by !== undefined && { by }), ...(source !== undefined && { source }) }
 }

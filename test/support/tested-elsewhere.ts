@@ -6,6 +6,7 @@
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/hosts': ['admin/browser-guard'],
+  'admin/request-schemas': ['app/hooks/validation'],
   'api-docs/openapi': [
     'api-docs/contract-components',
     'api-docs/describe',

@@ -1,0 +1,69 @@
+/** Bodies and queries of the operators' endpoints: one schema each, which validates and types. */
+import { Type, type Static } from 'typebox'
+
+const maxNameLength = 255
+
+/** Whether it is meant that most sessions of file users end; anything but `true` is no. */
+const yes = Type.Optional(Type.Unknown())
+
+export const planQuery = Type.Object({
+  balancerMs: Type.String({ pattern: '^[0-9]{1,12}$', default: '60000' })
+})
+export const reloadBody = Type.Object({ yes })
+export const rollbackBody = Type.Object({
+  /** The number of a revision; without it the one before. */
+  to: Type.Optional(Type.Integer()),
+  yes
+})
+
+export const suggestQuery = Type.Object({
+  sinceMs: Type.String({ pattern: '^[1-9][0-9]{0,11}$', default: '86400000' })
+})
+/** Not signed in without a text as `user`, which needs its `source`. */
+export const countsBody = Type.Object({
+  route: Type.String(),
+  method: Type.String(),
+  address: Type.String(),
+  user: Type.Optional(Type.Unknown()),
+  source: Type.Optional(Type.Unknown()),
+  roles: Type.Optional(Type.Unknown())
+})
+
+/** An IP address, or the id or name of a user. */
+export const callerSchema = Type.Object({
+  caller: Type.String({ minLength: 1, maxLength: maxNameLength })
+})
+
+export const lockoutsOf = Type.Object({
+  account: Type.Optional(Type.String({ minLength: 1 })),
+  address: Type.Optional(Type.String({ format: 'ip' }))
+})
+
+/** A user as an operator names one. */
+const user = {
+  user: Type.String({ minLength: 1 }),
+  /** Whether `user` is an id or a user name; either without it. */
+  by: Type.Optional(Type.Union([Type.Literal('id'), Type.Literal('name')])),
+  source: Type.Optional(Type.String())
+}
+const namedUser = Type.Object(user)
+const noUser = {
+  user: Type.Optional(Type.Never()),
+  by: Type.Optional(Type.Never()),
+  source: Type.Optional(Type.Never())
+}
+export const sessionsQuery = Type.Union([namedUser, Type.Object(noUser)])
+export const closeSessionsBody = Type.Union([
+  Type.Object({
+    ...user,
+    /** One session of the user; all of them without it. */
+    id: Type.Optional(Type.String()),
+    everyone: Type.Optional(Type.Unsafe<unknown>({ not: { const: true } }))
+  }),
+  Type.Object({ ...noUser, everyone: Type.Literal(true) })
+])
+
+export type NamedUser = Static<typeof namedUser>
+export type NamedCaller = Static<typeof callerSchema>
+export type LockoutsOf = Static<typeof lockoutsOf>
+export type CountsBody = Static<typeof countsBody>
