@@ -121,6 +121,7 @@ export async function createOfflineApp(
     metrics,
     drift: createDrift({ log, metrics }),
     running: { begin: () => () => {} },
+    bindStream: () => () => {},
     upstream: (name, upstreamConfig) =>
       noting(upstreamConfig, asked => JSON.stringify(onAsked({ upstream: name, ...asked }) ?? {})),
     sources: [source],

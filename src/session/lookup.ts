@@ -61,8 +61,10 @@ export function createLookup(options: Options) {
    * The session behind an id, or why there is none. A lookup does not keep it from going idle.
    * @throws StoreUnavailable
    */
-  async function get(secretId: string): Promise<Evaluation> {
-    const key = keyOf(secretId)
+  const get = async (secretId: string): Promise<Evaluation> => await getByKey(keyOf(secretId))
+
+  /** The same by the store's name for it. @throws StoreUnavailable */
+  async function getByKey(key: string): Promise<Evaluation> {
     const [record, epoch] = await Promise.all([cache.read(key), cache.epoch()])
     if (record !== undefined && 'isRounded' in record) await endRounded([key], 'revoked')
     const evaluation = await evaluateCurrent(record, epoch)
@@ -79,13 +81,18 @@ export function createLookup(options: Options) {
   function getCached(secretId: string): Live | undefined {
     const hashed = hashes.get(secretId)
     const key = hashed ?? keyOf(secretId)
+    const live = getCachedByKey(key)
+    if (live !== undefined && hashed === undefined) hashes.set(secretId, key)
+    return live
+  }
+
+  /** The same by the store's name for it. */
+  function getCachedByKey(key: string): Live | undefined {
     const cached = cache.getCached(key)
     if (cached === undefined) return undefined
     const evaluation = evaluate(cached.value, cached.epoch)
-    if (!('live' in evaluation)) return undefined
-    if (hashed === undefined) hashes.set(secretId, key)
-    return evaluation.live
+    return 'live' in evaluation ? evaluation.live : undefined
   }
 
-  return { get, getCached }
+  return { get, getByKey, getCached, getCachedByKey }
 }

@@ -16,6 +16,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'api-docs/types',
     'contract/from-type'
   ],
+  'app/bound-streams': ['app/endpoints/bound-stream'],
   'app/endpoints/login': ['session/lists', 'login/credential-source'],
   'app/endpoints/proxied': [
     'app/compile-routes',

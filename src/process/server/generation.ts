@@ -1,6 +1,7 @@
 /** One built app and the requests that began in it: it takes requests until another stands in its place, then drains and goes. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from '../../app/app.ts'
+import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { createActiveRequests } from './active-requests.ts'
 import type { Services } from '../../services/services.ts'
@@ -20,16 +21,21 @@ export interface Generation {
   readonly retire: (graceMs: number) => Promise<number>
 }
 
+/** The longest time over which the ends of an old generation's streams are spread. */
+const maxSpreadMs = 30_000
+
 /** @throws when the config cannot be built; what was opened by then is closed again */
 export async function createGeneration(
   number: number,
   config: Config,
-  services: Services
+  services: Services,
+  boundStreams: BoundStreams
 ): Promise<Generation> {
   const running = createActiveRequests<ServerResponse>()
   const idle = Promise.withResolvers<void>()
   let gone: Promise<number> | undefined
   let limit: NodeJS.Timeout | undefined
+  let streamLimit: NodeJS.Timeout | undefined
   let ended = 0
   const begin = (answer: ServerResponse) => {
     const leave = running.enter(answer)
@@ -46,14 +52,26 @@ export async function createGeneration(
       upstreamConfig,
       upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca]
     )
-  const app = await buildApp(config, { ...services, upstream, running: { begin } }).catch(
-    async (error: unknown) => {
-      await lease.release()
-      throw error
-    }
-  )
+  const streams = boundStreams.scope()
+  const app = await buildApp(config, {
+    ...services,
+    upstream,
+    running: { begin },
+    bindStream: streams.add
+  }).catch(async (error: unknown) => {
+    await lease.release()
+    throw error
+  })
+
+  /** Streams learn of their end before the last moment, and not all in the same one. */
+  function endLater(graceMs: number): void {
+    const spreadMs = Math.min(graceMs / 10, maxSpreadMs)
+    streamLimit = setTimeout(() => streams.drain(spreadMs), graceMs - spreadMs).unref()
+    limit = setTimeout(endAll, graceMs).unref()
+  }
 
   function endAll(): void {
+    streams.drain(0)
     ended += running.size()
     for (const response of running.list()) response.destroy()
   }
@@ -62,6 +80,7 @@ export async function createGeneration(
     if (running.size() === 0) idle.resolve()
     await idle.promise
     clearTimeout(limit)
+    clearTimeout(streamLimit)
     await app.close()
     await lease.release()
     return ended
@@ -75,7 +94,7 @@ export async function createGeneration(
     retire: async graceMs => {
       gone ??= drain()
       if (graceMs === 0) endAll()
-      else limit ??= setTimeout(endAll, graceMs).unref()
+      else if (limit === undefined) endLater(graceMs)
       return await gone
     }
   }

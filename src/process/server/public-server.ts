@@ -22,6 +22,7 @@ import {
   type ReviewedUser,
   reviewSignedIn
 } from '../../login/changed-users.ts'
+import { BoundStreams } from '../../app/bound-streams.ts'
 import { createOuterServer } from '../../app/listener.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
@@ -58,6 +59,9 @@ export interface PublicServer {
   readonly close: () => Promise<void>
 }
 
+/** Of a stop's time: within it streams are told to end, in the rest they may do so. */
+const drainShare = 0.8
+
 export function createPublicServer(config: Config, log: Log): PublicServer {
   tuneV8()
   const {
@@ -66,6 +70,11 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   } = config.gateway
   const services = createServices(config, log)
   measureStrayErrors(services.metrics)
+  const streams = new BoundStreams({
+    sessions: services.sessions,
+    metrics: services.metrics,
+    onError: err => log.error({ err }, 'a stream could not be held against its session')
+  })
   let current: Generation | undefined
   const server = createOuterServer(
     config.gateway,
@@ -74,9 +83,10 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   )
 
   return {
-    create: (number, next) => createGeneration(number, next, services),
+    create: (number, next) => createGeneration(number, next, services, streams),
     activate: async generation => {
       current = generation
+      streams.activate(generation.config)
       if (services.fileUsers.activate(generation.config)) services.sessions.forgetReviews()
     },
     countEndings: (before, after) => countEndings(services.sessions, before, after),
@@ -118,16 +128,13 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       })
     },
     stop: async (graceMs, lingerMs = 0) => {
-      const closed = closeServer(server, lingerMs)
-      const inTime = await Promise.race([
-        closed.then(() => true),
-        wait(graceMs, false, { ref: false })
-      ])
-      server.closeAllConnections()
-      await closed
-      return inTime
+      streams.drain(graceMs * drainShare)
+      return await stopServer(server, graceMs, lingerMs)
     },
-    close: services.close
+    close: async () => {
+      streams.close()
+      await services.close()
+    }
   }
 }
 
@@ -166,6 +173,15 @@ async function listen(
 export function urlOf(host: string, server: { address: Server['address'] }): string {
   const { port } = server.address() as AddressInfo
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** @returns whether all connections ended within the time; what is left then is cut */
+async function stopServer(server: Server, graceMs: number, lingerMs: number): Promise<boolean> {
+  const closed = closeServer(server, lingerMs)
+  const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
+  server.closeAllConnections()
+  await closed
+  return inTime
 }
 
 /** A request may be on its way on a connection that is idle now: with `lingerMs` it is answered. */

@@ -1,0 +1,232 @@
+/**
+ * Live streams, each bound to the session that opened it: a stream ends soon after its session, the
+ * role that it needs, or the opening hours of its route. Outlives generations, as streams do.
+ */
+import type { ErrorCode } from '../errors.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { Live } from '../session/evaluate.ts'
+import type { Session } from '../session/record.ts'
+import type { Sessions } from '../session/session.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { StoreUnavailable } from '../session/store.ts'
+import type { BindStream, BoundStream } from './endpoints/bound-stream.ts'
+import { Closure } from './hooks/maintenance.ts'
+import type { Access } from './hooks/context.ts'
+
+/** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
+const sweepEveryMs = 500
+/** The ends of a drain are spread in steps of this. */
+const drainStepMs = 50
+
+/** The streams that one generation opened. */
+export interface StreamScope {
+  readonly add: BindStream
+  /** Ends them, spread over the time, so that clients do not all come back at once. */
+  readonly drain: (overMs: number) => void
+}
+
+interface Entry extends BoundStream {
+  readonly scope: object
+}
+
+/** The streams of one session. */
+interface OfSession {
+  readonly key: string
+  readonly entries: Set<Entry>
+  live: Live
+  /** The store is being asked: a slow one must not be asked again meanwhile. */
+  isPending: boolean
+}
+
+interface Options {
+  readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'use' | 'now'>
+  readonly metrics: Metrics
+  /** Called for what is neither an end nor a store that cannot answer. */
+  readonly onError: (error: unknown) => void
+}
+
+export class BoundStreams {
+  readonly #options: Options
+  readonly #entries = new Set<Entry>()
+  readonly #bySession = new Map<string, OfSession>()
+  readonly #drained = new WeakSet<object>()
+  readonly #countEnd: (reason: ErrorCode) => void
+  #rules: Rules = { accessOf: () => undefined, closure: undefined }
+  #timer: NodeJS.Timeout | undefined
+  #isStopping = false
+
+  constructor(options: Options) {
+    this.#options = options
+    const { metrics } = options
+    metrics.read(
+      'console_gateway_streams',
+      'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
+      ['route'],
+      () => this.#countByRoute()
+    )
+    const ended = metrics.counter(
+      'console_gateway_streams_ended_total',
+      'Live streams that the gateway ended, by the reason.',
+      ['reason']
+    )
+    this.#countEnd = reason => ended.with(reason).inc()
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Roles and maintenance of a config hold from now on, also for streams opened before. */
+  activate(config: Config): void {
+    this.#rules = rulesOf(config)
+  }
+
+  /** Streams of a generation of their own, which it can drain by itself. */
+  scope(): StreamScope {
+    const scope = {}
+    return {
+      add: stream => this.#add({ ...stream, scope }),
+      drain: overMs => {
+        this.#drained.add(scope)
+        this.#endSpread(
+          [...this.#entries].filter(entry => entry.scope === scope),
+          overMs
+        )
+      }
+    }
+  }
+
+  /** Ends all streams, spread over the time; those that are added from now on end at once. */
+  drain(overMs: number): void {
+    this.#isStopping = true
+    this.#endSpread([...this.#entries], overMs)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #add(entry: Entry): () => void {
+    this.#entries.add(entry)
+    const { live } = entry
+    if (live !== undefined) {
+      const { key } = live
+      const ofSession = this.#bySession.get(key)
+      if (ofSession === undefined) {
+        this.#bySession.set(key, { key, entries: new Set([entry]), live, isPending: false })
+      } else ofSession.entries.add(entry)
+      this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
+    }
+    // Not within `add`: the caller has not got to know yet how to take it back.
+    if (this.#isStopping || this.#drained.has(entry.scope)) {
+      setImmediate(() => this.#end(entry, 'gateway.stopping'))
+    }
+    return () => this.#remove(entry)
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry)
+    const ofSession = entry.live && this.#bySession.get(entry.live.key)
+    if (ofSession === undefined) return
+    ofSession.entries.delete(entry)
+    if (ofSession.entries.size > 0) return
+    this.#bySession.delete(ofSession.key)
+    if (this.#bySession.size === 0) this.close()
+  }
+
+  #end(entry: Entry, reason: ErrorCode): void {
+    if (!this.#entries.has(entry)) return
+    this.#remove(entry)
+    this.#countEnd(reason)
+    entry.stream.end(reason)
+  }
+
+  #sweep(): void {
+    const { sessions, onError } = this.#options
+    for (const ofSession of this.#bySession.values()) {
+      const cached = sessions.getCachedByKey(ofSession.key)
+      if (cached !== undefined) this.#judge(ofSession, cached)
+      else if (sessions.now() >= ofSession.live.session.absoluteEnd) {
+        // Known without the store: nothing moves the absolute end.
+        this.#endSession(ofSession, 'session.absolute')
+      } else if (!ofSession.isPending) {
+        ofSession.isPending = true
+        this.#ask(ofSession)
+          .catch(onError)
+          .finally(() => (ofSession.isPending = false))
+      }
+    }
+  }
+
+  /** Streams go on while the store cannot answer: only what surely is over is ended. */
+  async #ask(ofSession: OfSession): Promise<void> {
+    try {
+      const evaluation = await this.#options.sessions.getByKey(ofSession.key)
+      if ('live' in evaluation) this.#judge(ofSession, evaluation.live)
+      else if ('ended' in evaluation) this.#endSession(ofSession, `session.${evaluation.ended}`)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  /** The session lives: ends those of its streams that its user may not have any more. */
+  #judge(ofSession: OfSession, live: Live): void {
+    ofSession.live = live
+    let isUsed = false
+    for (const entry of ofSession.entries) {
+      const reason = this.#refusalOf(entry, live.session)
+      if (reason !== undefined) this.#end(entry, reason)
+      else isUsed ||= entry.touch
+    }
+    if (isUsed) this.#options.sessions.use(live)
+  }
+
+  #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
+    const { accessOf, closure } = this.#rules
+    const current = accessOf(route) ?? access
+    const isAllowed =
+      typeof current === 'string' ||
+      session.identity.roles.some(role => current.roles.includes(role))
+    if (!isAllowed) return 'route.forbidden'
+    const isClosed =
+      closure !== undefined && closure.msLeft(route, 'GET') > 0 && !closure.isOpenTo(session)
+    return isClosed ? 'maintenance' : undefined
+  }
+
+  #endSession({ entries }: OfSession, reason: ErrorCode): void {
+    for (const entry of entries) this.#end(entry, reason)
+  }
+
+  #endSpread(entries: readonly Entry[], overMs: number): void {
+    const startedAt = performance.now()
+    let ended = 0
+    const endDue = () => {
+      const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
+      const due = Math.min(entries.length, Math.ceil(entries.length * share))
+      for (; ended < due; ended++) this.#end(entries[ended] as Entry, 'gateway.stopping')
+      if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
+    }
+    endDue()
+  }
+
+  #countByRoute(): Array<readonly [labels: readonly string[], value: number]> {
+    const counts = new Map<string, number>()
+    for (const { route } of this.#entries) counts.set(route, (counts.get(route) ?? 0) + 1)
+    return Array.from(counts, ([route, count]) => [[route], count] as const)
+  }
+}
+
+interface Rules {
+  /** Undefined where config has no route of the name. */
+  readonly accessOf: (route: string) => Access | undefined
+  /** Undefined where nothing is closed. */
+  readonly closure: Closure | undefined
+}
+
+function rulesOf({ routes: { routes, maintenance } }: Config): Rules {
+  return {
+    accessOf: route => (Object.hasOwn(routes, route) ? routes[route]?.access : undefined),
+    closure: maintenance && new Closure({ config: maintenance, routes: Object.keys(routes) })
+  }
+}

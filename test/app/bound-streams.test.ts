@@ -1,0 +1,316 @@
+/** Live streams end with their session, role and route, wherever that was changed. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import t, { type Test } from 'tap'
+import { BoundStreams } from '../../src/app/bound-streams.ts'
+import type { BoundStream } from '../../src/app/endpoints/bound-stream.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createLogger } from '../../src/services/logger.ts'
+import { createServices, type Services } from '../../src/services/services.ts'
+import { identityKey } from '../../src/session/identity-key.ts'
+import type { Live } from '../../src/session/evaluate.ts'
+import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { createSessions } from '../../src/session/session.ts'
+import { configFolder } from '../support/gateway.ts'
+import { testRedis, type TestRedis } from '../support/redis.ts'
+import { opening } from '../support/session-steps.ts'
+import { until } from '../support/until.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+const promisedMs = 1000
+
+const routes = (more: object = {}) => ({
+  upstreams: { b: { url: 'http://127.0.0.1:9' } },
+  routes: {
+    chat: { path: '/api/chat', upstream: 'b', access: { roles: ['user'] } },
+    bell: { path: '/api/bell', upstream: 'b' }
+  },
+  ...more
+})
+
+async function configOf(redis: TestRedis, more: object = {}, session: object = {}) {
+  const folder = await configFolder({
+    gateway: {
+      redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '500ms' },
+      session: { secrets: ['${SESSION_SECRET}'], ...session }
+    },
+    routes: routes(more)
+  })
+  return loadConfig(folder, environment)
+}
+
+/** A replica of a gateway, as far as streams know it. */
+async function replica(t: Test, redis: TestRedis, session: object = {}) {
+  const config = await configOf(redis, {}, session)
+  const services = createServices(config, log)
+  const streams = new BoundStreams({
+    sessions: services.sessions,
+    metrics: services.metrics,
+    onError: error => t.error(error)
+  })
+  streams.activate(config)
+  t.after(async () => {
+    streams.close()
+    await services.close()
+  })
+  await until('Redis is connected', () => {
+    const state = services.redis()
+    return state.kind === 'redis' && state.up
+  })
+  return { services, streams }
+}
+
+let opened = 0
+async function signIn({ sessions }: Pick<Services, 'sessions'>, roles: readonly string[] = []) {
+  const secretId = `secret ${opened++}`
+  const { identity, ...rest } = opening(`user-${opened}`)
+  const live = await sessions.open(secretId, { ...rest, identity: { ...identity, roles } })
+  return { secretId, live }
+}
+
+interface Watched {
+  readonly reason: () => string | undefined
+  /** When it was told to end, by `performance.now()`. */
+  readonly endedAt: Promise<number>
+}
+
+function addTo(
+  streams: BoundStreams,
+  live: Live | undefined,
+  more: Partial<BoundStream> = {}
+): Watched {
+  const ended = Promise.withResolvers<number>()
+  let reason: string | undefined
+  streams.scope().add({
+    live,
+    route: 'bell',
+    access: 'session',
+    touch: false,
+    stream: {
+      end: why => {
+        if (reason !== undefined) throw new Error('ended twice')
+        reason = why
+        ended.resolve(performance.now())
+      }
+    },
+    ...more
+  })
+  return { reason: () => reason, endedAt: ended.promise }
+}
+
+/** That it ended as promised; what the machine itself was late by is not the gateway's. */
+async function endsInTime(
+  t: Test,
+  stream: Watched,
+  reason: string,
+  act: () => Promise<unknown>
+): Promise<void> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  await act()
+  const startedAt = performance.now()
+  const ms = (await stream.endedAt) - startedAt
+  delay.disable()
+  t.ok(ms <= promisedMs + delay.max / 1e6, `${reason}: within ${Math.round(ms)} ms`)
+  t.equal(stream.reason(), reason)
+}
+
+t.test('what ends a session at one replica ends its streams at another within 1 s', async t => {
+  const redis = await testRedis(t.after)
+  const [here, there] = await Promise.all([replica(t, redis), replica(t, redis)])
+  const { sessions } = there.services
+
+  const signedOut = await signIn(here.services)
+  const stays = addTo(here.streams, (await signIn(here.services)).live)
+  const chat = addTo(here.streams, signedOut.live)
+  const second = addTo(here.streams, signedOut.live)
+  await endsInTime(t, chat, 'session.revoked', () => sessions.close(signedOut.secretId, 'revoked'))
+  t.equal(second.reason(), 'session.revoked', 'each stream of the session')
+
+  const revoked = await signIn(here.services)
+  await endsInTime(t, addTo(here.streams, revoked.live), 'session.revoked', () =>
+    sessions.closeOf(identityKey(revoked.live.session))
+  )
+  const replaced = await signIn(here.services)
+  await endsInTime(t, addTo(here.streams, replaced.live), 'session.replaced', () =>
+    sessions.close(replaced.secretId, 'replaced')
+  )
+  t.equal(stays.reason(), undefined, 'another session’s goes on')
+  await endsInTime(t, stays, 'session.revoked', () => sessions.closeAll())
+  t.equal(here.streams.size, 0)
+})
+
+t.test('expiry ends streams within 1 s, idle and absolute, at a replica of its own', async t => {
+  const redis = await testRedis(t.after)
+  const [here, there] = await Promise.all([
+    replica(t, redis, { idle: '1s', absolute: '1h' }),
+    replica(t, redis, { idle: '1s', absolute: '2s' })
+  ])
+  const idle = await signIn(here.services)
+  const polled = addTo(there.streams, idle.live)
+  const used = addTo(here.streams, (await signIn(here.services)).live, { touch: true })
+  const ending = await signIn(there.services)
+  const absolute = addTo(here.streams, ending.live, { touch: true })
+  const lateBy = async (stream: Watched, endsAt: number) => {
+    const endsAtTicks = performance.now() + endsAt - here.services.sessions.now()
+    return (await stream.endedAt) - endsAtTicks
+  }
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  const [idleMs, absoluteMs] = await Promise.all([
+    lateBy(polled, idle.live.idleEnd),
+    lateBy(absolute, ending.live.session.absoluteEnd)
+  ])
+  delay.disable()
+  const bound = promisedMs + delay.max / 1e6
+  t.ok(idleMs > -50 && idleMs <= bound, `idle: ${Math.round(idleMs)} ms late`)
+  t.ok(absoluteMs > -50 && absoluteMs <= bound, `absolute: ${Math.round(absoluteMs)} ms late`)
+  t.equal(polled.reason(), 'session.idle', 'a stream alone does not keep its session alive')
+  t.equal(absolute.reason(), 'session.absolute', 'nothing moves the absolute end')
+  t.equal(used.reason(), undefined, 'a stream whose route touches does keep it')
+})
+
+t.test('new config counts for old streams: roles, maintenance, routes that are gone', async t => {
+  const redis = await testRedis(t.after)
+  const { services, streams } = await replica(t, redis)
+  const access = { roles: ['user'] }
+  const user = await signIn(services, ['user'])
+  const admin = await signIn(services, ['user', 'admin'])
+  const chat = (live: Live) => addTo(streams, live, { route: 'chat', access })
+  const [ofUser, ofAdmin] = [chat(user.live), chat(admin.live)]
+  const unbound = addTo(streams, undefined, { route: 'chat', access: 'public' })
+
+  const onlyAdmins = { routes: { chat: { ...routes().routes.chat, access: { roles: ['admin'] } } } }
+  const narrowed = await configOf(redis, onlyAdmins)
+  await endsInTime(t, ofUser, 'route.forbidden', async () => streams.activate(narrowed))
+  t.equal(ofAdmin.reason(), undefined)
+
+  const gone = addTo(streams, user.live, { route: 'gone', access })
+  const closed = await configOf(redis, { maintenance: { allowRoles: ['admin'] } })
+  const again = chat(user.live)
+  await endsInTime(t, again, 'maintenance', async () => streams.activate(closed))
+  t.equal(ofAdmin.reason(), undefined, 'a role that may go on goes on')
+  t.equal(gone.reason(), undefined, 'a route that is gone keeps what it was opened with')
+
+  const readOnly = await configOf(redis, { maintenance: { methods: ['POST'] } })
+  const reading = chat(user.live)
+  streams.activate(readOnly)
+  const noAdmins = await configOf(redis, { maintenance: { routes: ['chat'] } })
+  await services.sessions.close(user.secretId, 'revoked')
+  await reading.endedAt
+  t.equal(reading.reason(), 'session.revoked', 'read-only mode ended no stream')
+  await endsInTime(t, ofAdmin, 'maintenance', async () => streams.activate(noAdmins))
+  t.equal(unbound.reason(), undefined, 'public routes are not bound')
+})
+
+t.test('while Redis is away streams go on; what ended meanwhile ends with its return', async t => {
+  const redis = await testRedis(t.after)
+  const { services, streams } = await replica(t, redis, { absolute: '4s', idle: '1s' })
+  const { live } = await signIn(services)
+  const short = addTo(streams, live)
+  redis.signal('SIGSTOP')
+  await until('the idle end has passed', () => services.sessions.now() > live.idleEnd + 1500)
+  t.equal(short.reason(), undefined, 'another replica may have seen the session used')
+  const lateMs = (await short.endedAt) - performance.now()
+  t.equal(short.reason(), 'session.absolute', 'the absolute end needs no store')
+  t.ok(services.sessions.now() >= live.session.absoluteEnd, `${lateMs}`)
+  redis.signal('SIGCONT')
+
+  await until('Redis answers', async () => {
+    await services.sessions.reread(live)
+    return true
+  })
+  const lost = addTo(streams, (await signIn(services)).live)
+  await redis.kill()
+  await until('the outage is seen', () => {
+    const state = services.redis()
+    return state.kind === 'redis' && !state.up
+  })
+  t.equal(lost.reason(), undefined)
+  await redis.start()
+  await lost.endedAt
+  t.equal(lost.reason(), 'session.unknown', 'an empty Redis knows no session')
+})
+
+/** Streams over sessions of this process, whose time is the test's. */
+function local(t: Test) {
+  const clock = { now: 1_000_000 }
+  const sessions = createSessions({
+    store: createMemoryStore(() => clock.now),
+    seal: createSeal(['a secret of at least thirty-two characters']),
+    lifeTimes: { idle: 60_000, absolute: 3_600_000, remembered: {} },
+    perUser: { max: 1000, over: 'refuse' },
+    maxStalenessMs: 1e9,
+    now: () => clock.now
+  })
+  const asked = { count: 0, ofCache: 0 }
+  const counted = {
+    ...sessions,
+    getCachedByKey: (key: string) => {
+      asked.ofCache++
+      return sessions.getCachedByKey(key)
+    },
+    getByKey: async (key: string) => {
+      asked.count++
+      return await sessions.getByKey(key)
+    }
+  }
+  const metrics = createMetrics()
+  const streams = new BoundStreams({
+    sessions: counted,
+    metrics,
+    onError: error => t.error(error)
+  })
+  t.after(() => streams.close())
+  return { clock, sessions, streams, asked, metrics }
+}
+
+t.test('a drain tells all, spread over its time; later streams end at once', async t => {
+  const { sessions, streams, metrics } = local(t)
+  const { live } = await signIn({ sessions })
+  const times: number[] = []
+  const old = streams.scope()
+  const current = streams.scope()
+  const add = (scope: typeof old) =>
+    scope.add({
+      live,
+      route: 'bell',
+      access: 'session',
+      touch: false,
+      stream: { end: () => times.push(performance.now()) }
+    })
+  for (let index = 0; index < 40; index++) add(old)
+  const remove = add(current)
+  t.match((await metrics.text()).body, /console_gateway_streams\{route="bell"\} 41\n/)
+  old.drain(400)
+  await until('the old ones have ended', () => times.length === 40)
+  t.equal(streams.size, 1, 'another generation’s goes on')
+  const spreadMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
+  t.ok(spreadMs >= 300, `spread over ${Math.round(spreadMs)} ms`)
+  const steps = new Set(times.map(time => Math.round(time / 25))).size
+  t.ok(steps >= 4, `in ${steps} steps`)
+  remove()
+  remove()
+  t.equal(streams.size, 0)
+  streams.drain(0)
+  add(current)
+  await until('a late one ends', () => times.length === 41)
+  t.match((await metrics.text()).body, /streams_ended_total\{reason="gateway.stopping"\} 41\n/)
+})
+
+t.test(
+  'sessions that are cached cost the store nothing, however many streams they have',
+  async t => {
+    const { sessions, streams, asked } = local(t)
+    const user = await signIn({ sessions })
+    await sessions.get(user.secretId)
+    for (let index = 0; index < 100; index++) addTo(streams, user.live)
+    const last = addTo(streams, (await signIn({ sessions })).live)
+    await until('a session that is not cached was asked for', () => asked.count > 0)
+    await new Promise(resolve => setTimeout(resolve, 1200))
+    t.equal(asked.count, 1, 'each at most once, since the answer is kept')
+    t.equal(last.reason(), undefined)
+  }
+)
