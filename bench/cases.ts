@@ -2,7 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { residentMegabytes } from './accounting.ts'
+import { ladder } from './ladder.ts'
 import type { Size } from './notices.ts'
+import { pieces } from './pieces.ts'
 import type { Place } from './place.ts'
 import {
   type Contestant,
@@ -44,6 +46,9 @@ export interface Stage {
   /** How long a turn of a round takes. */
   readonly ms: number
   readonly warmUp: number
+  /** For what differs by a few per cent: more rounds of shorter turns. */
+  readonly pairRounds: number
+  readonly pairMs: number
   /** How long the load lasts before memory is read. */
   readonly minutes: number
 }
@@ -471,7 +476,10 @@ async function sameAnswer(gateway: Subject, byHand: Subject): Promise<void> {
   }
 }
 
-export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>> = {
+type Case = (stage: Stage) => Promise<Outcome>
+
+/** Measured without being asked for. */
+export const cases: Readonly<Record<string, Case>> = {
   'signed-in': signedIn,
   shaped,
   'public': openToAll,
@@ -482,3 +490,6 @@ export const cases: Readonly<Record<string, (stage: Stage) => Promise<Outcome>>>
   workers,
   shaping
 }
+
+/** Only when asked for. */
+export const furtherCases: Readonly<Record<string, Case>> = { ladder, pieces }

@@ -16,7 +16,11 @@ export function prepare(peers = true): void {
   ) {
     run('npm', ['ci', '--no-audit', '--no-fund'], here)
   }
-  run('npm', ['run', '-s', 'build'], root)
+  build(root)
+}
+
+export function build(folder: string): void {
+  run('npm', ['run', '-s', 'build'], folder)
 }
 
 function run(program: string, given: readonly string[], cwd: string): void {

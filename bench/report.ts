@@ -26,19 +26,22 @@ const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
 export function markdown(outcomes: readonly Outcome[], about: string): string {
   const verdicts = outcomes.flatMap(outcome => outcome.verdicts)
-  const goals = [
-    row(['Case', 'Measured', 'Goal', 'Must', '']),
-    row(['---', '---', '---', '---', '---']),
-    ...verdicts.map(verdict =>
-      row([
-        verdict.what,
-        `${spread(verdict.value)} ${verdict.unit}`,
-        `${verdict.goal} ${verdict.unit}`,
-        `${verdict.must} ${verdict.unit}`,
-        verdictOf(verdict)
-      ])
-    )
-  ]
+  const goals =
+    verdicts.length === 0
+      ? []
+      : [
+          row(['Case', 'Measured', 'Goal', 'Must', '']),
+          row(['---', '---', '---', '---', '---']),
+          ...verdicts.map(verdict =>
+            row([
+              verdict.what,
+              `${spread(verdict.value)} ${verdict.unit}`,
+              `${verdict.goal} ${verdict.unit}`,
+              `${verdict.must} ${verdict.unit}`,
+              verdictOf(verdict)
+            ])
+          )
+        ]
   const details = outcomes.flatMap(({ title, columns, rows }) => [
     '',
     `### ${title}`,

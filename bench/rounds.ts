@@ -36,6 +36,7 @@ export interface Sample {
 
 export interface Figure {
   readonly median: number
+  /** The least and the most of the rounds; in an `interval`, its bounds. */
   readonly min: number
   readonly max: number
 }
@@ -101,6 +102,19 @@ export function figure(values: readonly number[]): Figure {
       ? [sorted[middle], sorted[middle]]
       : [sorted[middle - 1], sorted[middle]]
   return { median: (low + high) / 2, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN }
+}
+
+const resamples = 2000
+
+/** The median, and from where to where it lies with 95 % (bootstrap) in the place of least and most. */
+export function interval(values: readonly number[]): Figure {
+  const { median } = figure(values)
+  const medians = Array.from(
+    { length: resamples },
+    () => figure(values.map(() => values[Math.floor(Math.random() * values.length)] ?? NaN)).median
+  ).toSorted((a, b) => a - b)
+  const bound = (part: number) => medians[Math.floor(resamples * part)] ?? NaN
+  return { median, min: bound(0.025), max: bound(0.975) }
 }
 
 /** Round by round: what drifts between rounds falls out. */

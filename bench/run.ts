@@ -2,19 +2,23 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { cases, type Outcome } from './cases.ts'
+import { against } from './against.ts'
+import { cases, furtherCases, type Outcome } from './cases.ts'
 import { preparePlace } from './place.ts'
 import { prepare, root } from './prepare.ts'
 import { chart, markdown } from './report.ts'
 import { isThere, startSubject, type Subject, type SubjectName } from './subjects.ts'
 
 const here = import.meta.dirname
+const allCases = { ...cases, ...furtherCases }
 const usage = `Usage: npm run bench -- [OPTIONS]
 
   --case NAME    only this case; may be given again: ${Object.keys(cases).join(', ')}
-  --rounds N     how often everybody has a turn (default 5)
+                 and, only when asked for: ${Object.keys(furtherCases).join(', ')}
+  --against DIR  this gateway beside that of another checkout, by turns
+  --rounds N     how often everybody has a turn (default 5; 50 for ladder, pieces and --against)
   --quick        short turns, 3 rounds: for a first look
   --minutes N    how long the load of the case memory lasts (default 0.25)
   --out DIR      where to write (default: results, or results/partial when not all was measured)
@@ -23,6 +27,7 @@ const usage = `Usage: npm run bench -- [OPTIONS]
 const { values: given } = parseArgs({
   options: {
     case: { type: 'string', multiple: true },
+    against: { type: 'string' },
     rounds: { type: 'string' },
     quick: { type: 'boolean' },
     minutes: { type: 'string' },
@@ -30,8 +35,9 @@ const { values: given } = parseArgs({
     help: { type: 'boolean' }
   }
 })
-const names = given.case ?? Object.keys(cases)
-const wrong = names.find(name => !Object.hasOwn(cases, name))
+const other = given.against
+const names = given.case ?? (other === undefined ? Object.keys(cases) : [])
+const wrong = names.find(name => !Object.hasOwn(allCases, name))
 if (given.help === true || wrong !== undefined) {
   process.stderr.write(wrong === undefined ? usage : `There is no case "${wrong}".\n\n${usage}`)
   process.exit(wrong === undefined ? 0 : 2)
@@ -50,6 +56,8 @@ const stage = {
     return started
   },
   rounds: Number(given.rounds ?? (quick ? 3 : 5)),
+  pairRounds: Number(given.rounds ?? (quick ? 5 : 50)),
+  pairMs: 400,
   ms: quick ? 700 : 1000,
   warmUp: quick ? 8000 : 15_000,
   minutes: Number(given.minutes ?? (quick ? 0.1 : 0.25))
@@ -59,12 +67,16 @@ for (const name of ['nginx', 'haproxy'] as const) {
 }
 
 const outcomes: Record<string, Outcome> = {}
-for (const name of names) {
+async function run(name: string, measureCase: (typeof cases)[string]): Promise<void> {
   const began = performance.now()
   process.stderr.write(`${name} … `)
-  const outcome = await cases[name]?.(stage)
-  if (outcome !== undefined) outcomes[name] = outcome
+  outcomes[name] = await measureCase(stage)
   process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0)} s\n`)
+}
+if (other !== undefined) await run('against', () => against(stage, resolve(other)))
+for (const name of names) {
+  const measureCase = allCases[name]
+  if (measureCase !== undefined) await run(name, measureCase)
 }
 await Promise.all([...subjects.values()].map(async subject => await (await subject).stop()))
 await place.close()
@@ -77,7 +89,8 @@ const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
 const about = `${place.machine}. ${busy > 0.7 ? `Other programs were running (load ${busy.toFixed(1)}). ` : ''}${stage.rounds} rounds, ${new Date().toISOString().slice(0, 10)}${commit === '' ? '' : `, commit ${commit}`}.`
 const text = markdown(Object.values(outcomes), about)
 const folder =
-  given.out ?? join(here, 'results', given.case === undefined && !quick ? '' : 'partial')
+  given.out ??
+  join(here, 'results', given.case === undefined && other === undefined && !quick ? '' : 'partial')
 mkdirSync(folder, { recursive: true })
 writeFileSync(
   join(folder, 'bench.json'),

@@ -1,10 +1,10 @@
 /** Who is measured: the gateway as its users start it, and its peers, each in a process of its own. */
 import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
+import { type GatewayOptions, startGateway, temporaryFolder } from './gateway.ts'
 import type { Request } from './load.ts'
 import { freePort, has, type Place, startMeasured, stop, untilReady } from './place.ts'
 
@@ -83,12 +83,14 @@ interface Wishes {
   readonly restMs?: number
   /** A folder for the profile that Node writes when it ends. */
   readonly profileTo?: string
+  /** Of the gateway: another checkout, or less than all that it does. */
+  readonly gateway?: Pick<GatewayOptions, 'features' | 'folder'>
 }
 
 export async function startSubject(
   name: SubjectName,
   place: Place,
-  { restMs = 0, profileTo }: Wishes = {}
+  { restMs = 0, profileTo, gateway = {} }: Wishes = {}
 ): Promise<Subject> {
   if (name === 'direct') {
     return {
@@ -109,11 +111,10 @@ export async function startSubject(
       stop: async () => {}
     }
   }
-  const { child, port, startMs, signInAt } = await start(
-    name,
-    place,
-    profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo]
-  )
+  const { child, port, startMs, signInAt } = await start(name, place, {
+    ...gateway,
+    nodeOptions: profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo]
+  })
   const origin = `http://127.0.0.1:${port}`
   await wait(restMs)
   const restMegabytes = residentMegabytes(child.pid as number)
@@ -174,12 +175,13 @@ async function signIn(url: string, index: number): Promise<string> {
 async function start(
   name: Exclude<SubjectName, 'direct'>,
   place: Place,
-  nodeOptions: readonly string[]
+  options: GatewayOptions
 ): Promise<Started> {
   const port = await freePort()
-  if (name === 'gateway') return await startGateway(port, place, nodeOptions)
+  if (name === 'gateway') return await startGateway(port, place, options)
   if (name === 'one-worker' || name === 'two-workers') {
-    return await startGateway(port, place, nodeOptions, {
+    return await startGateway(port, place, {
+      ...options,
       workers: name === 'one-worker' ? 1 : 2,
       free: true
     })
@@ -190,7 +192,7 @@ async function start(
   const child = startMeasured(
     process.execPath,
     [
-      ...nodeOptions,
+      ...(options.nodeOptions ?? []),
       join(import.meta.dirname, 'peers', `${free ? 'plugins' : name}.js`),
       String(port),
       place.upstream,
@@ -214,149 +216,13 @@ async function start(
   }
 }
 
-/** For its config; gone when the bench ends, however it ends. */
-function ownFolder(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`))
-  folders.push(folder)
-  return folder
-}
-
-const folders: string[] = []
-process.once('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-
-/** In a second what the default allows in a minute: nobody is refused, and Redis is asked as often as by users who are in the middle of their work. */
-const busy = { max: 600, window: '1s' }
-
-/** As in production (where it is profiled, from its sources, so that functions are found in their files): compiled, session and counters in Redis, a back-end's sign-in, behind a load balancer, every request logged. */
-async function startGateway(
-  port: number,
-  place: Place,
-  nodeOptions: readonly string[],
-  { workers = 1, free = false }: { readonly workers?: number; readonly free?: boolean } = {}
-): Promise<Started> {
-  const folder = ownFolder('gateway')
-  const opsPort = await freePort()
-  // JSON is YAML.
-  const write = (file: string, content: object) =>
-    writeFileSync(join(folder, file), JSON.stringify(content))
-  write('gateway.yaml', {
-    server: {
-      listen: `127.0.0.1:${port}`,
-      hosts: ['127.0.0.1'],
-      trustedProxies: ['127.0.0.1/32'],
-      workers
-    },
-    ops: { listen: `127.0.0.1:${opsPort}` },
-    drain: { notice: '0ms', grace: '1s' },
-    log: { format: 'json' },
-    // Each subject counts for itself. A machine that is busy with other things must not make errors.
-    redis: { url: place.redis, prefix: `${port}:`, commandTimeout: '5s' },
-    session: { secrets: ['${SESSION_SECRET}'] },
-    login: {
-      sources: [
-        {
-          kind: 'upstream-login',
-          upstream: 'backend',
-          path: '/login',
-          user: {
-            id: 'user.id',
-            username: 'user.username',
-            name: 'user.name',
-            roles: 'user.roles'
-          },
-          token: 'token'
-        }
-      ]
-    }
-  })
-  write('limits.yaml', {
-    inFlightPerUser: 1000,
-    lockout: { account: { after: 100_000 }, address: { after: 100_000 } },
-    limits: { 'signed-in': { by: 'user', ...busy }, 'anonymous': { by: 'address', ...busy } }
-  })
-  const route = (path: string, rewrite: string, more: object) => ({
-    path: `${path}/*`,
-    rewrite: `${rewrite}/*`,
-    upstream: 'backend',
-    ...more
-  })
-  write('routes.yaml', {
-    upstreams: { backend: { url: place.upstream, credential: 'bearer', identity: true } },
-    routes: {
-      'raw-notices': route('/api/notices', '/notices', {}),
-      'shaped-notices': route('/api/shaped', '/notices', { shape: 'notices' }),
-      'public-notices': route('/api/public/notices', '/notices', { access: 'public' }),
-      'public-shaped': route('/api/public/shaped', '/notices', {
-        access: 'public',
-        shape: 'notices'
-      }),
-      'files': route('/api/files', '/bytes', { methods: ['GET', 'POST'], maxBody: '200MiB' })
-    },
-    shapes: {
-      notices: [
-        { open: 'code-data' },
-        {
-          paging: {
-            list: 'list',
-            total: 'count',
-            each: [
-              {
-                rename: {
-                  noticeId: 'id',
-                  subject: 'title',
-                  body: 'description',
-                  createdAt: 'datetime',
-                  state: 'status',
-                  kind: 'type'
-                }
-              },
-              { convert: { id: 'string', datetime: 'date-seconds' } },
-              { map: { status: { 0: 'unread', 1: 'read', '*': 'unknown' } } },
-              { default: { type: 'notification' } },
-              { pick: ['id', 'title', 'description', 'datetime', 'status', 'type'] }
-            ]
-          }
-        }
-      ]
-    }
-  })
-  const began = performance.now()
-  const child = startMeasured(
-    process.execPath,
-    [
-      '--min-semi-space-size=8',
-      '--max-semi-space-size=8',
-      ...nodeOptions,
-      join(import.meta.dirname, '..', nodeOptions.length > 0 ? 'src' : 'dist', 'launch.js'),
-      'start',
-      '--config',
-      folder
-    ],
-    {
-      env: {
-        ...process.env,
-        NODE_ENV: 'production',
-        MALLOC_ARENA_MAX: '1',
-        MALLOC_TRIM_THRESHOLD_: '262144',
-        MALLOC_MMAP_THRESHOLD_: '262144',
-        SESSION_SECRET: 'a secret for the bench, long enough for anyone'
-      },
-      free
-    }
-  )
-  await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
-  return { child, port, startMs: performance.now() - began, signInAt: '/api/auth/admin/login' }
-}
-
 /** One worker, kept connections, no access log: what a proxy costs that does nothing else. */
 async function startNative(
   name: 'nginx' | 'haproxy',
   port: number,
   place: Place
 ): Promise<Started> {
-  const folder = ownFolder(name)
+  const folder = temporaryFolder(name)
   const upstream = new URL(place.upstream).host
   const file = join(folder, 'conf')
   writeFileSync(

@@ -1,0 +1,119 @@
+/** Pieces of the hot path alone: CPU time of a call, by turns with an empty one. */
+import { rememberingSigner } from '../src/app/hooks/signer.ts'
+import { createLeases } from '../src/limits/counting/leases.ts'
+import { createMemoryTally } from '../src/limits/counting/memory-tally.ts'
+import type { Rule } from '../src/limits/counting/rules.ts'
+import { createMemoryStore } from '../src/session/memory-store.ts'
+import { createSeal } from '../src/session/seal.ts'
+import { createSessions } from '../src/session/session.ts'
+import type { Outcome, Stage } from './cases.ts'
+import { interval } from './rounds.ts'
+
+const calls = 1_000_000
+/** Of as many users as the other cases have. */
+const users = 64
+const secret = 'a secret for the bench, long enough for anyone'
+
+interface Piece {
+  readonly label: string
+  /** Before each turn: what lasts for a second only. */
+  readonly prepare?: () => Promise<unknown>
+  /** @returns whether the call did what is measured */
+  readonly call: (index: number) => boolean
+}
+
+export async function pieces({ pairRounds }: Pick<Stage, 'pairRounds'>): Promise<Outcome> {
+  const empty: Piece = { label: 'an empty call', call: index => index >= 0 }
+  const measured = [empty, lease(), await cachedSession(), signature()]
+  const nanos = measured.map((): number[] => [])
+  // The first round warms up.
+  for (let round = -1; round < pairRounds; round++) {
+    for (const [index, piece] of measured.entries()) {
+      const each = await nanosPerCall(piece)
+      if (round >= 0) nanos[index]?.push(each)
+    }
+  }
+  const [ofEmpty = []] = nanos
+  return {
+    title: `Pieces alone: ${calls.toLocaleString('en')} calls a turn, ${pairRounds} rounds by turns; in brackets the 95 % interval of the median`,
+    columns: ['CPU ns a call', 'without the empty call, ns'],
+    rows: measured.map(({ label }, index) => {
+      const own = nanos[index] ?? []
+      const more = own.map((value, round) => value - (ofEmpty[round] ?? NaN))
+      return { label, cells: [interval(own), index === 0 ? undefined : interval(more)] }
+    }),
+    verdicts: []
+  }
+}
+
+async function nanosPerCall({ label, prepare, call }: Piece): Promise<number> {
+  await prepare?.()
+  const before = process.cpuUsage()
+  let done = 0
+  for (let index = 0; index < calls; index++) if (call(index)) done++
+  const { user, system } = process.cpuUsage(before)
+  if (done < calls) throw new Error(`${label}: ${calls - done} calls of ${calls} took another way`)
+  return ((user + system) * 1000) / calls
+}
+
+function lease(): Piece {
+  // The clock stands still: a lease lasts for a second, and a turn may take longer.
+  const now = () => 0
+  const leases = createLeases({ tally: createMemoryTally(now), isAlone: () => true, now })
+  const rule: Rule = {
+    name: 'signed-in',
+    kind: 'fixed',
+    max: 1_000_000_000,
+    windowMs: 60_000,
+    burst: 0,
+    enforced: true,
+    replicas: undefined
+  }
+  const keys = Array.from({ length: users }, (_, user) => [`user:${user}`])
+  return {
+    label: 'limits: `tryLocally` of a lease',
+    prepare: async () => await Promise.all(keys.map(key => leases.acquire([rule], key))),
+    call: index => leases.tryLocally([rule], keys[index % users] ?? []) !== undefined
+  }
+}
+
+async function cachedSession(): Promise<Piece> {
+  const sessions = createSessions({
+    store: createMemoryStore(),
+    seal: createSeal([secret]),
+    lifeTimes: { idle: 1_800_000, absolute: 28_800_000, remembered: {} },
+    perUser: { max: 5, over: 'evict-oldest' },
+    maxStalenessMs: 3_600_000
+  })
+  const ids = Array.from({ length: users }, (_, user) => `a-secret-id-of-usual-length-${user}`)
+  for (const [user, id] of ids.entries()) {
+    await sessions.open(id, {
+      identity: {
+        id: `id-${user}`,
+        username: `user.${user}`,
+        name: 'A Name of Usual Length',
+        roles: ['admin'],
+        profile: {}
+      },
+      source: 'upstream-login:backend',
+      credential: { token: 'x'.repeat(40) },
+      remembered: false,
+      address: '192.0.2.1',
+      agent: 'Mozilla/5.0'
+    })
+  }
+  return {
+    label: 'sessions: `getCached`',
+    prepare: async () => await Promise.all(ids.map(id => sessions.get(id))),
+    call: index => sessions.getCached(ids[index % users] ?? '') !== undefined
+  }
+}
+
+function signature(): Piece {
+  const signer = rememberingSigner([secret])
+  const cookies = Array.from({ length: users }, (_, user) => signer.sign(`a-secret-id-${user}`))
+  return {
+    label: 'cookie: signature of a known one',
+    call: index => signer.unsign(cookies[index % users] ?? '').valid
+  }
+}
