@@ -136,7 +136,7 @@ const placeholders: Readonly<Record<string, string>> = {
   'NAME': 'alice',
   'ID': 'alice',
   'IP': '192.0.2.7',
-  'CALLER': 'user:alice'
+  'CALLER': 'alice'
 }
 
 /** The command lines of a block, ready to run: placeholders filled, options that may be left out in, their brackets gone. */
