@@ -1,11 +1,11 @@
-/** Holds a route's answers against its contract. */
+/** Checks a route's responses against its contract. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { compileSchema } from '../json-schema/compile.ts'
 import { GatewayError } from '../errors.ts'
 import type { Drift } from './drift.ts'
 
 /**
- * Takes an answer as the console will get it; in the mode `observe` it is read later, and only where it is looked at.
+ * Checks a response as the console gets it. In the mode `observe` a sample of them is read, later.
  * @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it
  */
 export type Contract = (read: () => unknown) => void
@@ -14,9 +14,9 @@ interface Options {
   readonly route: string
   readonly schema: JsonSchema
   readonly mode: 'observe' | 'strict'
-  /** The share that is observed, 0 to 1. */
+  /** The share of responses that is observed, 0 to 1. */
   readonly sample: number
-  /** Whether the schema is about what stands under `data`. */
+  /** Whether the schema describes the value of `data`. */
   readonly isWrapped: boolean
   readonly drift: Drift
 }
@@ -45,7 +45,7 @@ export function createContract({
         })
       }
     }
-    // The first one, then evenly: every tenth for 0.1.
+    // The first response, then evenly: every tenth for 0.1.
     if (sample === 0 || ++seen < due) return
     due += every
     drift.look(route, compiled, () => subjectOf(read))

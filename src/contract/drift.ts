@@ -1,11 +1,14 @@
-/** Watches how answers differ from their contracts: off the requests' way, counted, and logged once when something begins and once when it is over. */
+/**
+ * Observes deviations of responses from their contracts, outside the requests: counts them, and
+ * logs when one begins and when it ends.
+ */
 import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 export interface Drift {
-  /** Takes an answer that is looked at later, when nothing else is to do; dropped where too many wait already. */
+  /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
   readonly look: (route: string, schema: CompiledSchema, read: () => unknown) => void
-  /** An answer that was refused for this. */
+  /** Counts a response that was refused for a deviation. */
   readonly broken: (route: string, schema: CompiledSchema, deviation: Deviation) => void
 }
 
@@ -17,14 +20,17 @@ interface Options {
   readonly metrics: Metrics
 }
 
-/** Answers that may wait: each is held in memory. */
+/** Queued responses, each of which is held in memory. */
 const maxQueued = 16
-/** Places of a route that are told apart; what comes after them is `other`. */
+/** Paths of a route that are counted apart; further ones count as `other`. */
 const maxPaths = 50
-/** A place that is as it should be in so many answers in a row is so again: a member may be missing in some answers only. */
+/**
+ * A deviation ends after so many responses in a row without it: a member may be missing in some
+ * only.
+ */
 const calmAnswers = 10
 
-/** What differs at present, each with the number of answers since in which it did not. */
+/** Current deviations, each with the number of responses in a row that did not have it. */
 type ActiveDeviations = Map<string, Deviation & { calm: number }>
 
 export function createDrift({ log, metrics }: Options): Drift {
@@ -48,20 +54,20 @@ export function createDrift({ log, metrics }: Options): Drift {
     }
   >()
 
-  /** A new schema begins anew. */
+  /** State starts anew with a new schema. */
   const stateOf = (route: string, schema: CompiledSchema) => {
-    const known = routes.get(route)
-    if (known?.schema === schema) return known
-    const made = { schema, paths: new Set<string>(), present: new Map() as ActiveDeviations }
-    routes.set(route, made)
-    return made
+    const state = routes.get(route)
+    if (state?.schema === schema) return state
+    const created = { schema, paths: new Set<string>(), present: new Map() as ActiveDeviations }
+    routes.set(route, created)
+    return created
   }
 
   const check = (route: string, schema: CompiledSchema, read: () => unknown) => {
     const { paths, present } = stateOf(route, schema)
-    const found = bounded(deviationsOf(schema, read), paths)
-    answers.with(route, found.size === 0 ? 'kept' : 'drifted').inc()
-    for (const [key, deviation] of found) {
+    const current = bounded(deviationsOf(schema, read), paths)
+    answers.with(route, current.size === 0 ? 'kept' : 'drifted').inc()
+    for (const [key, deviation] of current) {
       deviations.with(route, deviation.path, deviation.kind).inc()
       if (!present.has(key)) {
         log.warn(
@@ -71,17 +77,17 @@ export function createDrift({ log, metrics }: Options): Drift {
       }
       present.set(key, { ...deviation, calm: 0 })
     }
-    for (const [key, known] of present) {
-      if (found.has(key) || ++known.calm < calmAnswers) continue
+    for (const [key, deviation] of present) {
+      if (current.has(key) || ++deviation.calm < calmAnswers) continue
       present.delete(key)
       log.info(
-        { event: 'contract.kept', route, path: known.path, kind: known.kind },
+        { event: 'contract.kept', route, path: deviation.path, kind: deviation.kind },
         'answers are as the contract says again'
       )
     }
   }
 
-  // One in each turn of the event loop, so that requests come between.
+  // One in each turn of the event loop, so that requests are served in between.
   const next = () => {
     queue.shift()?.()
     if (queue.length > 0) setImmediate(next)
@@ -95,13 +101,13 @@ export function createDrift({ log, metrics }: Options): Drift {
     },
     broken: (route, schema, deviation) => {
       answers.with(route, 'broken').inc()
-      const [told] = bounded([deviation], stateOf(route, schema).paths).values()
-      if (told !== undefined) deviations.with(route, told.path, told.kind).inc()
+      const [counted] = bounded([deviation], stateOf(route, schema).paths).values()
+      if (counted !== undefined) deviations.with(route, counted.path, counted.kind).inc()
     }
   }
 }
 
-/** What cannot even be read differs as a whole. */
+/** A response that cannot be read deviates as a whole. */
 function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] {
   let answer: unknown
   try {
@@ -112,13 +118,13 @@ function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] 
   return schema.deviations(answer)
 }
 
-/** @param paths those that are told apart; grows up to its bound */
-function bounded(found: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
+/** paths that are counted apart; grows up to its bound */
+function bounded(deviations: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
   return new Map(
-    found.map(({ kind, path }) => {
+    deviations.map(({ kind, path }) => {
       if (paths.size < maxPaths) paths.add(path)
-      const told = paths.has(path) ? path : 'other'
-      return [`${kind} ${told}`, { kind, path: told }]
+      const place = paths.has(path) ? path : 'other'
+      return [`${kind} ${place}`, { kind, path: place }]
     })
   )
 }

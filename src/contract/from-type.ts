@@ -1,7 +1,10 @@
-/** Turns a TypeScript type into a JSON Schema. What does it is large and only for developers, so it is loaded when asked for, and production goes without. */
+/**
+ * Turns a TypeScript type into a JSON Schema. The generator is large and only for developers: it is
+ * loaded on demand, and a production install leaves it out.
+ */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 
-/** Thrown with what to tell the developer. */
+/** Its message is for the developer. */
 export class TypeFault extends Error {}
 
 /** @param project a tsconfig.json, for types that import others by its paths */
@@ -12,7 +15,7 @@ export async function schemaFromType(
 ): Promise<JsonSchema> {
   const { createGenerator } = await generator()
   try {
-    // New members are no breach, so objects stay open.
+    // New members do not break a contract, so objects stay open.
     const options = {
       path: file,
       type,
@@ -43,7 +46,7 @@ async function generator(): Promise<typeof import('ts-json-schema-generator')> {
   }
 }
 
-/** Tuples of draft-07 as 2020-12 writes them. */
+/** Rewrites tuples of draft-07 for 2020-12. */
 function modern(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(modern)
   if (typeof value !== 'object' || value === null) return value

@@ -1,19 +1,22 @@
-/** Learns a first JSON Schema from answers: what is always there is required, what varies is a union, what all texts look like is their format. */
+/**
+ * Derives a first JSON Schema from responses: members that are always there are required, varying
+ * types are a union, and a format that all strings have is kept.
+ */
 import { createRequire } from 'node:module'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { isRawNumber } from '../json/values.ts'
 
-/** Loaded when something is learnt. */
+/** Loaded on demand. */
 const library = () =>
   (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats'))
     .default as unknown as { readonly get: (name: string) => unknown }
 
-/** What was seen at one place, in all answers and all items of a list. */
+/** Values seen at one path, in all responses and all items of a list. */
 interface Seen {
   readonly kinds: Set<'null' | 'boolean' | 'number' | 'string'>
-  /** Whether a number had more digits than JavaScript's numbers hold. */
+  /** Whether a number had more digits than a double holds. */
   isLong?: boolean
-  /** Formats that every text so far has; undefined before the first. */
+  /** Formats that all strings so far have; undefined before the first. */
   formats?: readonly string[]
   list?: Seen
   record?: { count: number; readonly members: Map<string, { count: number; readonly seen: Seen }> }
@@ -32,7 +35,7 @@ const fits = new Map(
   })
 )
 
-/** The description of numbers that a console would read as others. */
+/** The description of numbers that JavaScript would round. */
 export const longNumbers =
   'Numbers of more digits than JavaScript holds: a console reads other numbers. ' +
   'Make texts of them in the shape (convert: to string).'
@@ -55,13 +58,13 @@ function add(seen: Seen, value: unknown): void {
     const record = (seen.record ??= { count: 0, members: new Map() })
     record.count++
     for (const [name, member] of Object.entries(value)) {
-      const known = record.members.get(name) ?? {
+      const entry = record.members.get(name) ?? {
         count: 0,
         seen: { kinds: new Set() } satisfies Seen
       }
-      record.members.set(name, known)
-      known.count++
-      add(known.seen, member)
+      record.members.set(name, entry)
+      entry.count++
+      add(entry.seen, member)
     }
   } else {
     if (typeof value === 'string') {
@@ -73,7 +76,7 @@ function add(seen: Seen, value: unknown): void {
   }
 }
 
-/** Nothing where nothing was seen: anything may stand there. */
+/** An empty schema where nothing was seen: it allows any value. */
 function write({ kinds, isLong = false, formats: common = [], list, record }: Seen): JsonSchema {
   const [format] = common
   const plain = [...kinds].filter(kind => kind !== 'null')
@@ -102,7 +105,7 @@ function writeList(items: Seen): JsonSchema {
   return { type: 'array', ...(Object.keys(written).length > 0 && { items: written }) }
 }
 
-/** Names such as numbers and uuids are data: what stands under each is the same kind of thing. */
+/** Member names such as numbers and UUIDs are data: the values under them share a schema. */
 const isKey = (name: string) => /^(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24,})$/i.test(name)
 
 function writeRecord({ count, members }: NonNullable<Seen['record']>): JsonSchema {
@@ -131,12 +134,12 @@ function merge(into: Seen, { kinds, isLong = false, formats: common, list, recor
   const target = (into.record ??= { count: 0, members: new Map() })
   target.count += record.count
   for (const [name, { count, seen }] of record.members) {
-    const known = target.members.get(name) ?? {
+    const entry = target.members.get(name) ?? {
       count: 0,
       seen: { kinds: new Set() } satisfies Seen
     }
-    target.members.set(name, known)
-    known.count += count
-    merge(known.seen, seen)
+    target.members.set(name, entry)
+    entry.count += count
+    merge(entry.seen, seen)
   }
 }

@@ -1,13 +1,13 @@
-/** A JSON Schema made so that members which it does not name are told: what an observer wants to hear of, though nothing refuses it. */
+/** Derives a closed JSON Schema, which reports members that the schema does not name. */
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Keywords whose schemas are about the same value as the schema that holds them: one, a list, or a map. */
+/** Keywords whose schemas apply to the same value: one schema, a list, or a map. */
 const inPlace = ['if', 'then', 'else', 'allOf', 'anyOf', 'oneOf', 'dependentSchemas'] as const
-/** About a member or an item. */
+/** Keywords whose schemas apply to members or items. */
 const below = [
   'properties',
   'patternProperties',
@@ -17,8 +17,8 @@ const below = [
   'unevaluatedProperties',
   'unevaluatedItems'
 ] as const
-/** About nothing until something refers to them. */
-const kept = ['$defs', 'definitions'] as const
+/** Keywords whose schemas apply only where a reference names them. */
+const definitions = ['$defs', 'definitions'] as const
 
 const maps = new Set<string>([
   'properties',
@@ -28,32 +28,41 @@ const maps = new Set<string>([
   'definitions'
 ])
 
-function schemasIn(keyword: string, held: unknown): unknown[] {
-  if (Array.isArray(held)) return held
-  return maps.has(keyword) && isRecord(held) ? Object.values(held) : [held]
+function schemasIn(keyword: string, content: unknown): unknown[] {
+  if (Array.isArray(content)) return content
+  return maps.has(keyword) && isRecord(content) ? Object.values(content) : [content]
 }
 
-/** Every object that names its members refuses others, unless it says itself what others may be. */
+/**
+ * Objects that name their members refuse others, unless the schema itself allows or refuses them.
+ */
 export function closedSchema(root: JsonSchema): JsonSchema {
   return close(root, true, root)
 }
 
 function close(schema: JsonSchema, isOutermost: boolean, root: JsonSchema): JsonSchema {
-  const change = (keyword: string, held: unknown, outermost: boolean): unknown => {
-    const one = (value: unknown) => (isRecord(value) ? close(value, outermost, root) : value)
-    if (Array.isArray(held)) return held.map(one)
-    return maps.has(keyword) && isRecord(held)
-      ? Object.fromEntries(Object.entries(held).map(([name, value]) => [name, one(value)]))
-      : one(held)
+  const change = (keyword: string, content: unknown, outermost: boolean): unknown => {
+    const closeRecord = (value: unknown) =>
+      isRecord(value) ? close(value, outermost, root) : value
+    if (Array.isArray(content)) return content.map(closeRecord)
+    return maps.has(keyword) && isRecord(content)
+      ? Object.fromEntries(
+          Object.entries(content).map(([name, value]) => [name, closeRecord(value)])
+        )
+      : closeRecord(content)
   }
   const result: Record<string, unknown> = { ...schema }
-  for (const keyword of [...inPlace, ...kept]) {
+  for (const keyword of [...inPlace, ...definitions]) {
     if (Object.hasOwn(schema, keyword)) result[keyword] = change(keyword, schema[keyword], false)
   }
   for (const keyword of below) {
     if (Object.hasOwn(schema, keyword)) result[keyword] = change(keyword, schema[keyword], true)
   }
-  if (isOutermost && says(schema, root, namesMembers) && !says(schema, root, speaksOfOthers)) {
+  if (
+    isOutermost &&
+    someSchema(schema, root, namesMembers) &&
+    !someSchema(schema, root, rulesOtherMembers)
+  ) {
     result['unevaluatedProperties'] = false
   }
   return result
@@ -62,30 +71,32 @@ function close(schema: JsonSchema, isOutermost: boolean, root: JsonSchema): Json
 function namesMembers({ properties }: JsonSchema) {
   return isRecord(properties) && Object.keys(properties).length > 0
 }
-function speaksOfOthers(schema: JsonSchema) {
+function rulesOtherMembers(schema: JsonSchema) {
   return (
     Object.hasOwn(schema, 'additionalProperties') || Object.hasOwn(schema, 'unevaluatedProperties')
   )
 }
 
-/** Whether a schema, or one that it holds or refers to for the same value, has a property. */
-function says(
+/**
+ * Whether a test holds for a schema, or for one that it contains or refers to for the same value.
+ */
+function someSchema(
   schema: unknown,
   root: JsonSchema,
-  what: (schema: JsonSchema) => boolean,
+  test: (schema: JsonSchema) => boolean,
   above: readonly unknown[] = []
 ): boolean {
   if (!isRecord(schema) || above.includes(schema)) return false
-  if (what(schema)) return true
+  if (test(schema)) return true
   const here = [...above, schema]
   const { $ref } = schema
-  if (typeof $ref === 'string' && says(resolve($ref, root), root, what, here)) return true
+  if (typeof $ref === 'string' && someSchema(resolve($ref, root), root, test, here)) return true
   return inPlace.some(keyword =>
-    schemasIn(keyword, schema[keyword]).some(inner => says(inner, root, what, here))
+    schemasIn(keyword, schema[keyword]).some(inner => someSchema(inner, root, test, here))
   )
 }
 
-/** What a reference within the schema stands for. */
+/** The schema that a local reference names. */
 function resolve(reference: string, root: unknown): unknown {
   if (!reference.startsWith('#')) return undefined
   let current = root
@@ -99,7 +110,7 @@ function resolve(reference: string, root: unknown): unknown {
   return current
 }
 
-/** Every member that the schema names anywhere. */
+/** The names of all members, at any depth. */
 export function memberNames(schema: unknown): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown) => {
@@ -110,7 +121,7 @@ export function memberNames(schema: unknown): Set<string> {
     for (const name of Array.isArray(value['required']) ? value['required'] : []) {
       names.add(String(name))
     }
-    for (const keyword of [...inPlace, ...below, ...kept]) {
+    for (const keyword of [...inPlace, ...below, ...definitions]) {
       if (Object.hasOwn(value, keyword)) schemasIn(keyword, value[keyword]).forEach(collect)
     }
   }

@@ -1,34 +1,42 @@
-/** The JSON Schema of a contract: whether it is one, and how an answer differs from it. */
+/** Compiles a contract's JSON Schema; reports faults of the schema and deviations of responses. */
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import { closedSchema, isRecord, memberNames, type JsonSchema } from './closed-schema.ts'
 
-/** How an answer differs: a member is not there, is of another type, is of the type but not as the schema wants it, or is one that the schema does not name. */
+/**
+ * A member is absent, has another type, has the type but breaks a rule, or is not in the schema.
+ */
 export type DeviationKind = 'missing' | 'retyped' | 'invalid' | 'new'
 
 export interface Deviation {
   readonly kind: DeviationKind
-  /** Where, such as `items[].id`, and `(all)` for the whole. Names that the schema does not know are `*`, since they may be data. */
+  /**
+   * Such as `items[].id`, or `(all)` for the whole. Names that the schema does not have are `*`,
+   * since they may be data.
+   */
   readonly path: string
 }
 
 export interface CompiledSchema {
-  /** The first thing that the schema refuses; members that it does not name are no such thing. */
+  /** The first deviation that the schema itself refuses: none for members that it does not name. */
   readonly refusal: (value: unknown) => Deviation | undefined
-  /** Everything that differs, each once, members that the schema does not name included. */
+  /** All distinct deviations, members that the schema does not name included. */
   readonly deviations: (value: unknown) => Deviation[]
 }
 
 const require = createRequire(import.meta.url)
 
-/** Loaded when the first contract is: who has none starts sooner. */
+/** Loaded with the first contract: a gateway without contracts starts sooner. */
 function library() {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
   return { Ajv2020, addFormats: addFormats as unknown as (ajv: Ajv2020) => void }
 }
 
-/** One for each schema, which it keeps for good. The schema of schemas costs more than most schemas, so one alone has it. */
+/**
+ * One instance for each schema, since an instance keeps its schemas for good. Only one has the meta
+ * schema, which costs more than most schemas.
+ */
 function createAjv({
   allErrors,
   meta
@@ -51,7 +59,7 @@ function createAjv({
     logger: false
   })
   addFormats(ajv)
-  // Of OpenAPI; says nothing of what is valid.
+  // Keywords of OpenAPI, without effect on validation.
   ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])
   return ajv
 }
@@ -59,24 +67,24 @@ function createAjv({
 let schemas: Ajv2020 | undefined
 const compiled = new WeakMap<object, CompiledSchema>()
 
-/** Compiled once for each schema object. @throws where `schemaProblems` finds something */
+/** Cached by schema object. @throws where `schemaProblems` reports something */
 export function compileSchema(schema: JsonSchema): CompiledSchema {
   const cached = compiled.get(schema)
   if (cached !== undefined) return cached
-  const { $schema: _, $id: __, ...own } = schema
-  const validate = createAjv({ allErrors: false, meta: false }).compile(own)
-  const validateAll = createAjv({ allErrors: true, meta: false }).compile(closedSchema(own))
-  const names = memberNames(own)
+  const { $schema: _, $id: __, ...rules } = schema
+  const validate = createAjv({ allErrors: false, meta: false }).compile(rules)
+  const validateAll = createAjv({ allErrors: true, meta: false }).compile(closedSchema(rules))
+  const names = memberNames(rules)
   const differences = (value: unknown, all: boolean): Deviation[] => {
     const check = all ? validateAll : validate
     try {
       if (check(value)) return []
-      const sent = plain(value)
-      return check(sent)
+      const plainValue = plain(value)
+      return check(plainValue)
         ? []
-        : distinct(meant(check.errors ?? []).map(error => deviationOf(error, sent, names)))
+        : distinct(relevant(check.errors ?? []).map(error => deviationOf(error, plainValue, names)))
     } catch {
-      // Nested deeper than the stack.
+      // The value is nested deeper than the stack allows.
       return [{ kind: 'invalid', path: '(all)' }]
     }
   }
@@ -88,16 +96,19 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
   return result
 }
 
-/** As the console gets it: numbers kept in their own digits are numbers there. Most answers fit, and do without. */
+/**
+ * The value as the console reads it: raw numbers become numbers. Only used for responses that seem
+ * to deviate.
+ */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value) ?? 'null')
 }
 
 /**
- * Where a union fails, each branch says why. What is told is the only branch that takes the value's type,
- * and else that the union as a whole does not fit.
+ * A failed union reports an error for each branch. Kept are the errors of the only branch that
+ * takes the value's type, else the one of the union.
  */
-function meant(errors: readonly ErrorObject[]): ErrorObject[] {
+function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   return errors.filter(
     error =>
@@ -106,7 +117,7 @@ function meant(errors: readonly ErrorObject[]): ErrorObject[] {
         if (error === union) return branchesFor(union, errors) !== 1
         if (error.instancePath === union.instancePath) {
           return (
-            !isNews(error) &&
+            !isUnnamedMember(error) &&
             error.keyword !== 'type' &&
             (branchesFor(union, errors) === 1 || !isWithin(error, union))
           )
@@ -119,11 +130,13 @@ function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   )
 }
 
-function isNews({ keyword }: ErrorObject) {
+function isUnnamedMember({ keyword }: ErrorObject) {
   return keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
 }
 
-/** References start a schema path anew, so what begins elsewhere counts as within. */
+/**
+ * A reference starts a new schema path, so an error whose path begins elsewhere counts as within.
+ */
 function isWithin(error: ErrorObject, union: ErrorObject) {
   return (
     error.schemaPath.startsWith(union.schemaPath) ||
@@ -174,7 +187,7 @@ function deviationOf(
   }
 }
 
-/** A JSON pointer as `items[].id`; empty for the whole. */
+/** A JSON pointer as `items[].id`; empty for the root. */
 function placeOf(pointer: string, value: unknown, names: ReadonlySet<string>): string {
   let place = ''
   let current = value
@@ -190,9 +203,11 @@ function joined(place: string, name: string): string {
   return place === '' ? name : `${place}.${name}`
 }
 
-function distinct(found: readonly Deviation[]): Deviation[] {
+function distinct(deviations: readonly Deviation[]): Deviation[] {
   return [
-    ...new Map(found.map(deviation => [`${deviation.kind} ${deviation.path}`, deviation])).values()
+    ...new Map(
+      deviations.map(deviation => [`${deviation.kind} ${deviation.path}`, deviation])
+    ).values()
   ]
 }
 
@@ -201,9 +216,9 @@ interface Problem {
   readonly message: string
 }
 
-/** What is wrong with a schema itself. */
+/** Faults of the schema itself. */
 export function schemaProblems(schema: JsonSchema): Problem[] {
-  const { $schema: dialect, $id: _, ...own } = schema
+  const { $schema: dialect, $id: _, ...rules } = schema
   if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) {
     return [
       {
@@ -213,7 +228,7 @@ export function schemaProblems(schema: JsonSchema): Problem[] {
     ]
   }
   schemas ??= createAjv({ allErrors: true, meta: true })
-  if (schemas.validateSchema(own) !== true) {
+  if (schemas.validateSchema(rules) !== true) {
     return innermost(schemas.errors ?? []).map(error =>
       problem(error.instancePath, reasonOf(error))
     )
@@ -228,17 +243,17 @@ export function schemaProblems(schema: JsonSchema): Problem[] {
     const [, reference] = /resolve reference (\S+)/.exec(message) ?? []
     const [, pattern] = /Invalid regular expression: \/(.*)\/u/.exec(message) ?? []
     const place = find(
-      own,
+      rules,
       (key, value) =>
         key === word ||
         (key === '$ref' && value === reference) ||
         (key === 'pattern' && value === pattern)
     )
-    const told =
+    const text =
       reference === undefined
         ? message.replace(/^strict mode: /, '').replace(/ ignored in schema.*/, '')
-        : `there is nothing at "${reference}": a contract holds all that it refers to`
-    return [{ path: place ?? stepsOf(pointer ?? ''), message: told }]
+        : `there is nothing at "${reference}": a contract must hold all that it refers to`
+    return [{ path: place ?? stepsOf(pointer ?? ''), message: text }]
   }
 }
 
@@ -263,7 +278,7 @@ function reasonOf({
     : message
 }
 
-/** One error for each place, and none for what holds such a place. */
+/** The first error of each place; none for places that contain another faulty place. */
 function innermost(errors: readonly ErrorObject[]): ErrorObject[] {
   const first = [...new Map(errors.toReversed().map(error => [error.instancePath, error])).values()]
   return first.filter(
@@ -279,8 +294,8 @@ function find(
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
     if (fits(key, member)) return [...path, key]
-    const found = find(member, fits, [...path, key])
-    if (found !== undefined) return found
+    const nested = find(member, fits, [...path, key])
+    if (nested !== undefined) return nested
   }
   return undefined
 }

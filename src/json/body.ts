@@ -1,4 +1,6 @@
-/** An upstream's JSON as bytes and as a value: codings undone, charset read, no digit lost; and the value written again. */
+/**
+ * Reads an upstream's JSON (content coding, charset, numbers without loss of digits) and writes it.
+ */
 import { isAscii } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { decoded } from './coding.ts'
@@ -10,7 +12,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
  * @param maxBytes of the decoded text
- * @throws GatewayError `shape.not-json`, whose cause says where and how but holds nothing of the body; `shape.too-large`
+ * @throws GatewayError `shape.not-json`, whose cause gives position and kind of the fault, but
+ * nothing of the body; `shape.too-large`
  */
 export function readJson(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   const plain = decoded(bytes, headers['content-encoding'], maxBytes)
@@ -25,7 +28,7 @@ export function readJson(bytes: Buffer, headers: Headers, maxBytes: number): Jso
   }
 }
 
-/** @throws GatewayError `shape.not-json` for what is nested deeper than it can be written */
+/** @throws GatewayError `shape.not-json` for a value nested too deeply */
 export function writeJson(value: Json): string {
   try {
     return JSON.stringify(value)
@@ -36,7 +39,7 @@ export function writeJson(value: Json): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A byte order mark is surer than what the header says. */
+/** A byte order mark wins over the header's charset. */
 function charsetOf(bytes: Buffer, contentType: string | string[] | undefined): string {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8'
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
@@ -61,7 +64,7 @@ function textOfBody(bytes: Buffer, contentType: string | string[] | undefined): 
   }
 }
 
-/** The log should say that an upstream sent its sign-in page. */
+/** Added where the type is not JSON: the log then shows that an upstream sent its sign-in page. */
 function typeNote(contentType: string | string[] | undefined): string {
   const type = /^[\w.+-]+\/[\w.+-]+/.exec(String(contentType ?? ''))?.[0]
   return type === undefined || /json$/i.test(type) ? '' : `, and its type is ${type.slice(0, 60)}`

@@ -1,4 +1,4 @@
-/** Undoes the content codings of an upstream's answer, within a bound: an answer that unpacks without end costs no more than the bound. */
+/** Decodes an upstream's content codings. Bounded: a small response can unpack to gigabytes. */
 import {
   brotliDecompressSync,
   constants,
@@ -12,11 +12,11 @@ import { GatewayError } from '../errors.ts'
 
 type Decode = (bytes: Buffer, maxOutputLength: number) => Buffer
 
-/** Nobody applies more in earnest. */
+/** Real servers apply one or two. */
 const maxCodings = 3
-/** A frame costs its decoder, however small it is. */
+/** Bounded: each frame costs a decoder, however small it is. */
 const maxFrames = 64
-/** 8 MiB, the most that HTTP allows (RFC 9659 §3); a frame may ask for gigabytes. */
+/** 8 MiB, the maximum of RFC 9659 §3; a frame may ask for gigabytes. */
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
@@ -31,9 +31,10 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 ])
 
 /**
- * What stands behind `Content-Encoding`, undone one after the other. In this thread: it costs a fraction of what parsing the
- * result does, and a fifth of what a trip to another thread does for a small one.
- * @throws GatewayError `shape.too-large` where any stage is larger than `maxBytes`, `shape.not-json` where one cannot be undone
+ * Decodes the codings of `Content-Encoding`, last one first. In this thread: it costs a fraction of
+ * parsing the result, and a fifth of a trip to another thread for small bodies.
+ * @throws GatewayError `shape.too-large` where a stage is larger than `maxBytes`, `shape.not-json`
+ * where one cannot be decoded
  */
 export function decoded(
   bytes: Buffer,
@@ -66,12 +67,15 @@ export function decoded(
   }, bytes)
 }
 
-/** Some servers send the bare stream, without the frame that the name stands for (RFC 9110 §8.4.1.2). */
+/**
+ * Some servers send raw deflate data, without the zlib format that `deflate` means (RFC 9110
+ * §8.4.1.2).
+ */
 function isZlib(bytes: Buffer) {
   return ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
 }
 
-/** Node stops after the first frame, without a word of those that follow. */
+/** Node decodes only the first frame and does not say that others follow. */
 function unpackFrames(bytes: Buffer, maxOutputLength: number): Buffer {
   const frames: Buffer[] = []
   let length = 0

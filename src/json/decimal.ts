@@ -1,14 +1,11 @@
-/** The order of numbers by their exact decimal value, however many digits they are written with. */
+/** Orders numbers by their exact decimal value, however many digits they have. */
 
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-/** Beyond it exponents are taken for equal. */
+/** Larger exponents count as equal. */
 const maxExponent = 4e15
 const exponentDigits = 16
 
-/**
- * A text for a JSON number that sorts, letter by letter, as the number does among numbers.
- * @param written as JSON writes numbers
- */
+/** A string whose alphabetical order is the order of the numbers. */
 export function orderKey(written: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberParts.exec(written) ?? []
   const all = whole + fraction
@@ -20,7 +17,8 @@ export function orderKey(written: string): string {
   const digits = all.slice(first, end)
   const magnitude = clamp(Number(exponent) + whole.length - first) + maxExponent
   const key = String(magnitude).padStart(exponentDigits, '0') + digits
-  // Of two negative numbers the greater magnitude comes first, and the longer text too.
+  // Of two negative numbers the one with the greater magnitude, or with more digits, is the
+  // smaller.
   return sign === '' ? `p${key}` : `n${key.replaceAll(/\d/g, digit => String(9 - Number(digit)))}~`
 }
 

@@ -1,4 +1,7 @@
-/** JSON numbers of more digits than JavaScript holds (ids beyond 2^53, sums of many places): they are kept as they were written. */
+/**
+ * Parses JSON without loss of digits: numbers that a double cannot hold (ids beyond 2^53, long
+ * sums) keep their text.
+ */
 import { type Json, rawNumber } from './values.ts'
 
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
@@ -9,19 +12,19 @@ const keepDigits: Reviver = (_name, value, { source }) =>
     ? rawNumber(source)
     : value
 
-/** Costs five times as much as without the reviver, so only texts with such numbers pay. */
+/** Only texts with such numbers get the reviver: it makes parsing five times as slow. */
 export const parseKeepingDigits = (text: string): Json =>
   hasLongNumber(text) ? parse(text, keepDigits) : parse(text)
 
-/** So many digits JavaScript always holds. */
+/** A double holds every number of so many digits. */
 const safeDigits = 15
-/** Beyond 1e308 there is no number, and before 1e-308 soon only 0. */
+/** A double ends near 1e308, and near 1e-308 it loses digits and becomes 0. */
 const mayOverflow = /\d[eE][+-]?\d{3}/g
 const wholeNumber = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** May take a text within a string for a number: then parsing is slower, and nothing else. */
+/** May be true for digits within a string: parsing is slower then, but correct. */
 export function hasLongNumber(text: string): boolean {
-  // One of 16 digits in a row stands at a place that 16 divides, and the other 15 of 16 places need no look.
+  // Of 16 digits in a row one is at an index that 16 divides: the other indexes are skipped.
   for (let at = safeDigits; at < text.length; at += safeDigits + 1) {
     if (!isDigit(text, at)) continue
     const [start, end] = runAround(text, at)
@@ -30,8 +33,8 @@ export function hasLongNumber(text: string): boolean {
     at = end
   }
   mayOverflow.lastIndex = 0
-  for (let found = mayOverflow.exec(text); found !== null; found = mayOverflow.exec(text)) {
-    if (isLossyAt(text, runAround(text, found.index)[0])) return true
+  for (let match = mayOverflow.exec(text); match !== null; match = mayOverflow.exec(text)) {
+    if (isLossyAt(text, runAround(text, match.index)[0])) return true
   }
   return false
 }
@@ -50,7 +53,10 @@ function isDigit(text: string, at: number): boolean {
   return (code >= 48 && code <= 57) || code === 46
 }
 
-/** Whether a number begins there that would lose digits. Behind a quotation mark or a letter none begins. */
+/**
+ * Whether a number that would lose digits begins at `start`. After a quotation mark or letter none
+ * begins.
+ */
 function isLossyAt(text: string, start: number): boolean {
   const before = text[start - 1] === '-' ? start - 2 : start - 1
   if (before >= 0 && !':,[ \n\r\t'.includes(text[before] as string)) return false
@@ -71,7 +77,7 @@ export function losesDigits(source: string): boolean {
   )
 }
 
-/** The digits without what stands for the size only: sign, point, exponent, zeros at both ends. */
+/** The significant digits: without sign, point, exponent and zeros at both ends. */
 function significant(source: string): string {
   const exponent = source.search(/[eE]/)
   const digits = (exponent === -1 ? source : source.slice(0, exponent)).replaceAll(/[-.]/g, '')

@@ -1,7 +1,7 @@
 /**
- * JSONata over numbers that no double holds: they move and compare digit by digit, and arithmetic
- * on them fails, since it would round. JSONata takes each for an object, so that its own checks of
- * types refuse arithmetic; comparing and sorting are put in the place of its own.
+ * JSONata with numbers that no double holds: they are passed on and compared digit by digit, and
+ * arithmetic on them fails, since it would round. They are objects to JSONata, so that its type
+ * checks refuse arithmetic; comparison and sorting are replaced by functions of this module.
  */
 import type { Expression } from 'jsonata'
 import { orderKey } from './decimal.ts'
@@ -20,7 +20,7 @@ const comparisons: Readonly<Record<string, string>> = {
   '>=': '__greaterOrEqual'
 }
 
-const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
+const functions: Readonly<Record<string, (...operands: any[]) => Json>> = {
   __equal: (left, right) => isGiven(left, right) && isEqual(left, right),
   __unequal: (left, right) => isGiven(left, right) && !isEqual(left, right),
   __in: (item, list) => isGiven(item, list) && [list].flat().some(each => isSame(item, each)),
@@ -34,7 +34,7 @@ const functions: Readonly<Record<string, (...given: any[]) => Json>> = {
   clone: value => parseKeepingDigits(JSON.stringify(value))
 }
 
-/** Makes a compiled expression exact; it costs more than before. */
+/** Makes a compiled expression exact, and slower. */
 export function makeExact(expression: Expression): Expression {
   rewrite(expression.ast(), new Set())
   for (const [name, run] of Object.entries(functions)) expression.registerFunction(name, run)
@@ -47,12 +47,12 @@ export function makeExact(expression: Expression): Expression {
  */
 export function isAboutLongNumber(error: unknown): boolean {
   const { code, value, value2 } = (error ?? {}) as Node
-  // A key of an object has to be a text, and short numbers are none either.
+  // An object's key has to be a string: JSONata refuses short numbers there too.
   if (typeof code !== 'string' || code === 'T1003') return false
   return [value, value2].flat().some(isRawNumber)
 }
 
-/** In place: JSONata evaluates this very tree. */
+/** In place, since JSONata evaluates this tree. */
 function rewrite(node: unknown, seen: Set<unknown>): void {
   if (typeof node !== 'object' || node === null || seen.has(node)) return
   seen.add(node)
@@ -72,12 +72,12 @@ function replaceOperator(node: Node): void {
   }
 }
 
-function call(name: string, given: unknown[]): Node {
+function call(name: string, operands: unknown[]): Node {
   return {
     type: 'function',
     value: '(',
     procedure: { type: 'variable', value: name },
-    arguments: given
+    arguments: operands
   }
 }
 
@@ -85,7 +85,7 @@ function isGiven(left: Json, right: Json): boolean {
   return left !== undefined && right !== undefined
 }
 
-/** A number that no double holds is its text. */
+/** A number that no double holds is compared as its text. */
 const textOrSelf = (value: Json): Json => (isRawNumber(value) ? value.rawJSON : value)
 
 function isSame(left: Json, right: Json): boolean {
@@ -109,7 +109,10 @@ function isHolder(value: Json): value is Record<string, Json> {
 
 type Fits = (left: string, right: string) => boolean
 
-/** As JSONata compares: undefined where one side is, an error where they are of different kinds. */
+/**
+ * Compares as JSONata does: undefined where one side is undefined, an error for sides of different
+ * types.
+ */
 function ordered(left: Json, right: Json, fits: Fits): boolean | undefined {
   for (const value of [left, right]) {
     if (value !== undefined && kindOf(value) === 'other') throw refusal('T2010', value)
@@ -124,25 +127,25 @@ function kindOf(value: Json): 'number' | 'string' | 'other' {
   return typeof value === 'string' ? 'string' : 'other'
 }
 
-/** A text that sorts as the number does; anything else as it is. */
+/** A number's order key; any other value unchanged. */
 function comparable(value: Json): Json {
   return kindOf(value) === 'number' ? orderKey(String(textOrSelf(value))) : value
 }
 
-/** Whether the first stands behind the second. */
+/** Whether `a` sorts after `b`. */
 type IsBehind = (a: Json, b: Json) => Json
 
-/** `$sort`, by the order of numbers or of texts where it is given no function. */
-async function sorted(given: Json, isBehind?: IsBehind): Promise<Json> {
-  if (given === undefined) return undefined
-  const list = [given].flat()
+/** `$sort`: by the given function, else in the order of numbers or strings. */
+async function sorted(value: Json, isBehind?: IsBehind): Promise<Json> {
+  if (value === undefined) return undefined
+  const list = [value].flat()
   if (isBehind !== undefined) return await mergeSort(list, isBehind)
   const kinds = new Set(list.map(kindOf))
   if (list.length > 1 && (kinds.size > 1 || kinds.has('other'))) throw refusal('D3070', list)
   return await mergeSort(list, (a, b) => (comparable(a) as string) > (comparable(b) as string))
 }
 
-/** Array's own sort cannot wait for a function of the expression. */
+/** Array's sort is synchronous, but a function of the expression may be asynchronous. */
 async function mergeSort(list: readonly Json[], isBehind: IsBehind): Promise<Json[]> {
   if (list.length < 2) return [...list]
   const middle = list.length >> 1
@@ -170,7 +173,7 @@ function isFunction(value: Json): boolean {
   return typeof value === 'function' || isBuiltIn === true || isLambda === true
 }
 
-/** In JSONata's own form, and without its values: the log may not hold them. */
+/** An error in JSONata's form, without values: the log must not hold them. */
 function refusal(code: string, value?: Json) {
   return Object.assign(new Error(code), { code, value })
 }

@@ -1,6 +1,9 @@
-/** Where a text stops being JSON, and how: for the log, which may not hold the text itself, as V8's messages do. */
+/**
+ * Finds position and kind of a JSON syntax error. V8's messages quote the text, which the log must
+ * not hold.
+ */
 
-/** What may stand at a place. */
+/** The tokens that are allowed next. */
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or end' | 'end'
 
 const blanks = /[ \t\n\r]*/y
@@ -15,22 +18,22 @@ export function jsonFault(text: string): string | undefined {
   let at = skip(blanks, text, 0)
   if (at === text.length) return 'it is empty'
   if (text[at] === '<') return 'it begins as HTML or XML does'
-  const told = (kind: string, position: number) =>
+  const faultAt = (kind: string, position: number) =>
     `${position >= text.length ? 'it breaks off' : kind} at ${placeOf(text, Math.min(position, text.length))}`
   const afterValue = (): Expected => (open.length === 0 ? 'end' : ', or end')
 
   for (; ; at = skip(blanks, text, at)) {
     const mark = text[at]
     if (expected === 'end') {
-      return mark === undefined ? undefined : told('there is more behind its end', at)
+      return mark === undefined ? undefined : faultAt('there is more after its end', at)
     }
     if (expected === ':') {
-      if (mark !== ':') return told('an unexpected character', at)
+      if (mark !== ':') return faultAt('an unexpected character', at)
       expected = 'value'
       at++
     } else if (expected === ', or end') {
       const closes = mark === (open.at(-1) === '{' ? '}' : ']')
-      if (!closes && mark !== ',') return told('an unexpected character', at)
+      if (!closes && mark !== ',') return faultAt('an unexpected character', at)
       if (closes) open.pop()
       const afterComma = open.at(-1) === '{' ? 'name' : 'value'
       expected = closes ? afterValue() : afterComma
@@ -44,11 +47,11 @@ export function jsonFault(text: string): string | undefined {
       at++
     } else if (mark === '"') {
       const end = stringEnd(text, at + 1)
-      if (typeof end !== 'number') return told(end.kind, end.at)
+      if (typeof end !== 'number') return faultAt(end.kind, end.at)
       expected = expected === 'name' || expected === 'name or }' ? ':' : afterValue()
       at = end
     } else if (expected === 'name' || expected === 'name or }') {
-      return told('an unexpected character', at)
+      return faultAt('an unexpected character', at)
     } else if (mark === '{' || mark === '[') {
       open.push(mark)
       expected = mark === '{' ? 'name or }' : 'value or ]'
@@ -56,7 +59,7 @@ export function jsonFault(text: string): string | undefined {
     } else {
       const end = skip(scalar, text, at)
       if (end === at) {
-        return told(
+        return faultAt(
           'an unexpected character',
           'truefalsenull-'.includes(text.slice(at)) ? text.length : at
         )
@@ -67,7 +70,7 @@ export function jsonFault(text: string): string | undefined {
   }
 }
 
-/** The place behind the closing quotation mark, or what is wrong. */
+/** The index after the closing quotation mark, or the fault. */
 function stringEnd(
   text: string,
   start: number
@@ -75,14 +78,14 @@ function stringEnd(
   let at = start
   for (;;) {
     stringStop.lastIndex = at
-    const found = stringStop.exec(text)
-    if (found === null) return { kind: '', at: text.length }
-    if (found[0] === '"') return found.index + 1
-    if (found[0] !== '\\') return { kind: 'a control character in a text', at: found.index }
-    at = skip(escape, text, found.index)
-    if (at === found.index) {
+    const stop = stringStop.exec(text)
+    if (stop === null) return { kind: '', at: text.length }
+    if (stop[0] === '"') return stop.index + 1
+    if (stop[0] !== '\\') return { kind: 'a control character in a text', at: stop.index }
+    at = skip(escape, text, stop.index)
+    if (at === stop.index) {
       return {
-        kind: 'an escape that JSON has not',
+        kind: 'an invalid escape',
         at:
           /^\\(?:u[0-9a-fA-F]{0,3})?$/.test(text.slice(at, at + 6)) && at + 6 > text.length
             ? text.length

@@ -1,10 +1,10 @@
-/** Finds members of clients' JSON that replace a prototype where they are copied. */
+/** Finds members of clients' JSON that would replace a prototype when copied. */
 import type { Json } from './values.ts'
 
-/** Only texts with such a name, escaped or not, are looked through. */
+/** Only texts with such a name, possibly escaped, are searched. */
 const suspect = /__proto__|constructor|\\u/
 
-/** @param value what `text` says */
+/** the parsed `text` */
 export function isPoisoned(text: string, value: Json): boolean {
   if (!suspect.test(text)) return false
   const waiting = [value]
@@ -18,6 +18,10 @@ export function isPoisoned(text: string, value: Json): boolean {
 
 function replacesPrototype(value: object): boolean {
   if (Object.hasOwn(value, '__proto__')) return true
-  const own = Object.getOwnPropertyDescriptor(value, 'constructor')?.value as Json
-  return typeof own === 'object' && own !== null && Object.hasOwn(own, 'prototype')
+  const constructorValue = Object.getOwnPropertyDescriptor(value, 'constructor')?.value as Json
+  return (
+    typeof constructorValue === 'object' &&
+    constructorValue !== null &&
+    Object.hasOwn(constructorValue, 'prototype')
+  )
 }

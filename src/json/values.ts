@@ -1,13 +1,15 @@
-/** Plain JSON values: what is a record, what is at a path, and assignment that no member name can abuse. */
+/**
+ * JSON values: type tests, the value at a path, and assignment that is safe for every member name.
+ */
 
 export type Json = unknown
 export type JsonRecord = Record<string, Json>
 
-/** An object with members. A number kept in its own digits (`JSON.rawJSON`) is an object to JavaScript, not to us. */
+/** An object with members. Not a raw number (`JSON.rawJSON`), which is an object to JavaScript. */
 export const isRecord = (value: Json): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
-/** A number of more digits than JavaScript holds. */
+/** A number that a double cannot hold, kept as its text. */
 export function isRawNumber(value: Json): value is { readonly rawJSON: string } {
   return (
     typeof value === 'object' &&
@@ -16,7 +18,7 @@ export function isRawNumber(value: Json): value is { readonly rawJSON: string } 
   )
 }
 
-/** A number in its own digits. @param digits as JSON writes it */
+/** @param digits as JSON writes the number */
 export const rawNumber = (digits: string): Json =>
   (JSON as unknown as { rawJSON: (text: string) => Json }).rawJSON(digits)
 
@@ -30,7 +32,7 @@ export function valueAt(value: Json, path: readonly string[]): Json {
   return current
 }
 
-/** Assignment that also holds for `__proto__`, which JSON.parse makes an own member. */
+/** Assignment that is also correct for `__proto__`, which JSON.parse makes an own member. */
 export function put(target: JsonRecord, name: string, value: Json): void {
   if (name === '__proto__') {
     Object.defineProperty(target, name, {
@@ -42,14 +44,14 @@ export function put(target: JsonRecord, name: string, value: Json): void {
   } else target[name] = value
 }
 
-/** A copy of one level. */
+/** A shallow copy. */
 export function copyOf(record: JsonRecord): JsonRecord {
   const result: JsonRecord = {}
   for (const name of Object.keys(record)) put(result, name, record[name])
   return result
 }
 
-/** Numbers, true, false, null and texts as the text that config writes for them; undefined for anything else. */
+/** A scalar as config writes it; undefined for objects and lists. */
 export function textOf(value: Json): string | undefined {
   if (typeof value === 'object' && value !== null) {
     return isRawNumber(value) ? value.rawJSON : undefined

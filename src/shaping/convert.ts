@@ -1,4 +1,4 @@
-/** Conversions of single values. What cannot be converted without loss stays as it is. */
+/** Conversions of single values. A value that cannot be converted without loss stays as it is. */
 import { isRawNumber, type Json, textOf } from '../json/values.ts'
 
 type Conversion = (value: Json) => Json
@@ -11,7 +11,7 @@ function toNumber(value: Json): Json {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (typeof value !== 'string' || !numberText.test(value.trim())) return value
   const number = Number(value)
-  // An id of more digits than a number holds would become another id.
+  // An id that a double cannot hold would become another id.
   return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
     ? number
     : value
@@ -33,7 +33,7 @@ const firstMoment = Date.UTC(-1, 12)
 const endOfMoments = Date.UTC(10_000, 0)
 
 const dayMs = 86_400_000
-/** Days since 1970 as dates are written, up to their `T`: those of a list are few. */
+/** Dates, up to their `T`, by days since 1970: the dates of a list are few. */
 const knownDays = new Map<number, string>()
 const maxDays = 1000
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
@@ -43,7 +43,10 @@ function threeDigits(number: number): string {
   return number < 10 ? `00${number}` : `0${number}`
 }
 
-/** ISO 8601 in UTC, or undefined for what is no moment between the years 0 and 9999. What Date writes, at a fifth of its cost: back-ends send times by the hundred. */
+/**
+ * ISO 8601 in UTC; undefined outside of the years 0 to 9999. Date's own output at a fifth of its
+ * cost: back-ends send times by the hundred.
+ */
 export function isoDate(milliseconds: number): string | undefined {
   if (!(milliseconds >= firstMoment && milliseconds < endOfMoments)) return undefined
   const time = Math.trunc(milliseconds)
@@ -71,7 +74,7 @@ const sinceEpoch =
 
 const dateText =
   /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/
-/** RFC 9110 §5.6.7, as headers and some back-ends write it. */
+/** The date format of HTTP headers (RFC 9110 §5.6.7), which some back-ends send. */
 const httpDate = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 const fromText =
@@ -81,7 +84,7 @@ const fromText =
     const text = value.trim()
     if (httpDate.test(text)) return isoDate(Date.parse(text)) ?? value
     const [
-      found,
+      match,
       year = '',
       month = '',
       day = '',
@@ -89,14 +92,14 @@ const fromText =
       minute = '00',
       second = '00',
       fraction = '',
-      own
+      offsetText
     ] = dateText.exec(text) ?? []
-    if (found === undefined) return value
+    if (match === undefined) return value
     const two = (digits: string) => digits.padStart(2, '0')
-    const offset = (own ?? zone).replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')
+    const offset = (offsetText ?? zone).replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')
     const local = `${year}-${two(month)}-${two(day)}T${two(hour)}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}`
     const milliseconds = Date.parse(local + offset)
-    // The 31st of February would become a day in March.
+    // Date would read 31 February as a day in March.
     return isExact(local) ? (isoDate(milliseconds) ?? value) : value
   }
 
@@ -105,7 +108,10 @@ function isExact(local: string): boolean {
   return Number.isFinite(milliseconds) && new Date(milliseconds).toISOString() === `${local}Z`
 }
 
-/** @param kind as the config has it: `number`, `string`, `boolean`, `date-seconds`, `date-milliseconds`, `date-text`, `date-text@+08:00` */
+/**
+ * @param kind as in config: `number`, `string`, `boolean`, `date-seconds`, `date-milliseconds`,
+ * `date-text`, `date-text@+08:00`
+ */
 export function conversion(kind: string): Conversion {
   const [name, zone = 'Z'] = kind.split('@')
   switch (name) {
@@ -126,14 +132,14 @@ export function conversion(kind: string): Conversion {
   }
 }
 
-/** Old value → new value by the text of the old; `*` for every other. */
+/** Maps values by their text; `*` stands for every other value. */
 export function mapping(values: Readonly<Record<string, Json>>): Conversion {
-  const known = new Map(Object.entries(values))
-  const hasOther = known.has('*')
-  const other = known.get('*')
+  const byText = new Map(Object.entries(values))
+  const hasOther = byText.has('*')
+  const other = byText.get('*')
   return value => {
     const text = textOf(value)
-    if (text !== undefined && known.has(text)) return known.get(text)
+    if (text !== undefined && byText.has(text)) return byText.get(text)
     return hasOther ? other : value
   }
 }

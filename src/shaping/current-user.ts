@@ -1,4 +1,7 @@
-/** The current user as both families of console know it: each name is filled from whichever the back-end has. */
+/**
+ * The current user with the member names of both families of console, each filled from whichever
+ * the back-end has.
+ */
 import { isRawNumber } from '../json/values.ts'
 import type { Identity } from '../session/record.ts'
 
@@ -12,14 +15,15 @@ function idText(value: unknown): string | undefined {
   return isText(value) ? value : undefined
 }
 
-/** `Admin` for `admin`, and the other way. A word in another case (`ORDER_READ`) stays as it is. */
+/** Converts between `admin` and `Admin`. A word in another case (`ORDER_READ`) stays as it is. */
 const asRole = (access: string) =>
   /^[a-z]+$/.test(access) ? access.charAt(0).toUpperCase() + access.slice(1) : access
 const asAccess = (role: string) => (/^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role)
 
 /**
- * A console without `username` shows an endless spinner, so the session's identity fills what is missing.
- * @param profile what the back-end or the credential source says of the user
+ * Fills missing members from the session's identity: a console without `username` never stops
+ * loading.
+ * @param profile the user as the back-end or the credential source describes it
  */
 export function fillCurrentUser(profile: unknown, identity: Identity): User {
   const user: User =
@@ -45,7 +49,10 @@ function accessOf({ access, role }: User, identity: Identity): string {
   return isText(role) ? asAccess(role) : authorityOf(identity)
 }
 
-/** The one word that a console's menus ask for: `admin` where it is among the roles, else the first role, else `user`. */
+/**
+ * The authority that a console's menus check: `admin` where it is among the roles, else the first
+ * role, else `user`.
+ */
 export function authorityOf({ roles }: Identity): string {
   return roles.find(role => role.toLowerCase() === 'admin')?.toLowerCase() ?? roles[0] ?? 'user'
 }

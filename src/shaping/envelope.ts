@@ -1,11 +1,14 @@
-/** The outer object of every answer, in the dialect that the console speaks. */
+/** The outer object of every response, in the console's dialect. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { errorKinds, type GatewayError } from '../errors.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
 export interface LoginResult {
-  /** What the console asked for (`account`, `mobile`, …); it looks for its own word in the answer. */
+  /**
+   * The kind of sign-in that the console sent (`account`, `mobile`, …); it expects it in the
+   * response.
+   */
   readonly type: string
   /** The first role. */
   readonly authority: string
@@ -15,7 +18,10 @@ export interface Envelope {
   readonly success: (data: unknown, extra?: Members) => Record<string, unknown>
   readonly failure: (error: GatewayError, requestId: string) => Record<string, unknown>
   readonly login: (result: LoginResult) => Record<string, unknown>
-  /** For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's own alert. */
+  /**
+   * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
+   * own alert.
+   */
   readonly loginRefused: (
     error: GatewayError,
     type: string,
@@ -72,7 +78,7 @@ export function createEnvelope({
     success,
     failure,
     login: ({ type, authority }) => {
-      // An empty token overwrites a stale one that an older back-end left; the console then sends none.
+      // An empty token overwrites a stale one of an older back-end; the console then sends none.
       const result = { status: 'ok', type, currentAuthority: authority }
       return dialect === 'base-response'
         ? success({ authToken: '', ...result })
@@ -85,7 +91,7 @@ export function createEnvelope({
   }
 }
 
-/** A console takes an error with the code of success for a success. */
+/** A console takes an error with the success code for a success. */
 function withoutSuccess(extra: Members, successCode: number): Members {
   const { code, ...others } = extra
   return code === undefined || code === successCode ? others : extra

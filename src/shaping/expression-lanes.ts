@@ -1,32 +1,32 @@
 /**
- * The order of JSONata jobs: routes take turns, and one whose expression exceeded its time goes to
- * a second thread for a while, so that it holds up no other route.
+ * Schedules JSONata jobs: routes take turns, and a route whose expression exceeded its time runs on
+ * a second thread for a while, so that it does not delay other routes.
  */
 import { createRunner, type Job } from './expression-runner.ts'
 
 interface Lane {
   readonly waiting: Job[]
-  /** Until then it runs on the second thread alone; milliseconds of a monotonic clock. */
+  /** Until then it runs only on the second thread; milliseconds of a monotonic clock. */
   suspectUntil: number
 }
 
 type NamedJob = readonly [lane: string, job: Job]
 
-/** More jobs of one route are refused at once. */
+/** Of one route; further jobs are refused. */
 const maxWaiting = 200
 /** Of all routes: each waiting job holds the memory of its input. */
 const maxWaitingInAll = 400
 const suspectMs = 60_000
-/** A job that waited so long for another route's expression goes to the second thread. */
+/** A job that has waited so long for another route's expression runs on the second thread. */
 const patienceMs = 25
-/** The second thread costs memory, and is rarely needed. */
+/** The second thread is ended after so long without a job: it costs memory and is rarely needed. */
 const idleMs = 30_000
 
 const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
 
-/** One lane a route. */
+/** Job queues, one for each route. */
 export class Lanes {
-  /** Those with waiting jobs, in their turns, and suspects. */
+  /** Lanes with waiting jobs, in the order of their turns, and suspect lanes. */
   readonly #lanes = new Map<string, Lane>()
   readonly #usual = createRunner()
   readonly #second = createRunner()
@@ -54,7 +54,7 @@ export class Lanes {
     this.#waitingInAll = 0
     for (const job of waiting) job.done({ error: 'the gateway stops' }, false)
     await Promise.all([this.#usual.close(), this.#second.close()])
-    // The jobs that closing ended have set them again.
+    // Jobs that were ended by closing have set the timers again.
     this.#clearTimers()
   }
 
@@ -128,7 +128,7 @@ export class Lanes {
     this.#impatient = setTimeout(() => this.#overtake(), patienceMs).unref()
   }
 
-  /** While the usual thread is busy for long, a job of another route goes to the second one. */
+  /** While the usual thread is busy for long, a job of another route runs on the second one. */
   #overtake(): void {
     if (!this.#usual.isBusy()) return
     if (!this.#second.isBusy()) this.#runApart(this.#take((_, name) => name !== this.#busyLane))

@@ -1,12 +1,12 @@
-/** One thread that runs JSONata expressions, one at a time, each within its time. */
+/** A thread that runs JSONata expressions, one at a time, with a time limit each. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { adopt } from '../observability/emitters.ts'
-import type { Outcome, Task } from './expressions.ts'
+import type { ExpressionResult, Task } from './expressions.ts'
 
 export interface Job extends Task {
-  /** @param isAbandoned whether the thread had to be ended for it */
-  readonly done: (outcome: Outcome, isAbandoned: boolean) => void
+  /** @param isAbandoned whether the thread was ended because of the job */
+  readonly done: (outcome: ExpressionResult, isAbandoned: boolean) => void
 }
 
 export interface Runner {
@@ -17,16 +17,16 @@ export interface Runner {
 }
 
 const memoryMb = 64
-/** A new thread starts before its first task's time begins. */
+/** Time for a new thread to start; the first task's time begins after it. */
 const startMs = 10_000
 
-/** The thread starts with the first job, and is ended with one that exceeds its time. */
+/** The thread starts with the first job; a job that exceeds its time ends it. */
 export function createRunner(): Runner {
   let worker: Worker | undefined
   let running: Job | undefined
   let timer: NodeJS.Timeout | undefined
 
-  const settle = (outcome: Outcome, isAbandoned = false) => {
+  const settle = (outcome: ExpressionResult, isAbandoned = false) => {
     clearTimeout(timer)
     worker?.unref()
     const job = running
@@ -53,13 +53,13 @@ export function createRunner(): Runner {
       })
     )
     const isCurrent = () => worker === thread
-    thread.on('message', (message: Outcome | 'begun') => {
+    thread.on('message', (message: ExpressionResult | 'begun') => {
       if (!isCurrent()) return
       if (message === 'begun') limitTime(running?.timeoutMs ?? 0)
       else settle(message)
     })
     thread.on('error', error => {
-      if (isCurrent()) abandon(`the expression broke its thread: ${error.message}`)
+      if (isCurrent()) abandon(`the expression crashed its thread: ${error.message}`)
     })
     thread.on('exit', () => {
       if (isCurrent()) abandon('the expression’s thread ended')

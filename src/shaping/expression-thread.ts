@@ -1,9 +1,9 @@
-/** The thread in which JSONata expressions run, one after the other. */
+/** The thread that runs JSONata expressions, one after the other. */
 import { parentPort } from 'node:worker_threads'
 import jsonata from 'jsonata'
 import { hasLongNumber, parseKeepingDigits } from '../json/digits.ts'
 import { isAboutLongNumber, makeExact } from '../json/exact-jsonata.ts'
-import type { Outcome, Task } from './expressions.ts'
+import type { ExpressionResult, Task } from './expressions.ts'
 
 const maxKept = 500
 const maxSequence = 1_000_000
@@ -16,10 +16,10 @@ parentPort?.on('message', (task: Task) => {
   void run(task).then(outcome => parentPort?.postMessage(outcome))
 })
 
-async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<Outcome> {
+async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<ExpressionResult> {
   try {
     const evaluator = compile(expression, timeoutMs, hasLongNumber(input))
-    // What the expression finds nothing for is null.
+    // JSONata returns undefined where nothing matches.
     const result: unknown = (await evaluator.evaluate(parseKeepingDigits(input))) ?? null
     const output = JSON.stringify(result) ?? 'null'
     return output.length > maxLength
@@ -32,7 +32,7 @@ async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<O
         code: 'shape.number-too-long'
       }
     }
-    // JSONata's message quotes values, which are not for the log; its code tells what it was.
+    // JSONata's message quotes values, which the log must not hold: its code is logged instead.
     const { code, position } = error as { code?: unknown; position?: unknown }
     return {
       error: `JSONata ${typeof code === 'string' ? code : 'failed'}${typeof position === 'number' ? ` at position ${position}` : ''}`
@@ -40,13 +40,17 @@ async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<O
   }
 }
 
-/** @param isExact for input with numbers that no double holds: it costs more */
+/** @param isExact for input with numbers that no double holds; slower */
 function compile(expression: string, timeoutMs: number, isExact: boolean): Evaluator {
   const key = `${timeoutMs} ${isExact} ${expression}`
-  const known = compiled.get(key)
-  if (known !== undefined) return known
-  const made = jsonata(expression, { timeout: timeoutMs, stack: maxStack, sequence: maxSequence })
+  const cached = compiled.get(key)
+  if (cached !== undefined) return cached
+  const evaluator = jsonata(expression, {
+    timeout: timeoutMs,
+    stack: maxStack,
+    sequence: maxSequence
+  })
   if (compiled.size >= maxKept) compiled.clear()
-  compiled.set(key, isExact ? makeExact(made) : made)
-  return made
+  compiled.set(key, isExact ? makeExact(evaluator) : evaluator)
+  return evaluator
 }

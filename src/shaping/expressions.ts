@@ -1,6 +1,6 @@
 /**
- * JSONata expressions, run in threads of their own: a regular expression that never ends, or a list
- * that grows without end, costs one answer and not the gateway.
+ * JSONata expressions, run in threads of their own: an endless regular expression or list costs one
+ * response, not the gateway.
  */
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -8,22 +8,22 @@ import type { Json } from '../json/values.ts'
 import { Lanes } from './expression-lanes.ts'
 
 export interface Bounds {
-  /** For one expression; those that wait for their turn are not counted. */
+  /** For one expression, without the wait for its turn. */
   readonly timeoutMs: number
-  /** Of the JSON that goes in, and of that which comes out. */
+  /** Of the input's and of the output's JSON. */
   readonly maxBytes: number
-  /** Whose expression it is: routes take turns. */
+  /** The route of the expression: routes take turns. */
   readonly route?: string
 }
 
-/** What the thread is told, and what it tells. */
+/** The message to the thread. */
 export interface Task {
   readonly expression: string
   readonly input: string
   readonly timeoutMs: number
   readonly maxLength: number
 }
-export type Outcome = { readonly output: string } | Failure
+export type ExpressionResult = { readonly output: string } | Failure
 interface Failure {
   readonly error: string
   readonly code?: 'shape.number-too-long'
@@ -32,7 +32,7 @@ interface Failure {
 export interface Expressions {
   /**
    * @throws GatewayError `shape.expression` where it fails or exceeds a bound, `overloaded` where
-   * too many wait, `shape.number-too-long` where it computes with a number that no double holds
+   * too many wait, `shape.number-too-long` where it calculates with a number that no double holds
    */
   readonly evaluate: (expression: string, input: Json, bounds: Bounds) => Promise<Json>
   readonly close: () => Promise<void>
@@ -44,7 +44,7 @@ export function createExpressions(): Expressions {
     evaluate: async (expression, value, { timeoutMs, maxBytes, route = '' }) => {
       const input = textOf(value)
       if (input.length > maxBytes) throw failed(`its input is larger than ${maxBytes} bytes`)
-      const outcome = await new Promise<Outcome>((done, refuse) => {
+      const outcome = await new Promise<ExpressionResult>((done, refuse) => {
         const task = { expression, input, timeoutMs, maxLength: maxBytes }
         if (!lanes.add(route, { ...task, done })) refuse(tooMany())
       })
@@ -66,7 +66,7 @@ function failed(reason: string, code: ErrorCode = 'shape.expression') {
   return new GatewayError(code, { cause: new Error(reason) })
 }
 
-/** @throws where it is nested more deeply than the stack reaches */
+/** @throws GatewayError `shape.expression` where the value is nested too deeply */
 function textOf(value: Json): string {
   try {
     return JSON.stringify(value)

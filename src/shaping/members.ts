@@ -1,9 +1,12 @@
-/** The operations on an object's members (pick, drop, rename, default, constant, map, convert), fused at build into one function that makes one pass over the object. */
+/**
+ * Compiles operations on an object's members (pick, drop, rename, default, constant, map, convert)
+ * into one function that passes over the object once.
+ */
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { conversion, mapping } from './convert.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../json/values.ts'
 
-/** What a member of the result is made of. */
+/** The origin of a member of the result. */
 type Source =
   | { readonly read: string }
   | { readonly value: Json }
@@ -11,15 +14,15 @@ type Source =
   | { readonly of: Source; readonly convert: (value: Json) => Json }
   | { readonly first: Source; readonly second: Source }
 
-/** What the operations so far make of an object: named members, and whether all others pass. */
-interface Plan {
+/** The result of the operations so far: named members, and whether all others pass. */
+interface MemberPlan {
   readonly members: ReadonlyMap<string, Source>
-  /** Members of the input that are not passed on under their own name. */
+  /** Members of the input that do not pass under their own name. */
   readonly hidden: ReadonlySet<string>
   readonly othersPass: boolean
 }
 
-const untouched: Plan = { members: new Map(), hidden: new Set(), othersPass: true }
+const untouched: MemberPlan = { members: new Map(), hidden: new Set(), othersPass: true }
 
 const memberOperations = [
   'pick',
@@ -34,7 +37,7 @@ const memberOperations = [
 export const isMemberStep = (step: ShapeStep): boolean =>
   memberOperations.some(operation => step[operation] !== undefined)
 
-/** One function for all these steps; a value that is no object passes as it is. */
+/** One function for all steps; a value that is not an object passes as it is. */
 export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Json {
   const plan = steps.reduce(extend, untouched)
   const fill = writeFill(plan.members)
@@ -51,16 +54,17 @@ export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Js
 type Fill = (record: JsonRecord, result: JsonRecord) => JsonRecord
 
 /**
- * Written as code, with every name in its place: a loop over names would keep V8 from knowing the objects' layout,
- * and cost a quarter more in all. Names enter the code as JSON texts only, values and functions by number.
+ * Generated code with every name in its place: a loop over names would hide the objects' layout
+ * from V8 and cost a quarter more. Names enter the code as JSON strings only, values and functions
+ * by number.
  */
-function writeFill(members: Plan['members']): Fill {
-  const given: unknown[] = []
-  const number = (value: unknown) => `given[${given.push(value) - 1}]`
+function writeFill(members: MemberPlan['members']): Fill {
+  const values: unknown[] = []
+  const number = (value: unknown) => `values[${values.push(value) - 1}]`
   const written = (source: Source): string => {
     if ('read' in source) {
       return source.read in Object.prototype
-        ? `own(record, ${JSON.stringify(source.read)})`
+        ? `ownMember(record, ${JSON.stringify(source.read)})`
         : `record[${JSON.stringify(source.read)}]`
     }
     if ('value' in source) return number(source.value)
@@ -76,17 +80,17 @@ function writeFill(members: Plan['members']): Fill {
   })
   // eslint-disable-next-line no-new-func, typescript/no-implied-eval
   const make = new Function(
-    'given',
-    'own',
+    'values',
+    'ownMember',
     'put',
     'converted',
     'present',
     `return function fill (record, result) {\nlet value\n${lines.join('\n')}\nreturn result\n}`
   ) as (...names: unknown[]) => Fill
-  return make(given, own, put, converted, present)
+  return make(values, ownMember, put, converted, present)
 }
 
-function own(record: JsonRecord, name: string): Json {
+function ownMember(record: JsonRecord, name: string): Json {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 function converted(value: Json, convert: (value: Json) => Json): Json {
@@ -96,10 +100,10 @@ function present(value: Json, otherwise: () => Json): Json {
   return value === undefined ? otherwise() : value
 }
 
-const sourceOf = ({ members, hidden, othersPass }: Plan, name: string): Source | undefined =>
+const sourceOf = ({ members, hidden, othersPass }: MemberPlan, name: string): Source | undefined =>
   members.get(name) ?? (othersPass && !hidden.has(name) ? { read: name } : undefined)
 
-function extend(plan: Plan, step: ShapeStep): Plan {
+function extend(plan: MemberPlan, step: ShapeStep): MemberPlan {
   if (step.pick !== undefined) return pick(plan, step.pick)
   if (step.drop !== undefined) return drop(plan, step.drop)
   if (step.rename !== undefined) return rename(plan, Object.entries(step.rename))
@@ -113,7 +117,7 @@ function extend(plan: Plan, step: ShapeStep): Plan {
   return change(plan, step.convert ?? {}, (of, kind) => of && { of, convert: conversion(kind) })
 }
 
-function pick(plan: Plan, names: readonly string[]): Plan {
+function pick(plan: MemberPlan, names: readonly string[]): MemberPlan {
   const members = new Map<string, Source>()
   for (const name of names) {
     const source = sourceOf(plan, name)
@@ -122,7 +126,7 @@ function pick(plan: Plan, names: readonly string[]): Plan {
   return { members, hidden: new Set(), othersPass: false }
 }
 
-function drop(plan: Plan, names: readonly string[]): Plan {
+function drop(plan: MemberPlan, names: readonly string[]): MemberPlan {
   return {
     ...plan,
     members: new Map([...plan.members].filter(([name]) => !names.includes(name))),
@@ -130,8 +134,11 @@ function drop(plan: Plan, names: readonly string[]): Plan {
   }
 }
 
-function rename(plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: string]>): Plan {
-  // All at once, so that two members can change places.
+function rename(
+  plan: MemberPlan,
+  pairs: ReadonlyArray<readonly [from: string, to: string]>
+): MemberPlan {
+  // All at once, so that two members can swap names.
   const here = drop(
     plan,
     pairs.map(([from]) => from)
@@ -140,7 +147,7 @@ function rename(plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: str
   for (const [from, to] of pairs) {
     const first = sourceOf(plan, from)
     if (first === undefined) continue
-    // Where there is nothing to rename, what already has the new name stays.
+    // Where the old name is absent, a member that already has the new name stays.
     const second = members.get(to) ?? sourceOf(here, to)
     members.set(to, second === undefined ? first : { first, second })
   }
@@ -148,12 +155,12 @@ function rename(plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: str
 }
 
 function change<T>(
-  plan: Plan,
-  given: Readonly<Record<string, T>>,
+  plan: MemberPlan,
+  details: Readonly<Record<string, T>>,
   to: (source: Source | undefined, detail: T) => Source | undefined
-): Plan {
+): MemberPlan {
   const members = new Map(plan.members)
-  for (const [name, detail] of Object.entries(given)) {
+  for (const [name, detail] of Object.entries(details)) {
     const source = to(sourceOf(plan, name), detail)
     if (source !== undefined) members.set(name, source)
   }

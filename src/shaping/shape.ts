@@ -1,4 +1,6 @@
-/** Response shaping: the operations of a shape, compiled into one function when the app is built. */
+/**
+ * Response shaping: the operations of a shape, compiled into one function when the app is built.
+ */
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import type { GatewayError } from '../errors.ts'
 import {
@@ -16,27 +18,33 @@ import { compileStatus } from './status.ts'
 type Operation = (value: Json) => Json
 /** Puts data under the console's success envelope. */
 export type Wrap = (data: Json, extra?: JsonRecord) => Json
-/** Runs a JSONata expression. @throws GatewayError `shape.expression` beyond its bounds, or where it fails */
+/**
+ * Runs a JSONata expression. @throws GatewayError `shape.expression` where it fails or exceeds its
+ * bounds
+ */
 export type Evaluate = (expression: string, input: Json) => Promise<Json>
 
 export interface Shape {
-  /** The error that the back-end's own words amount to; undefined where it went well. */
+  /** The error that the body reports; undefined for a success. */
   readonly refusal: (body: Json) => GatewayError | undefined
-  /** Never throws and never changes its input: what an operation does not fit passes as it is. A promise only where an expression is in it. */
+  /**
+   * Never throws and never changes its input: a value that does not fit an operation passes as it
+   * is. A promise only for shapes with an expression.
+   */
   readonly apply: (body: Json) => Json
 }
 
 export interface ShapeContext {
   readonly wrap: Wrap
   readonly evaluate: Evaluate
-  /** Told of a path that `unwrap` does not find; the shape goes on with null. */
+  /** Called with a path that `unwrap` does not find; the shape goes on with null. */
   readonly onMissing?: (path: string) => void
-  /** What `use` refers to. */
+  /** The shapes that `use` names. */
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
 }
 
-export function compileShape(given: readonly ShapeStep[], context: ShapeContext): Shape {
-  const steps = flatten(given, context.shapes)
+export function compileShape(configured: readonly ShapeStep[], context: ShapeContext): Shape {
+  const steps = flatten(configured, context.shapes)
   const [first] = steps
   const refusal =
     first?.open !== undefined || first?.status !== undefined
@@ -62,7 +70,9 @@ export function compileShape(given: readonly ShapeStep[], context: ShapeContext)
   }
 }
 
-/** The steps with those that `use` stands for in its place. That none holds itself was checked with the config. */
+/**
+ * The steps, with each `use` replaced by its shape's steps. The check of config excludes cycles.
+ */
 export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
   return steps.flatMap(step => {
     if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
@@ -83,7 +93,7 @@ export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['sha
   return last?.wrap !== undefined || last?.paging !== undefined
 }
 
-/** Operations in a row, and the expressions between them. */
+/** Runs of operations, and the expressions between them. */
 function segments(steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
   const parts: Array<ShapeStep[] | { jsonata: string }> = []
   for (const step of steps) {
@@ -155,9 +165,9 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
 function unwrap(path: readonly string[], onMissing?: (path: string) => void): Operation {
   const last = path.at(-1) as string
   return value => {
-    const found = valueAt(value, path)
-    if (found !== null || onMissing === undefined) return found
-    // A null of the back-end's own is an answer; a path that is not there is mostly a mistake of the shape.
+    const member = valueAt(value, path)
+    if (member !== null || onMissing === undefined) return member
+    // A null of the back-end is data; a path that is absent is mostly a mistake of the shape.
     const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
     if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) {
       onMissing(path.join('.'))
@@ -170,7 +180,7 @@ function sequenceOf(operations: readonly Operation[]): Operation {
   return value => operations.reduce((current, operation) => operation(current), value)
 }
 
-/** A single object is a list of one that lost its brackets: it must not pass with members that its operations leave out. */
+/** A single object may be a list of one from a converter: its members must not pass unfiltered. */
 function each(item: Operation): Operation {
   return value => {
     if (Array.isArray(value)) return value.map(item)
@@ -178,7 +188,7 @@ function each(item: Operation): Operation {
   }
 }
 
-/** PHP's empty list is `{}`, and converters from XML make a list of one its only item. */
+/** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 function asList(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value
   if (
@@ -192,8 +202,11 @@ function asList(value: Json): readonly Json[] {
   return [value]
 }
 
-/** A copy of what lies on the way, with another value at its end; the value itself where there is no way. */
-function replaceAt(value: Json, path: readonly string[], change: (found: Json) => Json): Json {
+/**
+ * A copy of the objects along the path, with another value at its end; the value itself where the
+ * path is absent.
+ */
+function replaceAt(value: Json, path: readonly string[], change: (current: Json) => Json): Json {
   const [name, ...rest] = path
   if (name === undefined) return change(value)
   if (Array.isArray(value) && name !== 'length' && Object.hasOwn(value, name)) {
@@ -219,23 +232,23 @@ function without(value: Json, path: readonly string[]): Json {
   })
 }
 
-/** Undefined where something that is no object stands in the way. */
-function withAt(value: Json, [name, ...rest]: readonly string[], given: Json): Json {
-  if (name === undefined) return given
+/** A copy with a member at the path; undefined where a value along it is not an object. */
+function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
+  if (name === undefined) return member
   if (!isRecord(value)) return undefined
-  const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, given)
+  const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, member)
   if (inner === undefined) return undefined
   const result = copyOf(value)
   put(result, name, inner)
   return result
 }
 
-/** What is not there is not moved, and nothing is lost where the new place cannot be. */
+/** Moves nothing where the member is absent, or where the new path has no place for it. */
 function move(from: readonly string[], to: readonly string[]): Operation {
   const [holder, name] = [from.slice(0, -1), from.at(-1) as string]
   return value => {
-    const found = valueAt(value, holder)
-    const source = holder.length === 0 ? value : found
+    const record = valueAt(value, holder)
+    const source = holder.length === 0 ? value : record
     if (!isRecord(source) || !Object.hasOwn(source, name)) return value
     return withAt(without(value, from), to, source[name]) ?? value
   }
@@ -257,11 +270,11 @@ function paging(
     return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
   }
   return value => {
-    const found = asList(valueAt(value, list ?? []))
+    const rows = asList(valueAt(value, list ?? []))
     const page = numberAt(value, current)
     const length = numberAt(value, pageSize)
-    return wrap(items === undefined ? found : items(found), {
-      total: numberAt(value, total) ?? found.length,
+    return wrap(items === undefined ? rows : items(rows), {
+      total: numberAt(value, total) ?? rows.length,
       ...(page !== undefined && { current: page }),
       ...(length !== undefined && { pageSize: length })
     })

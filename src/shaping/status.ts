@@ -1,14 +1,14 @@
-/** What a back-end that answers 200 whatever happened says of itself in its body. */
+/** Success or failure as a back-end's body reports it, for back-ends that always answer 200. */
 import type { openDialects, ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors.ts'
 import { type Json, textOf, valueAt } from '../json/values.ts'
 
 type Refusal = (body: Json) => GatewayError | undefined
-type Rule = Omit<NonNullable<ShapeStep['status']>, 'message'> & {
+type StatusTest = Omit<NonNullable<ShapeStep['status']>, 'message'> & {
   readonly messages: readonly string[]
 }
 
-const dialects: Record<(typeof openDialects)[number], Rule> = {
+const dialects: Record<(typeof openDialects)[number], StatusTest> = {
   'ant-design-pro': {
     path: 'success',
     ok: [true],
@@ -19,10 +19,10 @@ const dialects: Record<(typeof openDialects)[number], Rule> = {
   'code-data': { path: 'code', ok: [0, 200, 20000], otherwise: 502, messages: ['message', 'msg'] }
 }
 
-/** Members where dialects that tell success by a flag have the number beside it. */
+/** Members that hold an error number in dialects whose success is a flag. */
 const numbers = ['code', 'status', 'errorCode']
 
-/** @param step one with `open` or `status` */
+/** @param step has `open` or `status` */
 export function compileStatus({ open, status }: ShapeStep): Refusal {
   const {
     path,
@@ -30,7 +30,7 @@ export function compileStatus({ open, status }: ShapeStep): Refusal {
     statuses = {},
     otherwise,
     messages
-  }: Rule = open === undefined
+  }: StatusTest = open === undefined
     ? {
         ...(status as NonNullable<typeof status>),
         messages:
@@ -44,10 +44,10 @@ export function compileStatus({ open, status }: ShapeStep): Refusal {
   return body => {
     const value = textOf(valueAt(body, steps))
     if (value !== undefined && good.has(value)) return undefined
-    const told = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
-    const number = told.find(text => isErrorNumber(text) && !good.has(text))
+    const candidates = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
+    const number = candidates.find(text => isErrorNumber(text) && !good.has(text))
     const message = paths
-      .map(found => valueAt(body, found))
+      .map(messagePath => valueAt(body, messagePath))
       .find(text => typeof text === 'string' && text !== '')
     return new GatewayError('upstream.error', {
       status:
@@ -55,17 +55,17 @@ export function compileStatus({ open, status }: ShapeStep): Refusal {
         named.get(number ?? '') ??
         (isErrorStatus(number) ? Number(number) : otherwise),
       ...(typeof message === 'string' && { message: message.slice(0, 500) }),
-      // Consoles show the back-end's own number.
+      // Consoles show the back-end's number.
       ...(number !== undefined && { extra: { code: Number(number) } })
     })
   }
 }
 
-/** What back-ends say where all went well, also beside a flag that says that it did not. */
+/** Numbers that back-ends send for success, also beside a flag that reports a failure. */
 const isSuccessNumber = (number: number) =>
   number === 0 || number === 20_000 || (number >= 200 && number < 300)
 
-/** An error that carried the number of success would be shown as one. */
+/** Consoles would show an error with a success number as a success. */
 function isErrorNumber(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
 }

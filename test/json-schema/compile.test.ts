@@ -120,7 +120,7 @@ t.test('what is wrong with a schema is told with its place', t => {
     'properties.a.requird: unknown keyword: "requird"'
   ])
   t.same(told({ properties: { a: { $ref: '#/definitions/None' } } }), [
-    'properties.a.$ref: there is nothing at "#/definitions/None": a contract holds all that it refers to'
+    'properties.a.$ref: there is nothing at "#/definitions/None": a contract must hold all that it refers to'
   ])
   t.match(told({ properties: { a: { pattern: '(' } } }), [
     /^properties\.a\.pattern: Invalid regular expression/
