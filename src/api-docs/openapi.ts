@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
+import { parametersOf } from '../config/schema/public-path.ts'
 import { describe } from './describe.ts'
 import { envelopeName, errorsByStatus, freeName, type Operation, reference } from './operations.ts'
 import { pascal } from './contract-components.ts'
@@ -15,6 +16,16 @@ const rest = {
   required: true,
   schema: { type: 'string', minLength: 1 },
   description: 'What is below; it may hold slashes.'
+}
+
+function pathParameters(path: string): Members[] {
+  const segments = parametersOf(path).map(name => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 }
+  }))
+  return path.endsWith('*') ? [...segments, rest] : segments
 }
 
 export function openApi(config: Config): Members {
@@ -30,8 +41,9 @@ export function openApi(config: Config): Members {
   const responses: Record<string, Members> = {}
   const operationIds = new Set<string>()
   for (const operation of operations) {
-    const path = operation.path.replace(/\*$/, '{rest}')
-    const item = (paths[path] ??= path === operation.path ? {} : { parameters: [rest] })
+    const path = operation.path.replace(/\*$/, '{rest}').replaceAll(/(?<=\/):(\w+)/g, '{$1}')
+    const parameters = pathParameters(operation.path)
+    const item = (paths[path] ??= parameters.length === 0 ? {} : { parameters })
     item[operation.method.toLowerCase()] = operationOf(operation, envelope.dialect, {
       responses,
       operationIds

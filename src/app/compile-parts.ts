@@ -1,4 +1,5 @@
 /** A route's parts as the app needs them. */
+import { hasParameters } from '../config/schema/public-path.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { requestFields } from '../proxy/headers.ts'
@@ -66,9 +67,10 @@ function targetOf(
   publicPaths: readonly string[],
   { rewrite, query }: RouteConfig['parts'][string]
 ): (target: string) => string {
-  const toUpstream = rewrite.endsWith('/*')
-    ? createRewrite(publicPaths, rewrite, '').toUpstream
-    : () => rewrite
+  const toUpstream =
+    rewrite.endsWith('/*') || hasParameters(rewrite)
+      ? createRewrite(publicPaths, rewrite, '').toUpstream
+      : () => rewrite
   return target =>
     toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
 }

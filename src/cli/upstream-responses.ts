@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/schema/config.ts'
+import { hasParameters } from '../config/schema/public-path.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -69,7 +70,7 @@ export async function askLive(
     throw new UsageError('--live needs a route with an upstream.')
   }
   const at = typeof path === 'string' ? path : (route.rewrite ?? route.path)
-  if (at.endsWith('*')) {
+  if (at.endsWith('*') || hasParameters(at)) {
     throw new UsageError('This route stands for many paths: say which with --path.')
   }
   const [, name = '', value = ''] =

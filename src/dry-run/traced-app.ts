@@ -1,5 +1,6 @@
 /** The real app without sockets, which traces each request: what every gate decided, and what was asked of limits and upstreams. */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { fromRouterPath } from '../config/schema/public-path.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type GatewayError, toGatewayError } from '../errors.ts'
 import type { Access } from '../app/hooks/context.ts'
@@ -201,7 +202,9 @@ function observeRequests(app: FastifyInstance, run: Run): void {
 function collectPaths(app: FastifyInstance, paths: PublicPath[]): void {
   app.addHook('onRoute', ({ method, url, config: { route } = {} }) => {
     if (route === undefined) return
-    for (const each of [method].flat()) paths.push({ method: each, url, route })
+    for (const each of [method].flat()) {
+      paths.push({ method: each, url: fromRouterPath(url), route })
+    }
   })
 }
 

@@ -1,5 +1,5 @@
 /** Which public paths may cross the gateway, and what path each becomes at its upstream. */
-import { nearerFirst } from '../config/schema/public-path.ts'
+import { hasParameters, nearerFirst, parametersOf, takes } from '../config/schema/public-path.ts'
 import { GatewayError } from '../errors.ts'
 
 // RFC 3986 pchar without ";", plus what browsers leave unescaped. "%" is looked at below.
@@ -56,8 +56,9 @@ export interface Rewrite {
 }
 
 /**
- * @param publicPaths the path of the route and its aliases, as the router knows them
- * @param upstreamPath the path at the upstream; both end in `/*`, or neither does
+ * @param publicPaths the path of the route and its aliases, as config names them
+ * @param upstreamPath the path at the upstream; both end in `/*`, or neither does, and its `:name`
+ * segments are among the public path's
  * @param base what stands before every upstream path, without a slash at its end
  */
 export function createRewrite(
@@ -65,6 +66,12 @@ export function createRewrite(
   upstreamPath: string,
   base: string
 ): Rewrite {
+  return [...publicPaths, upstreamPath].some(hasParameters)
+    ? rewriteTemplate(publicPaths, upstreamPath, base)
+    : rewriteStem(publicPaths, upstreamPath, base)
+}
+
+function rewriteStem(publicPaths: readonly string[], upstreamPath: string, base: string): Rewrite {
   const stem = (path: string) => (path.endsWith('/*') ? path.slice(0, -1) : path)
   const upstreamStem = base + stem(upstreamPath)
   const open = upstreamPath.endsWith('/*')
@@ -89,4 +96,50 @@ export function createRewrite(
       return found.startsWith('//') ? undefined : found
     }
   }
+}
+
+/** Paths with `:name` segments: what each matched stands in its place at the upstream. */
+function rewriteTemplate(
+  publicPaths: readonly string[],
+  upstreamPath: string,
+  base: string
+): Rewrite {
+  const upstreamTemplate = base + upstreamPath
+  const [first = ''] = publicPaths
+  const upstreamNames = new Set(parametersOf(upstreamPath))
+  const isInvertible =
+    parametersOf(first).every(name => upstreamNames.has(name)) &&
+    first.endsWith('/*') === upstreamPath.endsWith('/*')
+  const nearestFirst = publicPaths.toSorted(nearerFirst)
+  return {
+    toUpstream: target => {
+      const mark = target.indexOf('?')
+      const path = mark < 0 ? target : target.slice(0, mark)
+      const taking = nearestFirst.find(publicPath => takes(publicPath, path))
+      if (taking === undefined) throw new GatewayError('request.path')
+      return fill(upstreamTemplate, valuesOf(taking, path))
+    },
+    toPublic: path =>
+      isInvertible && takes(upstreamTemplate, path)
+        ? fill(first, valuesOf(upstreamTemplate, path))
+        : undefined
+  }
+}
+
+/** What each `:name`, and the `*`, of a path took of a target. */
+function valuesOf(path: string, target: string): Map<string, string> {
+  const segments = target.split('/')
+  return new Map(
+    path.split('/').flatMap((segment, at): Array<[string, string]> => {
+      if (segment === '*') return [['*', segments.slice(at).join('/')]]
+      return segment.startsWith(':') ? [[segment, segments[at] ?? '']] : []
+    })
+  )
+}
+
+function fill(path: string, values: ReadonlyMap<string, string>): string {
+  return path
+    .split('/')
+    .map(segment => values.get(segment) ?? segment)
+    .join('/')
 }

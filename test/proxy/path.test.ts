@@ -471,3 +471,30 @@ t.test('any text at all is accepted or refused, and never anything else', async 
     { numRuns: 3000, seed }
   )
 })
+
+t.test('a :name of the public path stands at the upstream as the client wrote it', async t => {
+  const { toUpstream, toPublic } = createRewrite(
+    ['/api/users/:id/orders/:order', '/api/orders/:order/of/:id'],
+    '/v1/:order/by/:id',
+    '/base'
+  )
+  t.equal(toUpstream('/api/users/7/orders/a%20b?x=/y'), '/base/v1/a%20b/by/7')
+  t.equal(toUpstream('/api/orders/$&/of/:id'), '/base/v1/$&/by/:id')
+  t.throws(() => toUpstream('/api/users/7'), { code: 'request.path' })
+  t.equal(toPublic('/base/v1/9/by/8'), '/api/users/8/orders/9')
+  t.equal(toPublic('/v1/9/by/8'), undefined)
+  t.equal(toPublic('/base/v1/9/by/'), undefined)
+})
+
+t.test('a :name and a * keep what they took', async t => {
+  const { toUpstream, toPublic } = createRewrite(['/api/:tenant/files/*'], '/t/:tenant/*', '')
+  t.equal(toUpstream('/api/acme/files/a/b.txt'), '/t/acme/a/b.txt')
+  t.equal(toUpstream('/api/acme/files/'), '/t/acme/')
+  t.equal(toPublic('/t/acme/x'), '/api/acme/files/x')
+})
+
+t.test('a redirect has no public path where the upstream path lacks a :name of it', async t => {
+  const { toUpstream, toPublic } = createRewrite(['/api/users/:id'], '/me', '')
+  t.equal(toUpstream('/api/users/7'), '/me')
+  t.equal(toPublic('/me'), undefined)
+})

@@ -59,6 +59,7 @@ const caller = {
 } as const
 const fieldsOf = (headers: Record<string, string>) => toFields(headers, caller, false, true)
 const rewrite = createRewrite(['/api/*', '/api/orders/*'], '/v1/*', '/base')
+const template = createRewrite(['/api/:id/*', '/api/:id/lines/*'], '/v1/:id/*', '/base')
 const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
 const checkCookies = soleSession(cookie)
 
@@ -158,11 +159,7 @@ export const readers: readonly Reader[] = [
     worst: { names: listOf, blanks: within('a', ' ', 'b'), commas: repeated(',') }
   },
   {
-    of: [
-      'src/app/endpoints/known-paths.ts#around',
-      'src/app/endpoints/known-paths.ts#at',
-      'src/app/endpoints/known-paths.ts#noteMethods'
-    ],
+    of: ['src/app/endpoints/known-paths.ts#at', 'src/app/endpoints/known-paths.ts#noteMethods'],
     read: known.at,
     worst: {
       'slashes': repeated('/'),
@@ -175,6 +172,15 @@ export const readers: readonly Reader[] = [
     of: ['src/proxy/path.ts#toUpstream'],
     read: text => tried(() => rewrite.toUpstream(text)),
     worst: { slashes: within('/api', '/a', ''), questions: within('/api/a', '?', '') }
+  },
+  {
+    of: ['src/proxy/path.ts#valuesOf', 'src/proxy/path.ts#fill'],
+    read: text => tried(() => template.toUpstream(text)),
+    worst: {
+      'slashes': within('/api', '/a', ''),
+      'names': within('/api', '/:id', ''),
+      'one segment': within('/api/', 'a', '/x')
+    }
   },
   {
     of: [],
@@ -244,8 +250,6 @@ export const patterns: Readonly<Record<string, string>> = {
   'src/config/load/references.ts#module': 'values of config',
   'src/config/schema/visit.ts#memberSchema': 'patterns of our own schemas',
   'src/app/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
-  'src/app/endpoints/known-paths.ts#patternOf':
-    'made of a path of config; reading with it is measured',
   'src/app/hooks/session.ts#soleSession':
     'made of the name of a cookie; reading with it is measured',
   'src/process/server/uncaught.ts#module': 'the stack of an error'

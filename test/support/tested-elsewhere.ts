@@ -69,6 +69,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/start': ['launch'],
   'config/check/check': [
     'config/check/admin',
+    'config/check/clashes',
     'config/check/expectations',
     'config/check/install',
     'config/check/limits',

@@ -1,4 +1,5 @@
 /** `GET` routes without an upstream of their own: parts, added to nothing or to the session's data. */
+import { toRouterPath } from '../../config/schema/public-path.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
@@ -27,10 +28,10 @@ export function addComposed(
   { name, paths, access, touch, own, shaping, envelope, errorStatus }: ComposedRoute,
   options: GatheringOptions
 ): void {
-  for (const url of paths) {
+  for (const path of paths) {
     scope.route({
       method: ['GET', 'HEAD'],
-      url,
+      url: toRouterPath(path),
       config: {
         route: name,
         access,

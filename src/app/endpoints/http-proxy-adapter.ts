@@ -22,6 +22,7 @@
 import { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { toRouterPath } from '../../config/schema/public-path.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { readBody, watchRate } from '../../proxy/request-body.ts'
 import { abort, type UpstreamResponse } from '../../proxy/response.ts'
@@ -63,10 +64,11 @@ export async function addProxied(
       await othersTurn()
     }
     for (const route of ofUpstream) {
+      const paths = route.paths.map(toRouterPath)
       // A path may have several routes, each with other methods.
-      if (group.size >= groupSize || route.paths.some(path => group.has(path))) await register()
+      if (group.size >= groupSize || paths.some(path => group.has(path))) await register()
       const compiled = compileProxied(route, options)
-      for (const path of route.paths) group.set(path, compiled)
+      for (const path of paths) group.set(path, compiled)
     }
     await register()
   }
@@ -74,7 +76,7 @@ export async function addProxied(
 
 interface Group {
   readonly upstream: Upstream
-  /** By public path. */
+  /** By public path, as the router takes it. */
   readonly group: ReadonlyMap<string, CompiledRoute>
 }
 

@@ -1,6 +1,14 @@
 /** Which paths are known, and by which methods: for the answer to a request that no route takes. */
 import type { FastifyInstance } from 'fastify'
-import { pathsAround } from '../../config/schema/public-path.ts'
+import {
+  contains,
+  fromRouterPath,
+  hasParameters,
+  nearerFirst,
+  pathsAround,
+  takes,
+  toRouterPath
+} from '../../config/schema/public-path.ts'
 
 export interface KnownPaths {
   /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
@@ -15,42 +23,38 @@ export interface KnownPaths {
  */
 export function noteMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
-  const withParameters: Array<readonly [RegExp, ReadonlySet<string>]> = []
+  const withParameters: string[] = []
   let deepest = 0
-  app.addHook('onRoute', ({ url, method, config }) => {
+  app.addHook('onRoute', ({ url: routerUrl, method, config }) => {
     if (config?.access === undefined) return
+    const url = fromRouterPath(routerUrl)
     if (url.endsWith('/*')) deepest = Math.max(deepest, url.split('/').length)
     let methods = byPath.get(url)
     if (methods === undefined) {
       byPath.set(url, (methods = new Set()))
-      if (url.includes('/:')) withParameters.push([patternOf(url), methods])
+      if (hasParameters(url)) withParameters.push(url)
     }
     for (const each of [method].flat()) methods.add(each)
   })
 
-  /** From the nearest on. */
-  function* around(path: string): Generator<ReadonlySet<string>> {
-    const exact = byPath.get(path)
-    if (exact !== undefined) yield exact
-    for (const [pattern, methods] of withParameters) if (pattern.test(path)) yield methods
-    for (const open of pathsAround(path, deepest)) {
-      const methods = byPath.get(open)
-      if (methods !== undefined) yield methods
-    }
-  }
+  /** The known paths around a path, the nearest first; itself, where it is known. */
+  const around = (path: string, fits: (path: string, other: string) => boolean): string[] =>
+    [
+      ...(byPath.has(path) ? [path] : []),
+      ...withParameters.filter(template => template !== path && fits(template, path)),
+      ...pathsAround(path, deepest).filter(open => byPath.has(open))
+    ].toSorted(nearerFirst)
 
   return {
-    at: target => around(target.split('?', 1)[0] ?? '').next().value ?? undefined,
+    at: target => {
+      const [nearest] = around(target.split('?', 1)[0] ?? '', takes)
+      return nearest === undefined ? undefined : byPath.get(nearest)
+    },
     fallingThrough: () =>
       [...byPath].flatMap(([url, own]) => {
-        const others = new Set([...around(url)].flatMap(methods => [...methods]))
-        const lost = [...others].filter(method => !own.has(method))
-        return lost.length === 0 ? [] : [[url, lost] as [string, string[]]]
+        const others = around(url, contains).flatMap(path => [...(byPath.get(path) ?? [])])
+        const lost = [...new Set(others)].filter(method => !own.has(method))
+        return lost.length === 0 ? [] : [[toRouterPath(url), lost] as [string, string[]]]
       })
   }
-}
-
-function patternOf(url: string): RegExp {
-  const escaped = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${escaped.replace(/\/:\w+/g, '/[^/]+')}$`)
 }

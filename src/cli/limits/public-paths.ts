@@ -1,7 +1,7 @@
 /** Which route a public path belongs to, for logs that do not name it. */
 import type { Config } from '../../config/schema/config.ts'
 import { ownEndpoints } from '../../config/schema/own-endpoints.ts'
-import { nearerFirst } from '../../config/schema/public-path.ts'
+import { hasParameters, nearerFirst, takes } from '../../config/schema/public-path.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 
 export interface PublicPaths {
@@ -22,10 +22,10 @@ export function createPublicPaths({
   const own = ownEndpoints(endpoints)
   const withSession = new Set(own.filter(each => each.needsSession).map(({ name }) => name))
   const exact = new Map<string, string>()
-  const open: Array<readonly [stem: string, route: string]> = []
+  const templates: Array<readonly [path: string, route: string]> = []
   const add = (path: string, route: string) =>
-    path.endsWith('/*')
-      ? open.push([mount + path.slice(0, -1), route])
+    path.endsWith('/*') || hasParameters(path)
+      ? templates.push([mount + path, route])
       : exact.set(mount + path, route)
   for (const [route, path] of [
     ...own.map(each => [each.name, each.path] as const),
@@ -34,11 +34,12 @@ export function createPublicPaths({
     add(path, route)
     for (const [alias, target] of Object.entries(aliases)) if (target === path) add(alias, route)
   }
-  open.sort(([a], [b]) => nearerFirst(a, b))
+  templates.sort(([a], [b]) => nearerFirst(a, b))
   return {
     routeOf: target => {
       const [path = ''] = target.split('?', 1)
-      return exact.get(path) ?? open.find(([stem]) => path.startsWith(stem))?.[1] ?? unknownRoute
+      const route = exact.get(path) ?? templates.find(([template]) => takes(template, path))?.[1]
+      return route ?? unknownRoute
     },
     needsSession: route =>
       withSession.has(route) ||

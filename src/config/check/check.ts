@@ -1,5 +1,6 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { checkOps } from './admin.ts'
+import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
 import { checkDeployment } from './deployment.ts'
 import { checkExpectations } from './expectations.ts'
@@ -26,6 +27,7 @@ const rules = [
   checkUpstreams,
   checkFields,
   checkPaths,
+  checkClashes,
   checkParts,
   checkShapes,
   checkContracts,

@@ -1,5 +1,6 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
+import { checkParameters } from './paths.ts'
 import { hasDotSegments } from '../schema/public-path.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
@@ -68,6 +69,7 @@ function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report)
       report('routes', where, 'must not end in /*, since the public path does not')
     }
     if (hasDotSegments(rewrite)) report('routes', where, 'must not contain empty or dot segments')
+    checkParameters(path, rewrite, where, report)
   }
 }
 

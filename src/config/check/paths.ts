@@ -1,8 +1,8 @@
 /** Rules for public paths: each is well-formed and has one owner: endpoint, route or alias. */
 import { nearest } from '../schema/faults.ts'
 import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
-import { pathPattern } from '../schema/primitives.ts'
-import { hasDotSegments } from '../schema/public-path.ts'
+import { templatePattern } from '../schema/primitives.ts'
+import { hasDotSegments, parametersOf } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -60,6 +60,7 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
     }
     if (hasDotSegments(path)) report('routes', [...place, 'path'], dotSegments)
     for (const method of methods) taken.take({ method, path }, `routes.${name}`, [...place, 'path'])
+    checkNames(path, [...place, 'path'], report)
     checkRewrite(route, [...place, 'rewrite'], report)
     checkCookies(config, name, report)
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
@@ -73,6 +74,21 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
   }
 }
 
+function checkNames(path: string, place: Path, report: Report): void {
+  const names = parametersOf(path)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) report('routes', place, `must not contain :${twice} twice`)
+}
+
+/** Reports `:name` segments of a rewrite that its public path does not have. */
+export function checkParameters(path: string, rewrite: string, place: Path, report: Report): void {
+  const names = parametersOf(path)
+  for (const name of parametersOf(rewrite)) {
+    if (names.includes(name)) continue
+    report('routes', place, `the public path has no :${name}.${nearest(name, names)}`)
+  }
+}
+
 function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Report): void {
   if (rewrite === undefined) return
   if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
@@ -82,6 +98,7 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
     report('routes', place, 'must end in /*, as the public path does')
   }
   if (hasDotSegments(rewrite)) report('routes', place, dotSegments)
+  checkParameters(path, rewrite, place, report)
 }
 
 function checkCookies(
@@ -102,7 +119,7 @@ function checkCookies(
 }
 
 // The schema's pattern for paths. Of an alias, which is a key, the schema checks the slash only.
-const publicPath = new RegExp(pathPattern)
+const publicPath = new RegExp(templatePattern)
 
 function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths): void {
   const methodsOf = aliasTargets(routes)
@@ -111,7 +128,7 @@ function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths
     const methods = methodsOf.get(target)
     if (!publicPath.test(alias) || hasDotSegments(alias)) {
       const message =
-        'expected a path such as routes have: * only as /* at the end, ' +
+        'expected a path such as routes have: :name as a whole segment, * only as /* at the end, ' +
         'no empty or dot segments'
       report('routes', place, message)
     }
@@ -123,6 +140,8 @@ function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths
       )
     } else if (alias.endsWith('*') !== target.endsWith('*')) {
       report('routes', place, 'either both alias and target must end in /*, or neither')
+    } else if (parametersOf(alias).toSorted().join() !== parametersOf(target).toSorted().join()) {
+      report('routes', place, 'alias and target must have the same :name segments')
     }
     for (const method of methods ?? []) {
       taken.take({ method, path: alias }, `the alias ${alias}`, place)

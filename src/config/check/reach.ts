@@ -5,7 +5,13 @@ import { type SourceConfig, sourceName } from '../schema/gateway.ts'
 import type { LimitConfig } from '../schema/limits.ts'
 import { inUnits } from '../schema/primitives.ts'
 import { ownEndpoints } from '../schema/own-endpoints.ts'
-import { pathsAround, withHead } from '../schema/public-path.ts'
+import {
+  contains,
+  hasParameters,
+  nearerFirst,
+  pathsAround,
+  withHead
+} from '../schema/public-path.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 type Reachable = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -121,9 +127,13 @@ function checkInFlight(
 /** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */
 function checkNearerPaths({ routes: { routes } }: Reachable, report: Report): void {
   const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
+  const templates = [...byPath.keys()].filter(hasParameters)
   for (const [name, { path }] of Object.entries(routes)) {
     const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
-    const [around] = pathsAround(path).flatMap(each => byPath.get(each) ?? [])
+    const outer = templates.filter(each => each !== path && contains(each, path))
+    const [around] = [...outer, ...pathsAround(path)]
+      .toSorted(nearerFirst)
+      .flatMap(each => byPath.get(each) ?? [])
     const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
     if (around === undefined || lost.length === 0) continue
     const message =

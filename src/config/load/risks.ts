@@ -1,4 +1,5 @@
 /** The risks of a config change: what becomes open, loose, weak or slow. */
+import { contains } from '../schema/public-path.ts'
 import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
@@ -23,6 +24,11 @@ const access: RiskRule = ({ routes: before }, { routes: after }) => [
   ...exposed(before, after)
 ]
 
+const isOpen = (path: string) => path.endsWith('*')
+
+const takesMore = (before: string, after: string) =>
+  before !== after && (contains(after, before) || (isOpen(after) && !isOpen(before)))
+
 function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
   const gained = added(old.methods, now.methods)
   return [
@@ -44,8 +50,8 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
     ...(gained.length > 0
       ? [`routes.${name} (${now.path}) takes more methods: ${gained.join(', ')}`]
       : []),
-    ...(!old.path.endsWith('*') && now.path.endsWith('*')
-      ? [`routes.${name} takes everything below ${now.path.slice(0, -1)}`]
+    ...(takesMore(old.path, now.path)
+      ? [`routes.${name} takes more paths: ${now.path} instead of ${old.path}`]
       : []),
     ...(!old.passAuthorization && now.passAuthorization
       ? [`routes.${name} passes the client's Authorization to the upstream`]

@@ -1,6 +1,6 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
-import { dotted, duration, flag, name, named, path, text } from './primitives.ts'
+import { dotted, duration, flag, name, named, pathTemplate, text } from './primitives.ts'
 import type { RoutesConfig } from './routes.ts'
 import type { Path } from './visit.ts'
 
@@ -10,10 +10,10 @@ const part = Type.Object(
       description:
         'An upstream of this file. It gets the identity headers as on a route of its own.'
     }),
-    rewrite: path({
+    rewrite: pathTemplate({
       description:
         'The path at the upstream, called with GET. With `/*` at its end it keeps what the `*` ' +
-        'of the route’s `path` matched.',
+        'of the route’s `path` matched; `:name` works likewise.',
       examples: ['/notices/unread']
     }),
     query: flag({ default: false, description: 'Send the request’s query to this part, too.' }),

@@ -84,12 +84,21 @@ export const origin = (meta: Meta) =>
     expected: 'an origin such as https://console.example.com (no path, no wildcard)',
     ...meta
   })
-export const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
+const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
+export const templatePattern =
+  "^(?=/)(?:/(?::[A-Za-z][A-Za-z0-9_]*|[A-Za-z0-9._~!$&'()+,=@-]*))*(?:/\\*)?$"
 /** A public or upstream path; `/*` at its end matches everything below. */
 export const path = (meta: Meta) =>
   Type.String({
     pattern: pathPattern,
     expected: 'a path that begins with /, with /* at its end at most',
+    ...meta
+  })
+/** A path of a route: a segment `:name` matches any one segment. */
+export const pathTemplate = (meta: Meta) =>
+  Type.String({
+    pattern: templatePattern,
+    expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most',
     ...meta
   })
 export const dotted = (meta: Meta) =>

@@ -1,16 +1,17 @@
 /** The keys that routes and the profile endpoint of `routes.yaml` share. */
 import { Type } from 'typebox'
 import { contractSchema } from './contracts.ts'
-import { duration, name, path } from './primitives.ts'
+import { duration, name, pathTemplate } from './primitives.ts'
 
 export const proxied = {
   upstream: name({ description: 'An upstream of this file.' }),
   rewrite: Type.Optional(
-    path({
+    pathTemplate({
       description:
         'The path at the upstream. With `/*` at its end it keeps what the `*` of `path` ' +
-        'matched. Default: the public path.',
-      examples: ['/internal/notices']
+        'matched; `:name` is the segment that `:name` of `path` matched, as the client wrote ' +
+        'it. Default: the public path.',
+      examples: ['/internal/notices', '/users/:id/password']
     })
   ),
   timeout: Type.Optional(

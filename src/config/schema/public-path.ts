@@ -1,7 +1,87 @@
-/** Precedence of public paths: `/api/*` matches all below `/api`, unless a longer path matches. */
+/**
+ * Precedence of public paths: `/api/*` matches all below `/api` and `/api/:id` each segment there,
+ * unless a more specific path matches.
+ */
 
-/** Sorts matching paths, or their part before `*`, so that the most specific comes first. */
-export const nearerFirst = (a: string, b: string): number => b.length - a.length
+/** Sorts matching paths so that the most specific comes first: text, then `:name`, then `*`. */
+export function nearerFirst(a: string, b: string): number {
+  const [segments, others] = [a.split('/'), b.split('/')]
+  const length = Math.min(segments.length, others.length)
+  for (let at = 0; at < length; at++) {
+    const difference = rankOf(segments[at] ?? '') - rankOf(others[at] ?? '')
+    if (difference !== 0) return difference
+  }
+  return others.length - segments.length
+}
+
+function rankOf(segment: string): number {
+  if (segment === '*') return 2
+  return segment.startsWith(':') ? 1 : 0
+}
+
+/** Whether a segment of the path is `:name`, which takes any one segment. */
+export const hasParameters = (path: string): boolean => path.includes('/:')
+
+/** The names of the path's `:name` segments, in their order. */
+export const parametersOf = (path: string): string[] =>
+  path.split('/').flatMap(segment => (segment.startsWith(':') ? [segment.slice(1)] : []))
+
+/** Whether a path takes a target. @param target path of a request, without query */
+export function takes(path: string, target: string): boolean {
+  const segments = path.split('/')
+  // One more than the path has: clients choose how many segments a target has.
+  return isWithin(target.split('/', segments.length + 1), segments, segment => segment !== '')
+}
+
+/** Whether a path takes all that another path takes. */
+export function contains(outer: string, inner: string): boolean {
+  return isWithin(inner.split('/'), outer.split('/'), segment => segment !== '*')
+}
+
+function isWithin(
+  inner: readonly string[],
+  outer: readonly string[],
+  fitsParameter: (segment: string) => boolean
+): boolean {
+  for (const [at, segment] of outer.entries()) {
+    const other = inner[at]
+    if (other === undefined) return false
+    if (segment === '*') return true
+    if (segment.startsWith(':') ? !fitsParameter(other) : segment !== other) return false
+  }
+  return inner.length === outer.length
+}
+
+/**
+ * The path that takes just what both take; undefined where no target fits both.
+ * @param segments of the one path, split at its slashes
+ * @param others of the other path
+ */
+export function overlapOf(
+  segments: readonly string[],
+  others: readonly string[]
+): string | undefined {
+  const shared: string[] = []
+  for (let at = 0; at < Math.max(segments.length, others.length); at++) {
+    const [segment, other] = [segments[at], others[at]]
+    if (segment === undefined || other === undefined) return undefined
+    if (segment === '*') return [...shared, ...others.slice(at)].join('/')
+    if (other === '*') return [...shared, ...segments.slice(at)].join('/')
+    if (segment !== other && rankOf(segment) + rankOf(other) === 0) return undefined
+    shared.push(rankOf(segment) > rankOf(other) ? other : segment)
+  }
+  return shared.join('/')
+}
+
+const emptyParameter = '([^/]+)'
+
+/** The path as the router takes it: there `:name` at the end would take an empty segment too. */
+export const toRouterPath = (path: string): string =>
+  /\/:\w+$/.test(path) ? path + emptyParameter : path
+
+/** The path that `toRouterPath` made this of. */
+export const fromRouterPath = (url: string): string =>
+  url.endsWith(emptyParameter) ? url.slice(0, -emptyParameter.length) : url
 
 /**
  * The paths ending in `/*` that also match this path, the most specific first.

@@ -12,7 +12,7 @@ import {
   maxShaped,
   name,
   oneOf,
-  path,
+  pathTemplate,
   size,
   text
 } from './primitives.ts'
@@ -40,9 +40,11 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 
 export const route = closed(
   {
-    path: path({
-      description: 'The public path. With `/*` at its end it matches everything below.',
-      examples: ['/api/notices', '/api/orders/*']
+    path: pathTemplate({
+      description:
+        'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
+        'one segment. Of several paths that match, the most specific decides.',
+      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
     }),
     methods: list(
       oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),

@@ -6,7 +6,7 @@ import { maintenanceSchema } from './maintenance.ts'
 import { route } from './route.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import { named, path } from './primitives.ts'
+import { named, pathTemplate } from './primitives.ts'
 
 export const routesSchema = Type.Object(
   {
@@ -14,7 +14,7 @@ export const routesSchema = Type.Object(
     endpoints,
     aliases: Type.Record(
       Type.String({ pattern: '^/' }),
-      path({ description: 'The path of a route or endpoint.' }),
+      pathTemplate({ description: 'The path of a route or endpoint.' }),
       {
         default: {},
         description:

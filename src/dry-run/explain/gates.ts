@@ -1,6 +1,11 @@
 /** The decisions before every response: request, route, session, origin, access and maintenance. */
 import { nearest } from '../../config/schema/faults.ts'
-import { nearerFirst } from '../../config/schema/public-path.ts'
+import {
+  fromRouterPath,
+  hasParameters,
+  nearerFirst,
+  takes
+} from '../../config/schema/public-path.ts'
 import type { PublicPath, Traced } from '../traced-app.ts'
 import { type Context, type Decision, endpoints, type Location, pathOfRoute } from './decision.ts'
 
@@ -65,7 +70,7 @@ export function routeDecisions(context: Context, paths: readonly PublicPath[]): 
       }
     ]
   }
-  return routedDecisions(context, traced.at.route, traced.at.url ?? '')
+  return routedDecisions(context, traced.at.route, fromRouterPath(traced.at.url ?? ''))
 }
 
 function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decision {
@@ -111,7 +116,7 @@ function methodDecision(
   paths: readonly PublicPath[]
 ): Decision | undefined {
   const [longest] = paths
-    .filter(({ url }) => fits(url, path))
+    .filter(({ url }) => takes(url, path))
     .toSorted((a, b) => nearerFirst(a.url, b.url))
   if (longest === undefined) return undefined
   const { url, route } = longest
@@ -143,10 +148,11 @@ function routedDecisions(
   url: string
 ): Decision[] {
   const path = url.slice((gateway.server.mount ?? '').length)
+  const isOpen = path.endsWith('*') || hasParameters(path)
   const decision: Decision = {
     step: 'route',
     result: 'passes',
-    text: `${route}${path.endsWith('*') ? ` (${url})` : ''}`,
+    text: `${route}${isOpen ? ` (${url})` : ''}`,
     at: locate('routes', pathOfRoute(route))
   }
   const target = Object.hasOwn(routes.aliases, path) ? routes.aliases[path] : undefined
@@ -158,16 +164,6 @@ function routedDecisions(
     at: locate('routes', ['aliases', path])
   }
   return [decision, alias]
-}
-
-/** Whether a path is one of those that a route's path stands for. */
-function fits(url: string, path: string): boolean {
-  if (url.endsWith('/*')) return path.startsWith(url.slice(0, -1))
-  const [segments, actual] = [url.split('/'), path.split('/')]
-  return (
-    segments.length === actual.length &&
-    segments.every((segment, index) => segment === actual[index] || segment.startsWith(':'))
-  )
 }
 
 export function gateDecisions(context: Context): Decision[] {

@@ -72,6 +72,59 @@ t.test(
   }
 )
 
+t.test('of paths with :name segments the nearest decides alone, and its access counts', async t => {
+  const backend = await testUpstream(t.after)
+  const route = (path: string, methods: string[], more: object = {}) => ({
+    path,
+    methods,
+    access: 'public',
+    upstream: 'b',
+    ...more
+  })
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      aliases: { '/api/old/:id/reset': '/api/users/:id/reset' },
+      routes: {
+        all: route('/api/users/*', ['GET', 'DELETE']),
+        one: route('/api/users/:id', ['GET'], { rewrite: '/one/:id' }),
+        reset: route('/api/users/:id/reset', ['POST'], {
+          access: { roles: ['admin'] },
+          rewrite: '/accounts/:id/password'
+        }),
+        me: route('/api/users/me/reset', ['POST'], { rewrite: '/me' })
+      }
+    }
+  })
+  const tries: Array<readonly [method: string, path: string, expected: string | number]> = [
+    ['GET', '/api/users/7', '/one/7'],
+    ['GET', '/api/users/a%20b?q=1', '/one/a%20b?q=1'],
+    ['GET', '/api/users/', '/api/users/'],
+    ['DELETE', '/api/users/7', 405],
+    ['GET', '/api/users/7/x', '/api/users/7/x'],
+    ['GET', '/api/users/7/reset', 405],
+    ['DELETE', '/api/users/7/reset', 405],
+    ['POST', '/api/users/7/reset', 401],
+    ['POST', `/api/users/${'7'.repeat(3000)}/reset`, 401],
+    ['POST', '/api/users/me/reset', '/me'],
+    ['GET', '/api/users/me/reset', 405],
+    ['POST', '/api/old/7/reset', 401],
+    ['POST', '/api/users//reset', 400],
+    ['GET', '/api/users/%252e', 400],
+    ['GET', '/api/users/a%2Fb', 400],
+    ['GET', '/api/users/a%5cb', 400],
+    ['GET', '/api/users/a%00b', 400],
+    ['POST', '/api/users/a%2fb/reset', 400],
+    ['POST', '/api/users/%37/reset', 400]
+  ]
+  for (const [method, path, expected] of tries) {
+    backend.seen.length = 0
+    const { status } = await gateway.call(path, { method })
+    const url = backend.seen[0]?.url
+    t.equal(url ?? status, expected, `${method} ${path.slice(0, 60)}`)
+  }
+})
+
 t.test('a path of many slashes costs CPU in proportion to its length', async t => {
   const app = Fastify()
   const known = noteMethods(app)

@@ -11,6 +11,12 @@ interface Files {
 const upstreams = { b: { url: 'http://backend.internal:81' } }
 const route = (more: object = {}) => ({ path: '/api/r', upstream: 'b', ...more })
 const withRoute = (more: object): Files => ({ routes: { upstreams, routes: { r: route(more) } } })
+const withPaths = (paths: Readonly<Record<string, string>>): Files => ({
+  routes: {
+    upstreams,
+    routes: Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, route({ path })]))
+  }
+})
 /** Two shapes, `s` and `t`, each used by a route. */
 const withShapes = (shapes: { s: object[]; t: object[] }): Files => ({
   routes: {
@@ -393,6 +399,52 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml aliases./api/r: GET /api/r is taken by routes.r (line 8)'
   ],
   [
+    'two paths that take one request need a third, unless one is the nearer',
+    withPaths({ r: '/api/users/:id/reset', q: '/api/users/export/*', p: '/api/users/:any' }),
+    'routes.yaml routes.r.path: and /api/users/export/* both take /api/users/export/reset, and ' +
+      'neither is the nearer path: add a route with the path /api/users/export/reset (line 9)'
+  ],
+  [
+    'a third path that takes just what two take settles whose it is',
+    withPaths({ r: '/api/users/:id/reset', q: '/api/users/export/*', p: '/api/users/export/reset' })
+  ],
+  [
+    'a path is not there twice under other names',
+    withPaths({ r: '/api/users/:id', q: '/api/users/:name' }),
+    'routes.yaml routes.r.path: is the same path as /api/users/:name: use the same names in both (line 9)'
+  ],
+  [
+    'a path has each name once',
+    withPaths({ r: '/api/:id/x/:id' }),
+    'routes.yaml routes.r.path: must not contain :id twice'
+  ],
+  [
+    'a rewrite has only names of its path',
+    withRoute({ path: '/api/users/:user', rewrite: '/u/:usr' }),
+    'routes.yaml routes.r.rewrite: the public path has no :usr. Did you mean "user"?'
+  ],
+  [
+    'a part’s rewrite has only names of the path',
+    withRoute({ path: '/api/users/:user', parts: { n: { ...part, rewrite: '/n/:id' } } }),
+    'routes.yaml routes.r.parts.n.rewrite: the public path has no :id.'
+  ],
+  [
+    'an alias has the names of what it stands for',
+    {
+      routes: {
+        upstreams,
+        aliases: { '/api/old/:name': '/api/users/:user' },
+        routes: { r: route({ path: '/api/users/:user' }) }
+      }
+    },
+    'routes.yaml aliases./api/old/:name: alias and target must have the same :name segments'
+  ],
+  [
+    'a name is a whole segment',
+    withRoute({ path: '/api/users-:id' }),
+    'routes.yaml routes.r.path: expected a path that begins with /, with :name as a whole segment, and /* at its end at most, found "/api/users-:id"'
+  ],
+  [
     'an alias stands for something',
     { routes: { aliases: { '/api/me': '/api/acount/profile' } } },
     'routes.yaml aliases./api/me: no route or endpoint has the path "/api/acount/profile". Did you mean "/api/account/profile"?'
@@ -420,7 +472,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       routes: {
         aliases: Object.fromEntries(
           [
-            '/api/:name',
+            '/api/x:name',
             '/api/../x',
             '/api//x',
             '/api/x/',
@@ -434,7 +486,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       }
     },
     ...[
-      '/api/:name',
+      '/api/x:name',
       '/api/../x',
       '/api//x',
       '/api/x/',
@@ -445,7 +497,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       '/a b'
     ].map(
       alias =>
-        `routes.yaml aliases.${alias}: expected a path such as routes have: * only as /* at the end, no empty or dot segments`
+        `routes.yaml aliases.${alias}: expected a path such as routes have: :name as a whole segment, * only as /* at the end, no empty or dot segments`
     )
   ],
   [
@@ -982,7 +1034,7 @@ t.test('what hangs on a value that does not fit is not said twice', async t => {
     }),
     [
       'routes.yaml upstreams.b.url: expected an http:// or https:// address without user, query or fragment, found 5',
-      'routes.yaml routes.r.path: expected a path that begins with /, with /* at its end at most, found 8',
+      'routes.yaml routes.r.path: expected a path that begins with /, with :name as a whole segment, and /* at its end at most, found 8',
       'routes.yaml routes.r.upstream: expected a name in lower case with dashes, found 7'
     ]
   )

@@ -109,7 +109,7 @@ t.test('what becomes open, loose, weak or slow is a risk', async t => {
       /more roles: viewer/
     ],
     [{}, { routes: route({ methods: ['GET', 'DELETE'] }) }, /more methods: DELETE/],
-    [{}, { routes: route({ path: '/api/r/*' }) }, /everything below \/api\/r\//],
+    [{}, { routes: route({ path: '/api/r/*' }) }, /takes more paths: \/api\/r\/\* instead of/],
     [{}, { routes: route({ passAuthorization: true }) }, /passes the client's Authorization/],
     [{}, { routes: route({ setCookies: ['a'] }) }, /set cookies: a/],
     [

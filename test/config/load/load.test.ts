@@ -341,7 +341,7 @@ t.test('a missing key says what it is for', async t => {
       'routes.yaml': 'upstreams: { b: { url: http://b } }\nroutes:\n  r:\n    upstream: b\n'
     }),
     [
-      'routes.yaml:3 routes.r: the key "path" is missing (The public path. With `/*` at its end it matches everything below.)'
+      'routes.yaml:3 routes.r: the key "path" is missing (The public path. With `/*` at its end it matches everything below; `:name` matches one segment. Of several paths that match, the most specific decides.)'
     ]
   )
 })
@@ -378,7 +378,7 @@ t.test(
       [
         'gateway.yaml:6 session.secrets.0: a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH',
         'gateway.yaml:3 server.listen: expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, found "nowhere"',
-        'routes.yaml:4 routes.a.path: expected a path that begins with /, with /* at its end at most, found "api"',
+        'routes.yaml:4 routes.a.path: expected a path that begins with /, with :name as a whole segment, and /* at its end at most, found "api"',
         'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
         'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
         'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',

@@ -1,5 +1,26 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { nearerFirst, pathsAround, withHead } from '../../../src/config/schema/public-path.ts'
+import {
+  contains,
+  fromRouterPath,
+  nearerFirst,
+  overlapOf,
+  parametersOf,
+  pathsAround,
+  takes,
+  toRouterPath,
+  withHead
+} from '../../../src/config/schema/public-path.ts'
+import { seed } from '../../support/seed.ts'
+
+const overlap = (a: string, b: string) => overlapOf(a.split('/'), b.split('/'))
+const segment = fc.constantFrom('a', 'b', ':x', ':y')
+const path = fc
+  .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.boolean())
+  .map(([segments, isOpen]) => `/${segments.join('/')}${isOpen ? '/*' : ''}`)
+const target = fc
+  .array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 5 })
+  .map(segments => `/${segments.join('/')}`)
 
 t.test('the open paths around a path come nearest first, itself not among them', async t => {
   t.same(pathsAround('/api/a/b'), ['/api/a/*', '/api/*', '/*'])
@@ -20,4 +41,60 @@ t.test('of several stems the longer one comes first', async t => {
 
 t.test('GET brings HEAD, and nothing else does', async t => {
   t.same(withHead(['POST', 'GET', 'DELETE']), ['POST', 'GET', 'HEAD', 'DELETE'])
+})
+
+t.test('a :name takes one segment that is not empty, a * what is left', async t => {
+  t.ok(takes('/users/:id', '/users/7'))
+  t.notOk(takes('/users/:id', '/users/'))
+  t.notOk(takes('/users/:id', '/users/7/x'))
+  t.notOk(takes('/users/:id', '/users'))
+  t.ok(takes('/users/:id/*', '/users/7/x/y'))
+  t.ok(takes('/users/:id/*', '/users/7/'))
+  t.notOk(takes('/users/:id/*', '/users/7'))
+  t.same(parametersOf('/a/:one/b/:two/*'), ['one', 'two'])
+})
+
+t.test('text is nearer than :name, :name nearer than *', async t => {
+  const paths = ['/a/*', '/a/:x/*', '/a/:x/c', '/a/b/*', '/a/b/c', '/*']
+  const nearest = ['/a/b/c', '/a/b/*', '/a/:x/c', '/a/:x/*', '/a/*', '/*']
+  t.same(paths.toSorted(nearerFirst), nearest)
+})
+
+t.test('a target that two paths take is one of their overlap, and no other is', async t => {
+  t.equal(overlap('/users/:id/reset', '/users/export/*'), '/users/export/reset')
+  t.equal(overlap('/a/:x', '/a/b/c'), undefined)
+  fc.assert(
+    fc.property(path, path, target, (a, b, request) => {
+      const shared = overlap(a, b)
+      const isShared = shared !== undefined && takes(shared, request)
+      return (takes(a, request) && takes(b, request)) === isShared
+    }),
+    { seed, numRuns: 5000 }
+  )
+})
+
+t.test('a path contains another when it takes all of its targets', async () => {
+  fc.assert(
+    fc.property(path, path, target, (outer, inner, request) => {
+      return !contains(outer, inner) || !takes(inner, request) || takes(outer, request)
+    }),
+    { seed, numRuns: 5000 }
+  )
+  fc.assert(
+    fc.property(path, path, (outer, inner) => contains(outer, inner) === isOverlap(outer, inner)),
+    { seed, numRuns: 5000 }
+  )
+})
+
+/** Whether what both take is all that the inner path takes, whatever the names are. */
+function isOverlap(outer: string, inner: string): boolean {
+  const bare = (text: string | undefined) => text?.replaceAll(/:\w+/g, ':')
+  return bare(overlap(outer, inner)) === bare(inner)
+}
+
+t.test('the router is told that :name at the end takes no empty segment', async t => {
+  for (const each of ['/a/:id', '/a/:id/b', '/a/:id/*', '/a', '/*']) {
+    t.equal(fromRouterPath(toRouterPath(each)), each)
+  }
+  t.not(toRouterPath('/a/:id'), '/a/:id')
 })
