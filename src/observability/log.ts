@@ -1,5 +1,5 @@
 /** How log lines reach standard output, and the time in them: most requests write one, so both have to be cheap. */
-import pino, { type DestinationStream, type Logger } from 'pino'
+import pino, { type DestinationStream } from 'pino'
 import { adopt } from './emitters.ts'
 import { escapeInJson } from './unprintable.ts'
 
@@ -58,24 +58,6 @@ export function standardOutput(): DestinationStream & { flushSync: () => void } 
     flushSync: () => {
       turn()
       output.flushSync()
-    }
-  }
-}
-
-/**
- * Writes lines of level info whose fields are text already, `"name":value,"other":value`: what pino's own `info` does,
- * without an object to be made and read for each request. They go where its lines go, and not where those do not.
- */
-export function lineWriter(log: Logger, message: string): (fields: string) => void {
-  const { lsCacheSym, chindingsSym, timeSym, streamSym } = pino.symbols
-  const of = log as unknown as Readonly<Record<symbol, unknown>>
-  const { [log.levels.values['info'] as number]: begin } = of[lsCacheSym] as Record<number, string>
-  const time = of[timeSym] as () => string
-  const stream = of[streamSym] as DestinationStream
-  const end = `,"msg":${JSON.stringify(message)}}\n`
-  return fields => {
-    if (log.isLevelEnabled('info')) {
-      stream.write(`${begin}${time()}${String(of[chindingsSym])},${fields}${end}`)
     }
   }
 }

@@ -1,10 +1,9 @@
-/** Log lines: their time, those that are written without an object, and that none is lost on the way to standard output. */
+/** Log lines: their time, and that none is lost on the way to standard output. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { isoTime, lineWriter } from '../../src/observability/log.ts'
+import { isoTime } from '../../src/observability/log.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
-import { createLogger } from '../../src/services/services.ts'
 
 t.test(
   'a line’s time is the date as ISO 8601 has it, across seconds, days and years, and when the clock is set back',
@@ -28,39 +27,6 @@ t.test(
       time = moment
       t.equal(written(), `,"time":"${new Date(moment).toISOString()}"`)
     }
-  }
-)
-
-t.test(
-  'a line of ready fields is the one that pino writes of an object, and no other level',
-  async t => {
-    const lines: string[] = []
-    const destination = {
-      write: (line: string) => {
-        lines.push(line)
-      }
-    }
-    for (const base of [null, { worker: 2 }]) {
-      const log = createLogger({ level: 'info', format: 'json' }, destination, base)
-      log.info({ requestId: 'a "b"', status: 200 }, 'request')
-      lineWriter(log, 'request')('"requestId":"a \\"b\\"","status":200')
-      const [byPino = '', byUs = ''] = lines.splice(0)
-      const timeless = (line: string) => line.replace(/"time":"[^"]*"/, '"time":""')
-      t.equal(timeless(byUs), timeless(byPino))
-      t.same(Object.keys(JSON.parse(byUs) as object), [
-        'level',
-        'time',
-        ...Object.keys(base ?? {}),
-        'requestId',
-        'status',
-        'msg'
-      ])
-    }
-    lineWriter(
-      createLogger({ level: 'warn', format: 'json' }, destination),
-      'request'
-    )('"status":200')
-    t.same(lines, [])
   }
 )
 

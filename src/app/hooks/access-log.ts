@@ -2,8 +2,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { lineWriter } from '../../observability/log.ts'
-import type { Session } from '../../session/record.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -21,7 +19,6 @@ export function addAccessLog(
   { inFlight, meter }: RequestMetrics,
   running: Running
 ): void {
-  const writeLine = lineWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
@@ -52,42 +49,46 @@ export function addAccessLog(
     const upstreamMs = request.exchange?.firstByteMs
     config.meter ??= meter(config.route ?? unknownRoute, config.upstream)
     config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
-    const session = liveSession(request)
-    config.logged ??= JSON.stringify(config.route ?? unknownRoute)
-    // What nobody outside chose, or was held to letters and digits, needs no escapes.
-    let fields = `"requestId":"${request.id}","route":${config.logged},"method":"${request.method}","path":${JSON.stringify(pathOf(request.raw.url ?? ''))},"status":${isAnswered ? reply.statusCode : 499},"ms":${hundredths(ms)}`
-    if (isAnswered && request.errorCode !== undefined) fields += `,"code":"${request.errorCode}"`
-    if (upstreamMs !== undefined) fields += `,"upstreamMs":${hundredths(upstreamMs)}`
-    fields += `,"address":${JSON.stringify(address)}`
-    if (session !== undefined) fields += whoIn(session)
-    else if (request.endedSession !== undefined) {
-      fields += `,"endedSession":"${request.endedSession}"`
-    } else if (request.actor !== undefined) fields += `,"user":${JSON.stringify(request.actor)}`
-    writeLine(fields)
+    if (!log.isLevelEnabled('info')) return
+    log.info(
+      {
+        requestId: request.id,
+        route: config.route ?? unknownRoute,
+        method: request.method,
+        path: pathOf(request.raw.url ?? ''),
+        status: isAnswered ? reply.statusCode : 499,
+        ms: toHundredths(ms),
+        code: isAnswered ? request.errorCode : undefined,
+        upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),
+        address,
+        ...userFields(request)
+      },
+      'request'
+    )
   }
 }
 
-/** Written once for each session that this process remembers. */
-const known = new WeakMap<Session, string>()
-
-function whoIn(session: Session): string {
-  let text = known.get(session)
-  if (text === undefined) {
-    const {
-      identity: { id, username },
-      id: name
-    } = session
-    text = `,"user":${JSON.stringify(username)},"userId":${JSON.stringify(id)},"session":"${name}"`
-    known.set(session, text)
-  }
-  return text
+interface UserFields {
+  readonly user: string | undefined
+  readonly userId: string | undefined
+  readonly session: string | undefined
+  readonly endedSession: string | undefined
 }
 
-/** As whole numbers are written, which costs a tenth of a broken one. */
-function hundredths(ms: number): string {
-  const all = Math.round(ms * 100)
-  const rest = all % 100
-  return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`
+/** A member without a value is not written. */
+function userFields(request: FastifyRequest): UserFields {
+  const session = liveSession(request)
+  const { endedSession, actor } = request
+  return {
+    user: session?.identity.username ?? (endedSession === undefined ? actor : undefined),
+    userId: session?.identity.id,
+    session: session?.id,
+    endedSession: session === undefined ? endedSession : undefined
+  }
+}
+
+function toHundredths(ms: number): number {
+  return Math.round(ms * 100) / 100
 }
 
 /** Without the query, where tokens travel. */

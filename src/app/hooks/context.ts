@@ -20,8 +20,6 @@ declare module 'fastify' {
     upstream?: string
     /** Where its requests are counted; set by the first of them. */
     meter?: Meter
-    /** The name as log lines have it; set by the first request. */
-    logged?: string
     access?: Access
     /** The credential source whose sessions the upstream takes, where it takes no other's. */
     credentialFrom?: string
