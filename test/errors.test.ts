@@ -44,6 +44,7 @@ t.test('each code has the status of the contract', async t => {
     'shape.too-large': 502,
     'session.unavailable': 503,
     'overloaded': 503,
+    'upstream.unavailable': 503,
     'upstream.timeout': 504
   }
   for (const [code, status] of Object.entries(contract)) {

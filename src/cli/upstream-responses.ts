@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/schema/config.ts'
 import { hasParameters } from '../config/schema/public-path.ts'
+import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -75,17 +76,18 @@ export async function askLive(
   }
   const [, name = '', value = ''] =
     /^([^:\s]+):\s*(.*)$/.exec(typeof header === 'string' ? header : '') ?? []
-  const request = fetch(upstream.url.replace(/\/$/, '') + at, {
+  const url = firstUrlOf(upstream)
+  const request = fetch(url.replace(/\/$/, '') + at, {
     headers: { accept: 'application/json', ...(name !== '' && { [name]: value }) },
     signal: AbortSignal.timeout(upstream.responseTimeout),
     redirect: 'error'
   })
   const answer = await request.catch((error: unknown) => {
     throw new CommandError(
-      `${upstream.url} does not answer: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}`
+      `${url} does not answer: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}`
     )
   })
-  process.stderr.write(`${answer.status} from ${upstream.url}\n`)
+  process.stderr.write(`${answer.status} from ${url}\n`)
   return { status: answer.status, body: await answer.text() }
 }
 

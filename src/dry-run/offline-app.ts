@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../app/app.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createDrift } from '../contract/drift.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
 import { rememberingSigner } from '../app/hooks/signer.ts'
@@ -196,7 +197,7 @@ function noting(
   config: UpstreamConfig,
   onAsked: (asked: Omit<UpstreamRequest, 'upstream'>) => string
 ): Upstream {
-  const { origin, pathname } = new URL(config.url)
+  const { origin, pathname } = new URL(firstUrlOf(config))
   const base = pathname.replace(/\/$/, '')
   const fields = (bytes: Buffer) => ({
     'content-type': 'application/json',
@@ -206,6 +207,7 @@ function noting(
   return {
     config,
     origin,
+    origins: new Set([origin]),
     base,
     dispatch: ({ method, path, headers, body }, { timeoutMs }, done) => {
       if (body instanceof Readable) body.resume()

@@ -45,7 +45,9 @@ export function createPools(): Pools {
           if (found === undefined) {
             found = held.get(key) ?? {
               name,
-              upstream: createUpstream(config, authority),
+              upstream: createUpstream(config, {
+                tls: authority === undefined ? {} : { ca: authority }
+              }),
               leases: 0
             }
             found.leases++

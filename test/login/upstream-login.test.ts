@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
+import { upstreamConfig } from '../support/upstream-config.ts'
 import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 import { freePort } from '../support/ports.ts'
@@ -36,18 +37,18 @@ function sourceOf(
   over: Partial<UpstreamLoginConfig> = {},
   credentialStyle = 'bearer'
 ) {
-  const upstream = createUpstream({
-    url,
-    connectTimeout: 30_000,
-    responseTimeout: 30_000,
-    idleTimeout: 30_000,
-    connections: 10,
-    queue: 10,
-    queueBytes: 1024,
-    queueTimeout: 1000,
-    credential: credentialStyle,
-    identity: true
-  })
+  const upstream = createUpstream(
+    upstreamConfig(t.after, {
+      url,
+      connectTimeout: '30s',
+      responseTimeout: '30s',
+      connections: 10,
+      queue: 10,
+      queueBytes: '1KiB',
+      queueTimeout: '1s',
+      credential: credentialStyle
+    })
+  )
   t.after(() => upstream.close())
   return createUpstreamLogin({
     name: 'upstream-login:backend',

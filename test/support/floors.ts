@@ -24,7 +24,7 @@ const packageHomes: ReadonlyArray<readonly [rule: string, home: string, packages
     '^src/(app|admin)/',
     '^node_modules/(fastify|@fastify)/'
   ],
-  ['only the upstream opens sockets to back-ends', '^src/proxy/upstream', '^node_modules/undici/'],
+  ['only the upstream opens sockets to back-ends', '^src/proxy/address', '^node_modules/undici/'],
   ['only services dial Redis', '^src/services/redis', '^node_modules/ioredis/']
 ]
 

@@ -229,7 +229,9 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
   'wire/uploads': ['proxy/request-body'],
-  'wire/upstream-faults': ['proxy/upstream']
+  'wire/upstream-faults': ['proxy/upstream'],
+  'proxy/addresses': ['proxy/address'],
+  'proxy/retries': ['proxy/call']
 }
 
 /** @param sources of src, @param tests of test, each below its folder and without what stands behind the name */

@@ -124,7 +124,7 @@ function stagesOf(
   toClientHeaders: CompiledRoute['toClientHeaders']
 ): Stages {
   const { name, upstream, shaping, observe, redirects } = route
-  const { origin, base } = upstream
+  const { origin, origins, base } = upstream
   const publicPaths = route.paths.map(path => options.mount + path)
   const rewrite = createRewrite(publicPaths, route.upstreamPath, base)
   const takesHead = route.methods.includes('GET')
@@ -137,7 +137,7 @@ function stagesOf(
     response: onlyConfigured<ResponseStage>([
       responseHeadersStage(toClientHeaders, shaping === undefined),
       varyStage(shaping && 'accept-encoding'),
-      redirectStage({ origin, rewrite, redirects }),
+      redirectStage({ origin, origins, rewrite, redirects }),
       errorStage(shaping === undefined),
       ...(shaping === undefined
         ? [sendEmpty, takesHead && sendHead, observe && observeStage(observe), relayBody]

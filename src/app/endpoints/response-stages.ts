@@ -64,13 +64,20 @@ export function varyStage(without?: string): ResponseStage {
 
 interface RedirectOptions {
   readonly origin: string
+  /** Of all addresses of the upstream. */
+  readonly origins: ReadonlySet<string>
   readonly rewrite: Rewrite
   /** Whether a redirect to another origin passes. */
   readonly redirects: 'refuse' | 'pass'
 }
 
 /** A redirect within the upstream becomes one to the public path. */
-export function redirectStage({ origin, rewrite, redirects }: RedirectOptions): ResponseStage {
+export function redirectStage({
+  origin,
+  origins,
+  rewrite,
+  redirects
+}: RedirectOptions): ResponseStage {
   return function rewriteRedirect({ request, reply }, { status, headers }) {
     if (!isRedirect(status)) return false
     const location = typeof headers['location'] === 'string' ? headers['location'] : ''
@@ -79,7 +86,7 @@ export function redirectStage({ origin, rewrite, redirects }: RedirectOptions): 
       throw new GatewayError('upstream.redirect')
     }
     const target = new URL(location, base)
-    if (target.origin === origin) {
+    if (origins.has(target.origin)) {
       const path = rewrite.toPublic(target.pathname)
       if (path === undefined) throw new GatewayError('upstream.redirect')
       reply.header('location', path + target.search)

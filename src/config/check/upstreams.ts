@@ -1,6 +1,8 @@
 /** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
 import { nearest } from '../schema/faults.ts'
 import { partsOf } from '../schema/parts.ts'
+import type { UpstreamConfig } from '../schema/routes.ts'
+import { type Target, targetsOf } from '../schema/upstream-addresses.ts'
 import type { Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -15,15 +17,59 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     if (names.includes(upstream)) continue
     report(file, path, `there is no upstream "${upstream}".${nearest(upstream, names)}`)
   }
-  for (const [name, { url }] of Object.entries(upstreams)) {
-    if (URL.canParse(url)) continue
-    const example = 'expected one such as http://orders.internal:8080'
-    const message = `is not a valid URL: ${example}, found ${JSON.stringify(url)}`
-    report('routes', ['upstreams', name, 'url'], message)
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    checkAddresses(upstream, (keys, message) =>
+      report('routes', ['upstreams', name, ...keys], message)
+    )
   }
   checkProfile(config, report)
   for (const name of names.filter(each => !used.has(each))) {
     report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
+  }
+}
+
+function checkAddresses(
+  upstream: UpstreamConfig,
+  report: (keys: Path, message: string) => void
+): void {
+  const { url, urls } = upstream
+  if ((url === undefined) === (urls === undefined)) {
+    const message =
+      url === undefined
+        ? 'the key "url" is missing: name the back-end’s address, or several in "urls"'
+        : 'has both "url" and "urls": write all addresses in "urls"'
+    return report([], message)
+  }
+  const targets = targetsOf(upstream)
+  const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])
+  for (const [index, target] of targets.entries()) {
+    if (URL.canParse(target.url)) continue
+    const example = 'expected one such as http://orders.internal:8080'
+    report(keysOf(index), `is not a valid URL: ${example}, found ${JSON.stringify(target.url)}`)
+  }
+  if (targets.every(target => URL.canParse(target.url))) checkAlike(targets, keysOf, report)
+}
+
+/** Requests may go to any of them: by the same protocol, with the same path before theirs. */
+function checkAlike(
+  targets: readonly Target[],
+  keysOf: (index: number) => Path,
+  report: (keys: Path, message: string) => void
+): void {
+  const [first, ...others] = targets.map(({ url }) => new URL(url))
+  if (first === undefined) return
+  const seen = new Set([first.origin])
+  for (const [index, { origin, protocol, pathname }] of others.entries()) {
+    const keys = keysOf(index + 1)
+    if (protocol !== first.protocol || pathname !== first.pathname) {
+      report(
+        keys,
+        `must begin with ${first.protocol}// and have the path "${first.pathname}", ` +
+          'as the first address does'
+      )
+    }
+    if (seen.has(origin)) report(keys, `${origin} stands there twice; give it a weight`)
+    seen.add(origin)
   }
 }
 

@@ -3,6 +3,7 @@ import { contains } from '../schema/public-path.ts'
 import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import { targetsOf } from '../schema/upstream-addresses.ts'
 
 type RiskRule = (before: Config, after: Config, balancerMs: number) => string[]
 
@@ -71,14 +72,29 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
 }
 
 function exposed(before: RoutesConfig, after: RoutesConfig): string[] {
-  return both(before.upstreams, after.upstreams).flatMap(({ name, old, now }) => [
-    ...(old.url.startsWith('https:') && now.url.startsWith('http:')
-      ? [`upstreams.${name} is called without https`]
-      : []),
-    ...(new URL(old.url).host !== new URL(now.url).host
-      ? [`upstreams.${name} has another host: identities and tokens go to ${new URL(now.url).host}`]
-      : [])
-  ])
+  return both(before.upstreams, after.upstreams).flatMap(({ name, old, now }) => {
+    const [urlsBefore, urlsNow] = [urlsOf(old), urlsOf(now)]
+    const hosts = new Set(urlsBefore.map(({ host }) => host))
+    const newHosts = urlsNow.filter(({ host }) => !hosts.has(host)).map(({ host }) => host)
+    const losesTls = urlsBefore.some(isHttps) && !urlsNow.every(isHttps)
+    return [
+      ...(losesTls ? [`upstreams.${name} is called without https`] : []),
+      ...(newHosts.length > 0
+        ? [
+            `upstreams.${name} has another host: ` +
+              `identities and tokens go to ${newHosts.join(', ')}`
+          ]
+        : [])
+    ]
+  })
+}
+
+function urlsOf(upstream: RoutesConfig['upstreams'][string]): URL[] {
+  return targetsOf(upstream).map(({ url }) => new URL(url))
+}
+
+function isHttps({ protocol }: URL): boolean {
+  return protocol === 'https:'
 }
 
 const limits: RiskRule = ({ limits: before }, { limits: after }) => [

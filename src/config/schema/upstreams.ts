@@ -1,6 +1,7 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
 import { Type } from 'typebox'
-import { closed, duration, flag, header, list, size, text, url, whole } from './primitives.ts'
+import { closed, duration, flag, header, list, size, text, whole } from './primitives.ts'
+import { addresses } from './upstream-addresses.ts'
 
 export type CredentialConfig = string | { readonly from: string; readonly as: string }
 
@@ -33,11 +34,7 @@ const credential = Type.Unsafe<CredentialConfig>(
 
 export const upstream = closed(
   {
-    url: url({
-      description:
-        'The URL of the back-end. If it has a path, this path comes before every upstream path.',
-      examples: ['http://orders.internal:8080']
-    }),
+    ...addresses,
     connectTimeout: duration({ default: '2s', description: 'How long connecting may take.' }),
     responseTimeout: duration({
       default: '15s',

@@ -1,6 +1,7 @@
 /** Explains a request decision by decision, from a dry run by the real app, with the place in config of each. */
 import { sourceName } from '../../config/schema/gateway.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
+import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
 import type { Counts, CountsOf } from '../../admin/limits.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 import { createTracedApp, type Traced } from '../traced-app.ts'
@@ -158,7 +159,7 @@ function verdictOn({
     passes: true,
     ...route,
     upstream: main.upstream,
-    url: upstream.url.replace(/\/$/, '') + main.path
+    url: firstUrlOf(upstream).replace(/\/$/, '') + main.path
   }
 }
 

@@ -2,6 +2,7 @@
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
+import { firstUrlOf, targetsOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../shaping/shape.ts'
 import type { UpstreamRequest } from '../offline-app.ts'
@@ -83,12 +84,13 @@ function upstreamDecisions(forwarded: Forwarded): Info[] {
     return [{ step: 'answer', text, at: locate('routes', path) }]
   }
   const upstreamPath = ['upstreams', main.upstream]
+  const base = firstUrlOf(upstream).replace(/\/$/, '')
   return [
     {
       step: 'upstream',
-      text: `${main.upstream}: ${main.method} ${upstream.url.replace(/\/$/, '')}${main.path}`,
+      text: `${main.upstream}: ${main.method} ${base}${main.path}`,
       at: locationOf(forwarded, 'rewrite', ['routes', [...path, 'upstream']]),
-      lines: [{ text: upstream.url, at: locate('routes', [...upstreamPath, 'url']) }]
+      lines: addressLines(upstream, upstreamPath, locate)
     },
     timeoutsDecision(forwarded, main, upstream),
     {
@@ -98,6 +100,24 @@ function upstreamDecisions(forwarded: Forwarded): Info[] {
         ...headerLines(forwarded.sent, main),
         ...identityLines(upstream, upstreamPath, locate)
       ]
+    }
+  ]
+}
+
+/** The addresses that a request may go to; one by a name may be several. */
+function addressLines(upstream: UpstreamConfig, path: Path, locate: Locate): Lines {
+  const { url, urls = [] } = upstream
+  if (url !== undefined) return [{ text: url, at: locate('routes', [...path, 'url']) }]
+  const { failures, openFor } = upstream.breaker
+  const breaker = `left out for ${ms(openFor)} and longer after ${failures} failures in a row`
+  return [
+    ...targetsOf({ urls }).map((target, index) => ({
+      text: target.weight === 1 ? target.url : `${target.url}, weight ${target.weight}`,
+      at: locate('routes', [...path, 'urls', index])
+    })),
+    {
+      text: `an address is ${breaker}`,
+      at: locate('routes', [...path, 'breaker'])
     }
   ]
 }

@@ -100,11 +100,20 @@ t.test('vary: joins what CORS has set; a header that it varies by no more is lef
 t.test('redirect: within the upstream to the public path, elsewhere only where it may', async t => {
   const rewrite = createRewrite(['/public/*'], '/internal/*', '')
   const stage = (redirects: 'refuse' | 'pass') =>
-    redirectStage({ origin: 'http://up.test', rewrite, redirects })
+    redirectStage({
+      origin: 'http://up.test',
+      origins: new Set(['http://up.test', 'http://up2.test']),
+      rewrite,
+      redirects
+    })
   const to = (location: string) => whole(302, { location })
   t.match(await run([stage('refuse')], to('/internal/y?q=1')), {
     status: 302,
     headers: { location: '/public/y?q=1' }
+  })
+  t.match(await run([stage('refuse')], to('http://up2.test/internal/z')), {
+    status: 302,
+    headers: { location: '/public/z' }
   })
   for (const location of ['/other', '', 'https://else.test/', 'javascript:alert(1)']) {
     t.match(await run([stage('refuse')], to(location)), { body: 'upstream.redirect' }, location)

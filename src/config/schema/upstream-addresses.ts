@@ -1,0 +1,108 @@
+/** The addresses of an upstream: which there are, and when one is left out. */
+import { Type } from 'typebox'
+import { closed, duration, list, section, url, whole } from './primitives.ts'
+
+/** One of `urls`. */
+export type TargetConfig = string | { readonly url: string; readonly weight: number }
+
+const target = Type.Unsafe<TargetConfig>(
+  Type.Union(
+    [
+      url({ description: 'The address.' }),
+      closed(
+        {
+          url: url({ description: 'The address.' }),
+          weight: whole({
+            minimum: 1,
+            maximum: 100,
+            default: 1,
+            description: 'Its share of the requests, against the weights of the others.'
+          })
+        },
+        { description: 'An address with a weight.' }
+      )
+    ],
+    {
+      expected: 'an http:// or https:// address, or { url: ADDRESS, weight: NUMBER }',
+      description: 'An address that answers for this upstream.'
+    }
+  )
+)
+
+const breaker = section(
+  {
+    failures: whole({
+      minimum: 1,
+      maximum: 1000,
+      default: 5,
+      description:
+        'Failures in a row after which an address gets no requests for a time: connections that ' +
+        'broke before a response, no first byte in time, and the `statuses`. Where there are ' +
+        'other addresses, a connection that was refused or timed out counts as all of them; ' +
+        'where there are none, nothing else counts.'
+    }),
+    statuses: list(whole({ minimum: 500, maximum: 599, description: 'A status of a response.' }), {
+      default: [502, 503, 504],
+      description: 'Statuses that count as failures of the address.'
+    }),
+    openFor: duration({
+      default: '1s',
+      description:
+        'For how long the first time. It doubles each time that the trial fails; the only ' +
+        'address of an upstream is tried again this often.'
+    }),
+    maxOpenFor: duration({ default: '30s', description: 'For how long at most.' }),
+    slowStart: duration({
+      default: '10s',
+      description:
+        'How long an address that works again, or is new beside others, takes to get its full ' +
+        'share.'
+    })
+  },
+  'When an address of the upstream is left out, and for how long.'
+)
+
+export const addresses = {
+  url: Type.Optional(
+    url({
+      description:
+        'The URL of the back-end. If it has a path, this path comes before every upstream path. ' +
+        'Use either this or `urls`.',
+      examples: ['http://orders.internal:8080']
+    })
+  ),
+  urls: Type.Optional(
+    list(target, {
+      minItems: 1,
+      maxItems: 100,
+      description:
+        'Several addresses that answer alike, with the same path: each request goes to one of ' +
+        'them, to the less busy of two random ones.',
+      examples: [
+        ['http://orders-1.internal:8080', { url: 'http://orders-2.internal:8080', weight: 2 }]
+      ]
+    })
+  ),
+  breaker
+}
+
+interface Addressed {
+  readonly url?: string
+  readonly urls?: readonly TargetConfig[]
+}
+
+export interface Target {
+  readonly url: string
+  readonly weight: number
+}
+
+/** The addresses of an upstream, as config names them. */
+export function targetsOf({ url: only, urls = [] }: Addressed): Target[] {
+  const written = only === undefined ? urls : [only]
+  return written.map(each => (typeof each === 'string' ? { url: each, weight: 1 } : each))
+}
+
+/** An upstream's address in texts for people, and for what needs any of them. */
+export function firstUrlOf(upstreamConfig: Addressed): string {
+  return targetsOf(upstreamConfig)[0]?.url ?? ''
+}

@@ -1,0 +1,153 @@
+/** One address of an upstream: its connections, its requests in flight, and its breaker. */
+import type { LookupFunction } from 'node:net'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { adopt } from '../observability/emitters.ts'
+import { AddressState, type Failure, type Transition } from './address-state.ts'
+
+/** What the connections of an https upstream are verified with, as PEM texts. */
+export interface TlsFiles {
+  readonly ca?: string
+}
+
+/** Where connections go, and by which name. */
+export interface Endpoint {
+  /** Scheme, name and port as config has them: `Host` and the server name of TLS. */
+  readonly origin: string
+  readonly weight: number
+  /** What the name stands for, one of each family at most; without it each connection looks. */
+  readonly ips?: readonly string[]
+  /** In the place of the origin's, where DNS says so. */
+  readonly port?: number
+}
+
+/** Errors of connections that never were: nothing was written, so any request may go elsewhere. */
+const connectErrors = new WeakSet<object>()
+
+export function isConnectError(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && connectErrors.has(error)
+}
+
+/** This machine has nothing left to connect with, or the pool was closed. */
+const localCodes = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CLOSED',
+  'UND_ERR_DESTROYED'
+])
+
+/** Whether it says nothing of the address. */
+export function isLocalError(error: unknown): boolean {
+  return localCodes.has(String((error as { code?: unknown } | null)?.code))
+}
+
+export class Address {
+  readonly endpoint: Endpoint
+  /** For logs and operators. */
+  readonly label: string
+  readonly state: AddressState
+  /** Requests that have it. */
+  inFlight = 0
+  readonly #pool: Pool
+  readonly #connect: buildConnector.connector
+
+  constructor(
+    endpoint: Endpoint,
+    config: UpstreamConfig,
+    tls: TlsFiles,
+    onTransition: (address: Address, transition: Transition) => void
+  ) {
+    this.endpoint = endpoint
+    this.label = labelOf(endpoint)
+    this.state = new AddressState(config.breaker, transition => onTransition(this, transition))
+    this.#connect = connectorOf(endpoint, config, tls)
+    this.#pool = adopt(
+      new Pool(endpoint.origin, {
+        connections: config.connections,
+        pipelining: 1,
+        keepAliveTimeout: 4000,
+        keepAliveMaxTimeout: 60_000,
+        // `Attempt` has a clock for the first byte: undici's is only exact to a second.
+        headersTimeout: 0,
+        bodyTimeout: config.idleTimeout,
+        maxHeaderSize: 16 * 1024,
+        allowH2: false,
+        connect: this.#connect
+      })
+    )
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#pool.dispatch(options, handler)
+  }
+
+  succeeded(): void {
+    this.state.succeeded(performance.now())
+  }
+
+  failed(failure: Failure, isOnly: boolean): void {
+    this.state.failed(failure, performance.now(), isOnly)
+  }
+
+  /** Tries a connection of the gateway's own, so that no request waits for one in vain. */
+  probe(): void {
+    this.state.beginTrial()
+    const { hostname, host, protocol, port } = new URL(this.endpoint.origin)
+    const options = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
+    this.#connect(options, (error, socket) => {
+      socket?.destroy()
+      if (error === null) return this.succeeded()
+      if (isLocalError(error)) this.state.abandonTrial()
+      else this.failed('connect', false)
+    })
+  }
+
+  /** Lets what is running finish. */
+  async retire(): Promise<void> {
+    await this.#pool.close()
+  }
+
+  /** Ends what is running. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+}
+
+/** Marks the errors of connections that failed, and puts in what DNS said. */
+function connectorOf(
+  { ips, port }: Endpoint,
+  config: UpstreamConfig,
+  tls: TlsFiles
+): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: config.connectTimeout,
+    rejectUnauthorized: true,
+    ...tls,
+    ...(ips !== undefined && { lookup: lookupOf(ips) })
+  })
+  return (options, callback) =>
+    connect(port === undefined ? options : { ...options, port: String(port) }, (...result) => {
+      const [error] = result
+      if (error !== null) connectErrors.add(error)
+      callback(...result)
+    })
+}
+
+/** Gives what is known; of two families the first that connects is used (RFC 8305, by Node). */
+function lookupOf(ips: readonly string[]): LookupFunction {
+  const addresses = ips.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
+  return (_hostname, { all }, done) => {
+    if (all === true) return process.nextTick(done, null, addresses)
+    const [first] = addresses
+    process.nextTick(done, null, first?.address ?? '', first?.family)
+  }
+}
+
+function labelOf({ origin, ips, port }: Endpoint): string {
+  if (ips === undefined) return origin
+  const hosts = ips.map(ip => (ip.includes(':') ? `[${ip}]` : ip)).join(' or ')
+  return `${origin} at ${hosts}${port === undefined ? '' : `, port ${port}`}`
+}

@@ -1,0 +1,220 @@
+/**
+ * One request to an upstream: its attempts, and the one response that it gets. A request is sent
+ * once, with two exceptions. One that found no connection may go to another address whatever it
+ * is, since nothing was written. One that is safe and has no body is asked again, once, where its
+ * connection broke and nothing has gone to the client.
+ */
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { GatewayError } from '../errors.ts'
+import { type Address, isConnectError, isLocalError } from './address.ts'
+import type { Failure } from './address-state.ts'
+import type { Balancer } from './balancer.ts'
+import { upstreamError } from './failures.ts'
+import type { ConnectionQueue } from './queue.ts'
+import { Attempt, type Exchange, type UpstreamResponse, type Watcher } from './response.ts'
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string | string[]>
+  readonly body?: string | Buffer | Readable | null
+}
+
+export type Done = (error: GatewayError | null, response?: UpstreamResponse) => void
+
+/** What all calls of one upstream share. */
+export interface CallContext {
+  readonly balancer: Balancer
+  readonly queue: ConnectionQueue
+  /** How long a client may stand still while it reads a response. */
+  readonly stallMs: number
+  /** Statuses that count as failures of the address. */
+  readonly failureStatuses: ReadonlySet<number>
+  readonly budget: RetryBudget
+}
+
+/** Retries that may be made at once, whatever came before. */
+const minRetries = 10
+const noAddresses: readonly Address[] = []
+
+/**
+ * A retry costs 1, a request earns 0.1: at most 10 % more load on a back-end in trouble. Where
+ * there are several addresses, beside it the requests of one that break at once when it dies.
+ */
+export class RetryBudget {
+  #max = 0
+  #left = 0
+
+  constructor(connections: number, addresses: number) {
+    this.resize(connections, addresses)
+    this.#left = this.#max
+  }
+
+  /** For another number of addresses. */
+  resize(connections: number, addresses: number): void {
+    this.#max = minRetries + (addresses > 1 ? Math.ceil(connections / addresses) : 0)
+  }
+
+  earn(): void {
+    if (this.#left < this.#max) this.#left = Math.min(this.#max, this.#left + 0.1)
+  }
+
+  /** @returns whether a retry may be made */
+  spend(): boolean {
+    if (this.#left < 1) return false
+    this.#left -= 1
+    return true
+  }
+}
+
+export class Call implements Watcher {
+  readonly #context: CallContext
+  readonly #options: Dispatcher.DispatchOptions
+  readonly #exchange: Exchange
+  readonly #done: Done
+  readonly #isUpload: boolean
+  readonly #mayRetry: boolean
+  #hasRetried = false
+  #isSettled = false
+  #address: Address | undefined
+  #isTrial = false
+  #tried = noAddresses
+
+  constructor(
+    context: CallContext,
+    { method, path, headers, body = null }: UpstreamRequest,
+    exchange: Exchange,
+    done: Done
+  ) {
+    this.#context = context
+    // `reset: false`: undici would close the connection after each HEAD.
+    this.#options = { method, path, headers, body, reset: false }
+    this.#exchange = exchange
+    this.#mayRetry = body === null && isSafe(method)
+    this.#isUpload = body instanceof Readable
+    this.#done = done
+  }
+
+  /** Starts, or waits for a connection. */
+  begin(): void {
+    const { queue } = this.#context
+    if (queue.tryTake(this.#isUpload)) return this.start()
+    const { body } = this.#options
+    try {
+      const leave = queue.wait({
+        bytes: typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0,
+        isUpload: this.#isUpload,
+        start: () => {
+          // The wait for a connection is not the upstream's time.
+          this.#exchange.startedAt = performance.now()
+          this.start()
+        },
+        refuse: this.#done
+      })
+      this.#exchange.attempt = {
+        fail: error => {
+          leave()
+          this.#done(upstreamError(error))
+        }
+      }
+    } catch (error) {
+      this.#done(upstreamError(error))
+    }
+  }
+
+  start(): void {
+    try {
+      const address = this.#context.balancer.pick(this.#mayRetry)
+      this.#isTrial = address.state.breaker === 'trial'
+      this.#send(address)
+    } catch (error) {
+      this.#context.queue.release(this.#isUpload)
+      this.#done(upstreamError(error))
+    }
+  }
+
+  onResponse(response: UpstreamResponse): void {
+    if (this.#context.failureStatuses.has(response.status)) this.#failed('request')
+    else this.#address?.succeeded()
+    this.#done(null, response)
+  }
+
+  onFailed(error: unknown, isFree: boolean): void {
+    const failure = upstreamError(error)
+    this.#tell(error, failure)
+    if (isFree) {
+      const next = this.#next(error, failure)
+      if (next !== undefined) {
+        this.#release()
+        return this.#send(next)
+      }
+      this.onSettled()
+    }
+    this.#done(failure)
+  }
+
+  onSettled(): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#release()
+    this.#context.queue.release(this.#isUpload)
+  }
+
+  #send(address: Address): void {
+    this.#address = address
+    address.inFlight++
+    const attempt = new Attempt(this.#exchange, this.#context.stallMs, this)
+    try {
+      address.dispatch(this.#options, attempt)
+    } catch (error) {
+      attempt.fail(error, true)
+    }
+  }
+
+  /** The connection is free again. */
+  #release(): void {
+    if (this.#address !== undefined) this.#address.inFlight--
+  }
+
+  /** Tells the address what became of the attempt; what the client did says nothing of it. */
+  #tell(error: unknown, { code }: GatewayError): void {
+    if (!isLocalError(error)) {
+      if (isConnectError(error)) return this.#failed('connect')
+      const isTimeout = code === 'upstream.timeout' && !this.#isUpload
+      if (isTimeout || isBroken(code)) return this.#failed('request')
+    }
+    if (this.#isTrial) this.#address?.state.abandonTrial()
+  }
+
+  #failed(failure: Failure): void {
+    this.#address?.failed(failure, this.#context.balancer.isSingle)
+  }
+
+  /** The address for another attempt, if there may be one. */
+  #next(error: unknown, { code }: GatewayError): Address | undefined {
+    const { balancer, budget } = this.#context
+    const failed = this.#address
+    const exchange = this.#exchange
+    if (exchange.isGone || failed === undefined) return undefined
+    this.#tried = [...this.#tried, failed]
+    this.#isTrial = false
+    const isInTime = performance.now() - exchange.startedAt < exchange.timeoutMs
+    if (isConnectError(error) && isInTime) {
+      const other = balancer.pickOther(this.#tried)
+      if (other !== undefined) return other
+    }
+    if (!this.#mayRetry || this.#hasRetried || !isBroken(code) || !budget.spend()) return undefined
+    this.#hasRetried = true
+    return balancer.pickOther(this.#tried) ?? failed
+  }
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+}
+
+/** Whether the back-end broke the exchange; `upstream.timeout` is another matter. */
+function isBroken(code: GatewayError['code']): boolean {
+  return code === 'upstream.reset' || code === 'upstream.refused'
+}
