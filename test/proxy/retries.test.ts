@@ -123,7 +123,7 @@ t.test('a request that found no connection anywhere fails in its time', async t 
 })
 
 t.test('a kept connection that the back-end has closed loses no request', async t => {
-  // As Node, Apache or gunicorn do after an idle time; the FIN is on its way before the request.
+  // As servers do after an idle time; the FIN is on its way before the request.
   const backend = await rawUpstream(t.after, socket => {
     whole(socket)
     socket.end()
