@@ -56,10 +56,10 @@ export class Balancer {
 
   #pickOfMany(mayRetry: boolean): Address {
     const now = performance.now()
-    const trial = this.#trial(mayRetry, now)
-    if (trial !== undefined) {
-      trial.state.beginTrial()
-      return trial
+    const due = this.#dueAddress(mayRetry, now)
+    if (due !== undefined) {
+      due.state.beginTrial()
+      return due
     }
     const address = this.#choose(noAddresses, now)
     if (address === undefined) throw unavailable(0)
@@ -67,7 +67,7 @@ export class Balancer {
   }
 
   /** An address whose time is over. One that could not be reached is tried without a request. */
-  #trial(mayRetry: boolean, now: number): Address | undefined {
+  #dueAddress(mayRetry: boolean, now: number): Address | undefined {
     for (const address of this.#addresses) {
       const { state } = address
       if (!state.isDue(now)) continue
