@@ -1,5 +1,6 @@
 /** Every public operation that a config makes: its own endpoints and its routes. */
-import { sessionPaths } from '../config/schema/own-endpoints.ts'
+import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
+import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
@@ -14,7 +15,6 @@ import {
 } from './operations.ts'
 import {
   closedSchema,
-  closeRequestSchema,
   currentUserSchema,
   failureSchema,
   listedSessionSchema,
@@ -39,6 +39,11 @@ export function describe(config: Config): Description {
   return { operations, schemas }
 }
 
+/** HEAD is described by the GET that brings it. */
+function methodsOf(key: keyof typeof ownRoutes): Method[] {
+  return ownRoutes[key].methods.filter(method => method !== 'HEAD')
+}
+
 function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): void {
   const {
     envelope: { dialect },
@@ -50,7 +55,7 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
       members: loginBeside(dialect)
     }).answer
   )
-  builder.add(routes.endpoints.login.path, ['POST'], {
+  builder.add(routes.endpoints.login.path, methodsOf('login'), {
     name: 'login',
     summary: 'Sign in',
     access: 'public',
@@ -67,7 +72,7 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
 }
 
 function addLogout(builder: DescriptionBuilder, { routes }: Config): void {
-  builder.add(routes.endpoints.logout.path, ['GET', 'POST'], {
+  builder.add(routes.endpoints.logout.path, methodsOf('logout'), {
     name: 'logout',
     summary: 'Sign out; also without a session',
     access: 'public',
@@ -92,7 +97,7 @@ function addProfile(builder: DescriptionBuilder, { routes }: Config): void {
       'CurrentUser',
       currentUserSchema(isRecord(shaped) ? (shaped as Record<string, JsonSchema>) : {})
     )
-  builder.add(profile.path, ['GET'], {
+  builder.add(profile.path, methodsOf('profile'), {
     name: 'profile',
     summary: 'The current user',
     access: 'session',
@@ -110,35 +115,34 @@ function addProfile(builder: DescriptionBuilder, { routes }: Config): void {
 }
 
 function addSession(builder: DescriptionBuilder, { routes }: Config): void {
+  const paths = ownPaths(routes.endpoints)
   const add = (
-    path: string,
-    method: Method,
+    key: 'session' | 'extend' | 'list' | 'close',
     operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
   ) =>
-    builder.add(path, [method], {
+    builder.add(paths[key], methodsOf(key), {
       name: 'session',
       access: 'session',
       facts: { endpoint: 'session' },
       ...operation
     })
   const session = builder.success(builder.addSchema('Session', sessionSchema))
-  const { session: current, extend, list, close } = sessionPaths(routes.endpoints)
-  add(current, 'GET', {
+  add('session', {
     summary: 'What is left of the session; asking does not extend it',
     ...session
   })
-  add(extend, 'POST', { summary: 'Extend the session', ...session })
+  add('extend', { summary: 'Extend the session', ...session })
   const listed = builder.addSchema('ListedSession', listedSessionSchema)
-  add(list, 'GET', {
+  add('list', {
     summary: 'The user’s own sessions',
     ...builder.success(
       { type: 'array', items: listed },
       { members: { total: { type: 'integer' } } }
     )
   })
-  add(close, 'POST', {
+  add('close', {
     summary: 'Close one of them, the others, or all',
-    request: closeRequestSchema,
+    request: closeBody,
     ...builder.success(closedSchema)
   })
 }

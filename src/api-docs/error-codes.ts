@@ -1,11 +1,12 @@
 /** Which error codes an operation may answer. A code that is missing here is a type error. */
 import type { ErrorCode } from '../errors.ts'
+import type { EndpointName } from '../config/schema/own-endpoints.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 
 /** What decides over the codes of an operation. */
 export interface OperationFacts {
   /** One of the gateway's own endpoints; undefined for a route. */
-  readonly endpoint?: 'login' | 'logout' | 'profile' | 'session'
+  readonly endpoint?: EndpointName
   readonly access: RouteConfig['access']
   readonly isUnsafe: boolean
   readonly asksUpstream: boolean

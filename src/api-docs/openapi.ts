@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
+import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
 import { describe } from './describe.ts'
@@ -93,7 +94,7 @@ interface Shared {
 
 function operationOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
   const { name, method, summary, access, request, isAlias } = operation
-  const isOwn = ['login', 'logout', 'profile', 'session'].includes(name)
+  const isOwn = isEndpoint(name)
   const operationId = freeName(`${method.toLowerCase()}${pascal(name)}`, given =>
     shared.operationIds.has(given)
   )

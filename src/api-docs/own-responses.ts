@@ -1,6 +1,7 @@
 /** The bodies of what the gateway answers itself, as JSON Schemas: envelopes in their dialects, the current user, sign-in, sessions. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { loginBody } from '../config/schema/request-bodies.ts'
 import { errorKinds } from '../errors.ts'
 
 export type Dialect = GatewayConfig['envelope']['dialect']
@@ -118,23 +119,14 @@ export const currentUserSchema = (known: Members): JsonSchema => ({
   )
 })
 
-export function loginRequestSchema({
-  username,
-  password,
-  remember
-}: GatewayConfig['login']['fields']): JsonSchema {
-  return record(
-    {
-      [username]: { type: 'string', minLength: 1, maxLength: 255 },
-      [password]: { type: 'string', minLength: 1, maxLength: 1024 },
-      [remember]: {
-        type: ['boolean', 'null'],
-        description: 'Whether the cookie outlives the browser.'
-      },
-      type: { type: 'string', description: 'Comes back in the answer, such as account or mobile.' }
-    },
-    [username, password]
-  )
+/** With a member that is read where it is a text, and ignored where it is not. */
+export function loginRequestSchema(fields: GatewayConfig['login']['fields']): JsonSchema {
+  const { properties, ...rest } = loginBody(fields) as { properties: Members }
+  const type = {
+    type: 'string',
+    description: 'Comes back in the answer, such as account or mobile.'
+  }
+  return { ...rest, properties: { ...properties, type } }
 }
 
 const outcome = (status: string) => ({
@@ -190,13 +182,5 @@ export const listedSessionSchema: JsonSchema = record({
   source: text,
   current: { type: 'boolean', description: 'Whether it is the one that asks.' }
 })
-
-export const closeRequestSchema: JsonSchema = {
-  anyOf: [
-    record({ id: text }),
-    record({ others: { const: true } }),
-    record({ all: { const: true } })
-  ]
-}
 
 export const closedSchema: JsonSchema = record({ closed: whole })

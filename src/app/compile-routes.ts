@@ -1,7 +1,7 @@
 /** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
 import { sourceName } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
-import { sessionPaths } from '../config/schema/own-endpoints.ts'
+import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
@@ -112,17 +112,16 @@ class RouteCompiler {
   }
 
   finish(): Routes {
-    const { endpoints } = this.#config.routes
-    const session = sessionPaths(endpoints)
+    const paths = ownPaths(this.#config.routes.endpoints)
     return {
       session: {
-        session: this.#pathsOf(session.session),
-        extend: this.#pathsOf(session.extend),
-        list: this.#pathsOf(session.list),
-        close: this.#pathsOf(session.close)
+        session: this.#pathsOf(paths.session),
+        extend: this.#pathsOf(paths.extend),
+        list: this.#pathsOf(paths.list),
+        close: this.#pathsOf(paths.close)
       },
-      login: this.#pathsOf(endpoints.login.path),
-      logout: this.#pathsOf(endpoints.logout.path),
+      login: this.#pathsOf(paths.login),
+      logout: this.#pathsOf(paths.logout),
       profile: this.#addProfile(),
       proxied: this.#proxied,
       composed: this.#composed
@@ -141,7 +140,7 @@ class RouteCompiler {
       tooLarge: 'refuse',
       ...(parts && { parts })
     } as const
-    const common = { name: 'profile', touch: true, access: 'session' } as const
+    const common = { name: ownRoutes.profile.name, touch: true, access: 'session' } as const
     if (profile.from === 'upstream') {
       this.#proxied.push({
         ...common,

@@ -8,10 +8,12 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
+import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { toGatewayError } from '../errors.ts'
 import { createTrust } from './hooks/address.ts'
 import { errorHandler, logUnrouted } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
+import { validateRequests } from './hooks/validation.ts'
 import { type Fields, setStandardFields } from './hooks/standard-headers.ts'
 import type { AppContext } from './context.ts'
 
@@ -28,7 +30,7 @@ export function createFastify(
     envelope,
     errorStatus: gateway.envelope.errorStatus,
     extraOf: (request, error) =>
-      request.routeOptions.config.route === 'profile' && error.status === 401
+      request.routeOptions.config.route === ownRoutes.profile.name && error.status === 401
         ? { data: { isLogin: false } }
         : undefined,
     onError: metrics.onError
@@ -45,7 +47,6 @@ export function createFastify(
     genReqId: requestId(trust),
     exposeHeadRoutes: false,
     bodyLimit: limits.sizes.body,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
     frameworkErrors: (error, request, reply) => {
       setStandardFields(request, reply, fields)
@@ -57,6 +58,7 @@ export function createFastify(
     pluginTimeout: 0
   })
   app.setErrorHandler(answerError)
+  validateRequests(app)
   return app
 }
 

@@ -17,7 +17,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'contract/from-type'
   ],
   'app/bound-streams': ['app/endpoints/bound-stream'],
-  'app/endpoints/login': ['session/lists', 'login/credential-source'],
+  'app/endpoints/login': [
+    'config/schema/request-bodies',
+    'login/credential-source',
+    'session/lists'
+  ],
   'app/endpoints/proxied': [
     'app/compile-routes',
     'app/endpoints/exchange',

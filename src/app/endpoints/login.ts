@@ -2,8 +2,15 @@
  * `POST` sign-in: asks each credential source until one vouches, opens the session, answers in the
  * console's dialect.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchemaValidationError
+} from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { loginBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
@@ -46,12 +53,15 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     envelope,
     onOutcome
   } = options
+  const schema = { body: loginBody(config.fields) }
   for (const url of paths) {
     scope.route({
-      method: 'POST',
+      method: [...ownRoutes.login.methods],
       url,
       bodyLimit: maxBody,
-      config: { route: 'login', access: 'public', maxBody },
+      schema,
+      attachValidation: true,
+      config: { route: ownRoutes.login.name, access: 'public', maxBody },
       handler: answer
     })
   }
@@ -70,7 +80,7 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
       throw new GatewayError('request.type')
     }
-    const { username, password, remember, type, extra } = readBody(request.body, config.fields)
+    const { username, password, remember, type, extra } = readBody(request, config.fields)
     request.actor = username
     const address = clientAddress(request)
     const attempt = await signInGuard.attempt(request, username)
@@ -183,14 +193,14 @@ interface Body {
   readonly extra: Record<string, unknown>
 }
 
-/**
- * Only strings count: a list of one string is no user name, whatever a lenient parser would make of
- * it.
- */
-function readBody(body: unknown, fields: GatewayConfig['login']['fields']): Body {
-  const malformed = (message: string) => new GatewayError('request.malformed', { message })
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw malformed('Sign-in needs a JSON object.')
+/** @throws GatewayError `request.malformed`, which names the first member that is wrong */
+function readBody(
+  { body, validationError }: FastifyRequest,
+  fields: GatewayConfig['login']['fields']
+): Body {
+  if (validationError !== undefined) {
+    const message = needOf(validationError.validation, fields)
+    throw new GatewayError('request.malformed', { message })
   }
   const {
     [fields.username]: username,
@@ -198,21 +208,32 @@ function readBody(body: unknown, fields: GatewayConfig['login']['fields']): Body
     [fields.remember]: remember,
     ...extra
   } = body as Record<string, unknown>
-  if (typeof username !== 'string' || username === '' || username.length > 255) {
-    throw malformed(`Sign-in needs "${fields.username}", a text of 1 to 255 characters.`)
-  }
-  if (typeof password !== 'string' || password === '' || password.length > 1024) {
-    throw malformed(`Sign-in needs "${fields.password}", a text of 1 to 1024 characters.`)
-  }
-  if (remember !== undefined && remember !== null && typeof remember !== 'boolean') {
-    throw malformed(`"${fields.remember}" is true or false.`)
-  }
   const { type } = extra
   return {
-    username,
-    password,
+    username: username as string,
+    password: password as string,
     remember: remember === true,
     type: typeof type === 'string' ? type.slice(0, 64) : 'account',
     extra
   }
+}
+
+/** What a sign-in body needs that has these faults. */
+function needOf(
+  faults: readonly FastifySchemaValidationError[],
+  { username, password, remember }: GatewayConfig['login']['fields']
+): string {
+  const isWrong = (name: string) =>
+    faults.some(
+      ({ instancePath, params }) =>
+        params['missingProperty'] === name || instancePath === `/${escapePointer(name)}`
+    )
+  if (isWrong(username)) return `Sign-in needs "${username}", a text of 1 to 255 characters.`
+  if (isWrong(password)) return `Sign-in needs "${password}", a text of 1 to 1024 characters.`
+  return isWrong(remember) ? `"${remember}" is true or false.` : 'Sign-in needs a JSON object.'
+}
+
+/** RFC 6901 §3 */
+function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }

@@ -3,6 +3,7 @@
  * makes it 503, since the session may live on.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { closeSession, type SessionCookie } from '../hooks/session.ts'
@@ -35,9 +36,9 @@ export function addLogout(
     })
     for (const url of paths) {
       inner.route({
-        method: ['GET', 'POST'],
+        method: [...ownRoutes.logout.methods],
         url,
-        config: { route: 'logout', access: 'public' },
+        config: { route: ownRoutes.logout.name, access: 'public' },
         onRequest: checkOrigin,
         handler: signOut
       })

@@ -1,5 +1,6 @@
 /** `GET` profile, answered from the session. (From an upstream it is a proxied route like others.) */
 import type { FastifyInstance } from 'fastify'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { liveSession, sessionError } from '../hooks/session.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
@@ -13,12 +14,16 @@ interface Options {
 
 export function addProfile(scope: FastifyInstance, { paths, envelope, contract }: Options): void {
   for (const url of paths) {
-    scope.get(url, { config: { route: 'profile', access: 'session' } }, async request => {
-      const session = liveSession(request)
-      if (session === undefined) throw sessionError(request)
-      const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
-      contract?.(() => answer)
-      return answer
-    })
+    scope.get(
+      url,
+      { config: { route: ownRoutes.profile.name, access: 'session' } },
+      async request => {
+        const session = liveSession(request)
+        if (session === undefined) throw sessionError(request)
+        const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
+        contract?.(() => answer)
+        return answer
+      }
+    )
   }
 }

@@ -1,5 +1,13 @@
 /** The session itself: what is left of it, extending it, and the user's own list of sessions. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteHandlerMethod,
+  RouteOptions
+} from 'fastify'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { closeBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError } from '../../errors.ts'
 import { tellTimeLeft } from '../hooks/guard.ts'
@@ -11,22 +19,10 @@ import type { Sessions } from '../../session/session.ts'
 
 /** What a request to close or to extend sessions may send; what it needs is far less. */
 const maxBody = 4096
-const maxIdLength = 64
 
 interface CloseBody {
   readonly id?: unknown
   readonly others?: unknown
-}
-
-/** One of the three is needed; the first that is set counts. */
-const closeBody = {
-  type: 'object',
-  not: { required: ['id'], properties: { id: { type: 'string', minLength: maxIdLength + 1 } } },
-  anyOf: [
-    { required: ['id'], properties: { id: { type: 'string', minLength: 1 } } },
-    { required: ['others'], properties: { others: { const: true } } },
-    { required: ['all'], properties: { all: { const: true } } }
-  ]
 }
 
 interface Options {
@@ -46,19 +42,20 @@ export function addSession(
   scope: FastifyInstance,
   { paths, sessions, cookie, envelope }: Options
 ): void {
-  const config = { route: 'session', access: 'session' as const, touch: false }
-  for (const url of paths.session) scope.route({ method: 'GET', url, config, handler: show })
-  for (const url of paths.list) {
-    scope.route({ method: 'GET', url, config, handler: async request => list(mustLive(request)) })
+  const config = { route: ownRoutes.session.name, access: 'session' as const, touch: false }
+  const addRoutes = (
+    key: keyof Options['paths'],
+    handler: RouteHandlerMethod,
+    more: Partial<RouteOptions> = {}
+  ) => {
+    const method = [...ownRoutes[key].methods]
+    for (const url of paths[key]) scope.route({ method, url, config, handler, ...more })
   }
-  scope.register(async inner => {
-    const bounded = { method: 'POST', bodyLimit: maxBody, config: { ...config, maxBody } } as const
-    for (const url of paths.extend) inner.route({ ...bounded, url, handler: extend })
-    const schema = { body: closeBody }
-    for (const url of paths.close) {
-      inner.route({ ...bounded, url, schema, attachValidation: true, handler: close })
-    }
-  })
+  const bounded = { bodyLimit: maxBody, config: { ...config, maxBody } }
+  addRoutes('session', show)
+  addRoutes('list', list)
+  addRoutes('extend', extend, bounded)
+  addRoutes('close', close, { ...bounded, schema: { body: closeBody }, attachValidation: true })
 
   async function show(request: FastifyRequest): Promise<unknown> {
     return envelope.success(timeLeft(mustLive(request), sessions.now()))
@@ -71,7 +68,8 @@ export function addSession(
     return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
   }
 
-  async function list({ session }: Live): Promise<unknown> {
+  async function list(request: FastifyRequest): Promise<unknown> {
+    const { session } = mustLive(request)
     const listed = await sessions.list(identityKey(session))
     const now = sessions.now()
     const described = listed.map(each => ({

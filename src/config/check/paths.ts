@@ -1,6 +1,6 @@
 /** Rules for public paths: each is well-formed and has one owner: endpoint, route or alias. */
 import { nearest } from '../schema/faults.ts'
-import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
+import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
 import { hasDotSegments, parametersOf } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
@@ -55,7 +55,7 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
   for (const [name, route] of Object.entries(config.routes.routes)) {
     const place = ['routes', name]
     const { path, methods, access } = route
-    if (endpointNames.includes(name)) {
+    if (isEndpoint(name)) {
       report('routes', place, `"${name}" is the name of an endpoint: choose another name`)
     }
     if (hasDotSegments(path)) report('routes', [...place, 'path'], dotSegments)

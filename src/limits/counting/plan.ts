@@ -1,5 +1,6 @@
 /** Which limits hold for a request, and whose counters those are. Compiled once; no Fastify, so that a log can be replayed through it. */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import type { Rule } from './rules.ts'
 
@@ -44,7 +45,7 @@ export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refuse
   refusedOnly || by.includes('account')
 
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
-export const signInRoute = 'login'
+export const signInRoute: string = ownRoutes.login.name
 
 /** Whether a limit holds for a route. Sign-in has to be named. */
 function isForRoute({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {

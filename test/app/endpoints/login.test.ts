@@ -168,6 +168,48 @@ t.test('what is no sign-in is 400 and says what is needed', async t => {
   }
 })
 
+t.test('a refused sign-in body is told the first member that is wrong', async t => {
+  const fields = { username: 'user/na~me', password: 'pass.word', remember: 'keep it' }
+  const gateway = await testGateway(t.after, { gateway: { login: { fields } } })
+  const needs = {
+    object: 'Sign-in needs a JSON object.',
+    username: 'Sign-in needs "user/na~me", a text of 1 to 255 characters.',
+    password: 'Sign-in needs "pass.word", a text of 1 to 1024 characters.',
+    remember: '"keep it" is true or false.'
+  }
+  const named = { 'user/na~me': 'alice' }
+  const whole = { ...named, 'pass.word': 'wrong' }
+  // Two units of JavaScript, one character of Unicode.
+  const wide = '😀'
+  for (const [need, body] of [
+    [needs.object, []],
+    [needs.object, 'text'],
+    [needs.object, null],
+    [needs.username, {}],
+    [needs.username, { 'user/na~me': 5, 'keep it': 'x' }],
+    [needs.username, { ...whole, 'user/na~me': wide.repeat(128) }],
+    [needs.password, { ...named, 'keep it': 'x' }],
+    [needs.password, { ...whole, 'pass.word': wide.repeat(513) }],
+    [needs.remember, { ...whole, 'keep it': 1 }],
+    [needs.remember, { ...whole, 'keep it': 'true' }]
+  ] as const) {
+    t.match(
+      await gateway.call(path, { method: 'POST', json: body }),
+      { status: 400, json: { errorCode: 'request.malformed', message: need } },
+      JSON.stringify(body).slice(0, 60)
+    )
+  }
+  for (const body of [
+    { ...whole, 'keep it': null },
+    { ...whole, 'type': 5, 'user/na~me': wide.repeat(127) }
+  ]) {
+    t.match(await gateway.call(path, { json: body }), {
+      status: 401,
+      json: { errorCode: 'login.refused' }
+    })
+  }
+})
+
 t.test(
   'a body that is no JSON, of another type, or too large is refused with a status of its own',
   async t => {
