@@ -1,4 +1,4 @@
-/** Asks the ops listener of a running gateway, for commands that need one. */
+/** Requests of commands to the operators' listener of a running gateway. */
 import { readSecretFiles } from '../admin/secret-file.ts'
 import { opsAccess } from '../config/load/admin-access.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -7,12 +7,12 @@ import { printable } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 
 /**
- * @param folder the config folder of the gateway, which names its ops listener and maybe its
- *   secret; the rest of it may be faulty
+ * @param folder the gateway's config folder, with the address and the secret of its operators'
+ *   listener; the rest of it may be faulty
  * @param body sent as JSON by POST; GET without it
- * @param formerPath asked after a 404, which a gateway of the version before answers to a new path
- * @returns the answer's JSON
- * @throws CommandError with what to tell the operator
+ * @param formerPath tried after a 404: a gateway of the version before does not know a new path
+ * @returns the response's JSON
+ * @throws CommandError with a message for the operator
  */
 export async function askAdmin(
   folder: string,
@@ -24,17 +24,17 @@ export async function askAdmin(
   const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
   const base = `http://${local}`
   const secrets = secret === undefined ? readSecretFiles(listen) : [secret]
-  let answer = await ask(base, path, secrets[0], body)
-  // A gateway that was killed leaves its file: root may see those of several users.
+  let response = await ask(base, path, secrets[0], body)
+  // Several files: a killed gateway leaves its file, and root can read those of all users.
   for (const other of secrets.slice(1)) {
-    if (answer.status === 401) answer = await ask(base, path, other, body)
+    if (response.status === 401) response = await ask(base, path, other, body)
   }
-  const members = recordOf(await answer.text())
-  if (answer.status === 404 && formerPath !== undefined) return askAdmin(folder, formerPath, body)
+  const members = recordOf(await response.text())
+  if (response.status === 404 && formerPath !== undefined) return askAdmin(folder, formerPath, body)
   const isConfigured = secret !== undefined
-  if (answer.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
-  if (!answer.ok) {
-    throw new CommandError(`The gateway answered ${answer.status}: ${String(members['error'])}`)
+  if (response.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
+  if (!response.ok) {
+    throw new CommandError(`The gateway answered ${response.status}: ${String(members['error'])}`)
   }
   return members
 }
@@ -60,21 +60,21 @@ async function ask(base: string, path: string, secret?: string, body?: object): 
 function refusal(isConfigured: boolean, isLeft: boolean): string {
   if (isConfigured) {
     return (
-      'The gateway refused ops.secret: it runs with another one. ' +
-      'Give this command the secret with which the gateway was started.'
+      'The gateway refused ops.secret: it was started with another one. ' +
+      'Run this command with the same secret.'
     )
   }
   const reason = isLeft
-    ? 'the secret that it left for commands on this machine is another gateway’s'
-    : 'this user can read none that it left for commands on this machine'
+    ? 'the secret file on this machine belongs to another gateway'
+    : 'this user can read no secret file of it on this machine'
   return (
-    `The gateway wants its operators’ secret, and ${reason}. ` +
+    `The gateway requires its operators’ secret, and ${reason}. ` +
     'Run this command as the gateway’s user, in its container and with its TMPDIR and ' +
     'XDG_RUNTIME_DIR, or set ops.secret in gateway.yaml.'
   )
 }
 
-/** An answer that is no JSON has no members. */
+/** The members of a JSON response; none for another response. */
 function recordOf(body: string): Record<string, unknown> {
   try {
     return parseKeepingDigits(body) as Record<string, unknown>
@@ -83,9 +83,9 @@ function recordOf(body: string): Record<string, unknown> {
   }
 }
 
-/** Columns for people; the first row is the head. Cells may hold text of clients. */
-export function table(given: ReadonlyArray<readonly string[]>): string {
-  const rows = given.map(row => row.map(printable))
+/** Aligned columns; the first row is the head. Cells may hold text of clients, so it is escaped. */
+export function table(cells: ReadonlyArray<readonly string[]>): string {
+  const rows = cells.map(row => row.map(printable))
   const widths =
     rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
   const lines = rows.map(row =>

@@ -1,10 +1,10 @@
-/** What differs between two JSON values, in lines for people. */
+/** The differences between two JSON values, as lines of text. */
 
 const maxLines = 12
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `+ path: value`, `- path`, `~ path: old → new`; the first of them, and how many more there are. */
+/** `+ path: value`, `- path`, `~ path: old → new`; the first lines, and the number of the others. */
 export function changes(before: unknown, after: unknown): string[] {
   const lines = differences(before, after, '')
   if (lines.length === 0) return ['nothing changed']
@@ -33,7 +33,7 @@ function differences(before: unknown, after: unknown, path: string): string[] {
   })
 }
 
-/** Both as objects, where their members can be compared one by one. */
+/** Both as objects, if their members can be compared one by one. */
 function comparable(
   before: unknown,
   after: unknown

@@ -1,4 +1,4 @@
-/** `check`: says everything that is wrong with a config folder, without starting. */
+/** `check`: reports all faults of a config folder, without starting. */
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
@@ -6,24 +6,22 @@ import type { Command } from './command.ts'
 import { paint } from './colours.ts'
 
 export const check: Command = {
-  summary: 'say everything that is wrong with the config, without starting',
+  summary: 'report all faults of the config, without starting',
   usage: ['[--strict] [--json]'],
   details: `
-Every fault and every warning at once, each with file, line and what was expected.
-Examples of shapes and expectations (examples, expect) are tried as well.
+Reports all faults and warnings at once, each with file, line and what was expected.
+Examples of shapes and expectations (examples, expect) are run as well.
 
 Examples:
   console-gateway check -c /etc/console-gateway
   console-gateway check --strict --json
 
-Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
+Exit codes: 0 no faults, 1 faults, 3 warnings with --strict.`,
   options: { strict: { type: 'boolean', description: 'warnings end with exit code 3' } },
   run: async ({ config: folder, values: { strict }, json }) => {
-    const tell = (faults: readonly Fault[], warnings: readonly Fault[]) => {
-      const told = ({ file, line, path, message }: Fault) => ({ file, line, path, message })
-      process.stdout.write(
-        `${JSON.stringify({ folder, faults: faults.map(told), warnings: warnings.map(told) }, null, 2)}\n`
-      )
+    const printJson = (faults: readonly Fault[], warnings: readonly Fault[]) => {
+      const report = { folder, faults: faults.map(toJson), warnings: warnings.map(toJson) }
+      process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
     }
     try {
       const config = loadConfig(folder, process.env)
@@ -32,7 +30,7 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
       if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
       const code = strict === true && warnings.length > 0 ? 3 : 0
       if (json) {
-        tell([], warnings)
+        printJson([], warnings)
         return code
       }
       for (const warning of warnings) process.stdout.write(`${coloured(warning, process.stdout)}\n`)
@@ -43,7 +41,7 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       if (json) {
-        tell(
+        printJson(
           error.faults.filter(({ severity }) => severity === 'fault'),
           error.faults.filter(({ severity }) => severity === 'warning')
         )
@@ -57,7 +55,11 @@ Exit codes: 0 no faults, 1 faults, 3 warnings where --strict was given.`,
   }
 }
 
-/** By what it means: a warning keeps nothing from starting. */
+function toJson({ file, line, path, message }: Fault): object {
+  return { file, line, path, message }
+}
+
+/** Red for faults; yellow for warnings, which do not prevent a start. */
 function coloured(fault: Fault, stream: NodeJS.WriteStream) {
   return paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
 }

@@ -1,4 +1,4 @@
-/** Colours for people at a terminal; none where the output goes elsewhere, or NO_COLOR is set. */
+/** Colours of a terminal; none if the output goes elsewhere or NO_COLOR is set. */
 import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]

@@ -1,4 +1,4 @@
-/** What may stand next on the command line, from the commands' own declarations. */
+/** The candidates for the next word of a command line, from the commands' declarations. */
 import { type Command, type Option, optionsOf } from './command.ts'
 
 export interface Candidate {
@@ -8,41 +8,41 @@ export interface Candidate {
 
 export interface Completion {
   readonly candidates: readonly Candidate[]
-  /** Whether names of the file system may stand there: the shell knows them better. */
+  /** Set when names of files may follow: the shell completes those. */
   readonly names?: 'files' | 'folders'
 }
 
-interface Known {
+interface CompletionSource {
   readonly commands: Readonly<Record<string, Command>>
   /** Options of every command. */
   readonly common: Readonly<Record<string, Option>>
-  /** What a placeholder such as ROUTE may be, with this config folder. */
+  /** The values of a placeholder such as ROUTE, with this config folder. */
   readonly valuesOf: (placeholder: string, folder: string) => readonly Candidate[]
 }
 
 const placeholders = /^[A-Z][A-Z-_.a-z]*$/
 
-/** @param words behind the program's name; the last one is being written, and may be empty */
+/** @param words after the program's name; the last one is being typed, and may be empty */
 export function complete(
   words: readonly string[],
-  { commands, common, valuesOf }: Known
+  { commands, common, valuesOf }: CompletionSource
 ): Completion {
   const current = words.at(-1) ?? ''
-  const given = read(words.slice(0, -1), { ...common, ...allOptions(commands) })
-  const [name, ...rest] = given.positionals
+  const parsed = parseWords(words.slice(0, -1), { ...common, ...allOptions(commands) })
+  const [name, ...rest] = parsed.positionals
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
   const options = command === undefined ? common : optionsOf(command)
   const placed = (placeholder: string | undefined): Completion => {
     if (placeholder === undefined) return { candidates: [] }
     if (/^(?:DIR|NEW_DIR)$/.test(placeholder)) return { candidates: [], names: 'folders' }
     if (/^(?:FILE|TSCONFIG)/.test(placeholder)) return { candidates: [], names: 'files' }
-    return { candidates: valuesOf(placeholder, given.config) }
+    return { candidates: valuesOf(placeholder, parsed.config) }
   }
   const completion = (): Completion => {
-    if (given.awaits !== undefined) return placed(given.awaits.value)
+    if (parsed.awaits !== undefined) return placed(parsed.awaits.value)
     if (current.startsWith('-')) {
       const left = Object.entries(options).filter(
-        ([option, { multiple }]) => multiple === true || !given.used.has(option)
+        ([option, { multiple }]) => multiple === true || !parsed.used.has(option)
       )
       return {
         candidates: left.map(([option, { description }]) => ({
@@ -55,7 +55,7 @@ export function complete(
       const all = Object.entries(commands)
       return { candidates: all.map(([value, { summary }]) => ({ value, about: summary })) }
     }
-    const nextWords = (command?.usage ?? []).flatMap(usage => next(usage, rest))
+    const nextWords = (command?.usage ?? []).flatMap(usage => nextWord(usage, rest))
     return join(
       nextWords.map(word =>
         placeholders.test(word) ? placed(word) : { candidates: [{ value: word, about: '' }] }
@@ -72,12 +72,12 @@ export function complete(
   }
 }
 
-function allOptions(commands: Known['commands']): Record<string, Option> {
+function allOptions(commands: CompletionSource['commands']): Record<string, Option> {
   return Object.assign({}, ...Object.values(commands).map(optionsOf))
 }
 
-/** The words before the one that is being written. `awaits`: the option whose value it is. */
-function read(words: readonly string[], options: Readonly<Record<string, Option>>) {
+/** Parses the words before the current one. `awaits`: the option whose value the current word is. */
+function parseWords(words: readonly string[], options: Readonly<Record<string, Option>>) {
   const positionals: string[] = []
   const used = new Set<string>()
   let config = 'config'
@@ -107,10 +107,10 @@ function read(words: readonly string[], options: Readonly<Record<string, Option>
   return { positionals, used, config, awaits }
 }
 
-/** The word that a way to call a command has behind these; none where it is another way. Options come last in it. */
-function next(way: string, rest: readonly string[]): string[] {
+/** The word of a usage line after these; none if they do not match it. Its options come last. */
+function nextWord(usage: string, rest: readonly string[]): string[] {
   const words: string[] = []
-  for (const word of way.split(' ')) {
+  for (const word of usage.split(' ')) {
     if (/^\[?-/.test(word)) break
     words.push(word.replace(/^\[|\]$/g, ''))
   }

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema/config.ts'
 import { type Candidate, complete } from './complete.ts'
 import { type Command, commonOptions, UsageError } from './command.ts'
 
-/** Each asks this program at every tab, so that nothing of it goes stale. */
+/** Each script calls this program at every tab, so it never needs an update. */
 const scripts: Readonly<Record<string, string>> = {
   bash: `_console_gateway () {
   local line current="\${COMP_WORDS[COMP_CWORD]}"
@@ -59,7 +59,7 @@ export function createCompletion(others: Readonly<Record<string, Command>>): Com
     summary: 'print a script that makes a shell complete commands, options and names of config',
     usage: Object.keys(scripts),
     details: `
-Routes, paths, roles and users come from the config folder that the line names.
+Routes, paths, roles and users come from the config folder of the command line.
 
 Examples:
   source <(console-gateway completion bash)             # in ~/.bashrc
@@ -129,7 +129,7 @@ const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
     )
 }
 
-/** What a config knows under a placeholder; nothing of one that has faults. */
+/** The values of a placeholder in a config; none if it has faults. */
 function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
   if (placeholder === 'METHOD') {
     return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

@@ -1,4 +1,4 @@
-/** `contract`: learns a route's contract from answers, makes one of a TypeScript type, and holds answers against it. */
+/** `contract`: learns a route's contract from responses or a TypeScript type, and checks responses. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { compileSchema } from '../json-schema/compile.ts'
 import { loadConfig } from '../config/load/load.ts'
@@ -6,13 +6,13 @@ import type { Config } from '../config/schema/config.ts'
 import { schemaFromType, TypeFault } from '../contract/from-type.ts'
 import { learnSchema, longNumbers } from '../contract/learn.ts'
 import { writeOutput } from './output.ts'
-import { shapedAnswers } from './upstream-responses.ts'
-import { type Command, CommandError, type Given, UsageError } from './command.ts'
+import { liveOptions, shapedResponses } from './upstream-responses.ts'
+import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
 
 const maxSamples = 1000
 
 export const contract: Command = {
-  summary: 'learn a route’s contract from answers, make one of a TypeScript type, check answers',
+  summary: 'learn a route’s contract from responses or a TypeScript type, check responses',
   usage: [
     'learn ROUTE --input FILE … [--shaped] [--output FILE]',
     'learn ROUTE --live [--samples N] [--output FILE]',
@@ -21,45 +21,35 @@ export const contract: Command = {
     'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'
   ],
   details: `
-learn writes a JSON Schema of what the console gets; check says how answers differ
-from the one that the config names, and fails where it refuses one. Both take the
-upstream's answers and shape them as the route does: from files (- is standard
-input), or asked for with --live, without a session: name what the upstream wants
-to see in --header. from-type reads types as a console has them, such as
-API.NoticeIconItem of a typings.d.ts.
+learn writes a JSON Schema of what the console gets. check lists how responses
+differ from the contract of the config, and fails if the contract refuses one. Both
+shape the upstream's responses as the route does: from files (- is standard input),
+or requested with --live, without a session: add the upstream's credential by
+--header. from-type reads a type of a console, such as API.NoticeIconItem of a
+typings.d.ts.
 
 Examples:
   console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
   console-gateway contract check notices --input answer.json
   console-gateway contract from-type typings.d.ts API.NoticeIconItem
-Exit codes: 1 where check refuses an answer.`,
+Exit codes: 1 if check refuses a response.`,
   options: {
     input: {
       type: 'string',
       multiple: true,
       value: 'FILE',
-      description: 'an answer of the upstream; several are merged'
+      description: 'a response of the upstream; several are merged'
     },
     shaped: {
       type: 'boolean',
-      description: 'the files hold what the console gets, not what the upstream answers'
+      description: 'the files are responses to the console, not of the upstream'
     },
-    live: { type: 'boolean', description: 'ask the upstream' },
     samples: {
       type: 'string',
       value: 'N',
-      description: `how often, 1 to ${maxSamples} (default: 1)`
+      description: `requests of --live, 1 to ${maxSamples} (default: 1)`
     },
-    header: {
-      type: 'string',
-      value: 'FIELD',
-      description: 'a header field for --live, such as "authorization: Bearer …"'
-    },
-    path: {
-      type: 'string',
-      value: 'PATH',
-      description: 'the path at the upstream for --live, where the route has a *'
-    },
+    ...liveOptions,
     project: { type: 'string', value: 'TSCONFIG', description: 'the tsconfig.json of the type' },
     output: {
       type: 'string',
@@ -68,75 +58,79 @@ Exit codes: 1 where check refuses an answer.`,
       description: 'where the schema is written; standard output without it'
     }
   },
-  run: async given => {
-    const [what, name, type] = given.rest
+  run: async invocation => {
+    const [what, name, type] = invocation.rest
     if (what === 'from-type' && name !== undefined && type !== undefined) {
-      const { project } = given.values
+      const { project } = invocation.values
       return write(
         await schemaFromType(name, type, typeof project === 'string' ? project : undefined).catch(
           plainly
         ),
-        given
+        invocation
       )
     }
     if ((what !== 'learn' && what !== 'check') || name === undefined) {
-      throw new UsageError('Say what to do: learn, check or from-type.')
+      throw new UsageError('Name a subcommand: learn, check or from-type.')
     }
-    const config = loadConfig(given.config, process.env)
-    return what === 'learn' ? learn(config, name, given) : check(config, name, given)
+    const config = loadConfig(invocation.config, process.env)
+    return what === 'learn' ? learn(config, name, invocation) : check(config, name, invocation)
   }
 }
 
-async function learn(config: Config, name: string, given: Given): Promise<number> {
-  const answers = await answersOf(config, name, given)
-  const from = answers.length === 1 ? 'one answer' : `${answers.length} answers`
+async function learn(config: Config, name: string, invocation: Invocation): Promise<number> {
+  const responses = await responsesOf(config, name, invocation)
+  const from = responses.length === 1 ? 'one response' : `${responses.length} responses`
   const schema: JsonSchema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    description: `What the route ${name} gives, learned from ${from}.`,
-    ...learnSchema(answers)
+    description: `The responses of the route ${name}, learned from ${from}.`,
+    ...learnSchema(responses)
   }
   if (JSON.stringify(schema).includes(longNumbers)) {
-    const found = 'The answers hold numbers that no console reads as they are.'
-    process.stderr.write(`${found} Look for "${longNumbers}"\n`)
+    const problem = 'The responses have numbers that a console would round.'
+    process.stderr.write(`${problem} Look for "${longNumbers}"\n`)
   }
-  return write(schema, given)
+  return write(schema, invocation)
 }
 
-async function check(config: Config, name: string, given: Given): Promise<number> {
+async function check(config: Config, name: string, invocation: Invocation): Promise<number> {
   const schema = config.contracts[name]
   if (schema === undefined) {
     throw new CommandError(
-      `The route "${name}" has no contract. Those that have one: ${Object.keys(config.contracts).join(', ') || 'none'}.`
+      `The route "${name}" has no contract. Routes with a contract: ${Object.keys(config.contracts).join(', ') || 'none'}.`
     )
   }
   const { deviations, refusal } = compileSchema(schema)
-  const answers = await answersOf(config, name, given)
-  const found = answers.map(answer => ({
-    deviations: deviations(answer),
-    refused: refusal(answer) !== undefined
+  const responses = await responsesOf(config, name, invocation)
+  const checked = responses.map(response => ({
+    deviations: deviations(response),
+    refused: refusal(response) !== undefined
   }))
   const counted = new Map<string, number>()
-  for (const { kind, path } of found.flatMap(each => each.deviations)) {
+  for (const { kind, path } of checked.flatMap(each => each.deviations)) {
     counted.set(`${kind.padEnd(8)} ${path}`, (counted.get(`${kind.padEnd(8)} ${path}`) ?? 0) + 1)
   }
-  const refused = found.filter(each => each.refused).length
-  if (given.json) process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
+  const refused = checked.filter(each => each.refused).length
+  if (invocation.json) process.stdout.write(`${JSON.stringify(checked, null, 2)}\n`)
   else {
     for (const [line, count] of counted) {
       process.stdout.write(
-        `${line}${answers.length > 1 ? `  (in ${count} of ${answers.length})` : ''}\n`
+        `${line}${responses.length > 1 ? `  (in ${count} of ${responses.length})` : ''}\n`
       )
     }
-    const kept = counted.size > 0 ? 'kept, but for what is new' : 'kept'
-    process.stdout.write(refused > 0 ? `${refused} of ${answers.length} refused\n` : `${kept}\n`)
+    const kept = counted.size > 0 ? 'kept, except for the members above' : 'kept'
+    process.stdout.write(refused > 0 ? `${refused} of ${responses.length} refused\n` : `${kept}\n`)
   }
   return refused > 0 ? 1 : 0
 }
 
-async function answersOf(config: Config, name: string, given: Given): Promise<unknown[]> {
-  const { input, live, shaped, samples = '1' } = given.values
-  // What a shell makes of *.json follows the option's one value.
-  const files = [...(Array.isArray(input) ? input : []), ...given.rest.slice(2)]
+async function responsesOf(
+  config: Config,
+  name: string,
+  invocation: Invocation
+): Promise<unknown[]> {
+  const { input, live, shaped, samples = '1' } = invocation.values
+  // After `--input *.json`, the shell's other files follow as plain words.
+  const files = [...(Array.isArray(input) ? input : []), ...invocation.rest.slice(2)]
   const times = Number(samples)
   if ((files.length === 0) === (live !== true)) {
     throw new UsageError('Name either --input or --live.')
@@ -144,14 +138,14 @@ async function answersOf(config: Config, name: string, given: Given): Promise<un
   if (!Number.isInteger(times) || times < 1 || times > maxSamples) {
     throw new UsageError(`--samples is a number from 1 to ${maxSamples}.`)
   }
-  return shapedAnswers(
+  return shapedResponses(
     config,
     name,
-    live === true ? { times, given } : { files, isShaped: shaped === true }
+    live === true ? { times, invocation: invocation } : { files, isShaped: shaped === true }
   )
 }
 
-function write(schema: JsonSchema, { values: { output } }: Given): number {
+function write(schema: JsonSchema, { values: { output } }: Invocation): number {
   writeOutput(output, `${JSON.stringify(schema, null, 2)}\n`)
   return 0
 }

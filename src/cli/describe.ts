@@ -1,4 +1,4 @@
-/** `types` and `openapi`: what the console can call, for its developers, from config alone. */
+/** `types` and `openapi`: describe the endpoints of the console, from config alone. */
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { openApi } from '../api-docs/openapi.ts'
@@ -10,7 +10,7 @@ const writing = (summary: string, example: string, text: (config: Config) => str
   summary,
   usage: ['[--output FILE]'],
   details: `
-From the config folder alone: no gateway has to run.
+Reads only the config folder: no gateway has to run.
 
 Examples:
   ${example}`,
@@ -19,7 +19,7 @@ Examples:
       type: 'string',
       short: 'o',
       value: 'FILE',
-      description: 'where it is written; standard output without it'
+      description: 'the file to write (default: standard output)'
     }
   },
   run: async ({ config, values: { output } }) => {

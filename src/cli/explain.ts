@@ -1,4 +1,4 @@
-/** `explain`: what the gateway would do with a request, decision by decision, with the file and line of each. */
+/** `explain`: every decision of the gateway on a request, with file and line. */
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
 import { sourceName } from '../config/schema/gateway.ts'
@@ -8,38 +8,38 @@ import type { Counts } from '../admin/limits.ts'
 import type { Decision, Explained, Location } from '../dry-run/explain/decision.ts'
 import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
 import { identityOf } from '../login/file-users.ts'
-import { type Command, type Given, UsageError } from './command.ts'
+import { type Command, type Invocation, UsageError } from './command.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 
 export const explain: Command = {
-  summary: 'say what becomes of a request: each decision in order, with file and line',
+  summary: 'explain a request: each decision of the gateway, with file and line',
   usage: ['METHOD PATH [--as USER] [--role ROLE]… [--from IP] [--header "NAME: VALUE"]… [--json]'],
   details: `
-The real app of this config answers the request, without sockets: no upstream and
-no Redis is asked. What is counted of the caller now is asked of the running
-gateway (ops.listen); where none answers, all is explained as if nothing were
-counted. PATH is taken as it stands, with server.mount and query.
+The real app of this config handles the request, without sockets: no upstream and
+no Redis is called. The caller's present counts come from the running gateway
+(ops.listen); if none answers, every limit counts from zero. PATH is taken as
+written, with server.mount and query.
 
-Without --as and --role nobody is signed in. A user of a users file has the roles
-that stand there; of any other, --role says them. What a browser would send that
-shows the console is assumed; --header says otherwise, and --data gives a body.
+Without --as and --role the caller is not signed in. Users of a users file have
+their roles there; for other users set --role. The headers are those of a browser
+that shows the console; --header replaces one, and --data sets a body.
 
-Where something refuses, the rest is told as it is for one who may pass.
+After a refusal, the other decisions are those for a caller that may pass.
 
 Examples:
   console-gateway explain GET /api/orders --as alice
   console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
   console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
   console-gateway explain GET /api/currentUser --role admin --json
-Exit codes: 0 it passes, 3 the gateway refuses it.`,
+Exit codes: 0 the request passes, 3 the gateway refuses it.`,
   options: {
     as: { type: 'string', value: 'USER', description: 'signed in as this user' },
     role: {
       type: 'string',
       value: 'ROLE',
       multiple: true,
-      description: 'signed in with this role; may be given more than once'
+      description: 'signed in with this role; may be repeated'
     },
     from: {
       type: 'string',
@@ -51,17 +51,17 @@ Exit codes: 0 it passes, 3 the gateway refuses it.`,
       short: 'H',
       value: 'FIELD',
       multiple: true,
-      description: 'a header field of the request, "name: value"'
+      description: 'a header of the request, "name: value"'
     },
     data: { type: 'string', value: 'BODY', description: 'the body of the request' }
   },
-  run: async given => {
-    const config = loadConfig(given.config, process.env)
+  run: async invocation => {
+    const config = loadConfig(invocation.config, process.env)
     const counts = async (of: object) =>
-      (await askAdmin(given.config, '/limits/counts', of)) as unknown as Counts
-    const explanation = await explanationOf(config, explained(config, given), counts)
+      (await askAdmin(invocation.config, '/limits/counts', of)) as unknown as Counts
+    const explanation = await explanationOf(config, explained(config, invocation), counts)
     process.stdout.write(
-      given.json
+      invocation.json
         ? `${JSON.stringify(toJson(explanation), null, 2)}\n`
         : formatExplanation(explanation)
     )
@@ -72,7 +72,7 @@ Exit codes: 0 it passes, 3 the gateway refuses it.`,
 /** @throws UsageError */
 function explained(
   config: LoadedConfig,
-  { rest: [word, target, ...more], values }: Given
+  { rest: [word, target, ...more], values }: Invocation
 ): Explained {
   const { as, from = '127.0.0.1', data } = values
   if (word === undefined || target === undefined || more.length > 0) {
@@ -83,7 +83,7 @@ function explained(
     throw new UsageError(`There is no method "${word}".`)
   }
   if (!/^[\x21-\xff]+$/.test(target)) {
-    throw new UsageError('A path in a request has no blanks: write %20.')
+    throw new UsageError('A path must not contain blanks: write %20.')
   }
   if (isIP(String(from)) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
@@ -94,7 +94,7 @@ function explained(
         /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
       if (name === undefined || value === undefined) {
         throw new UsageError(
-          `--header is a field such as "origin: https://other.example", not "${field}".`
+          `--header is a header such as "origin: https://other.example", not "${field}".`
         )
       }
       return [name.toLowerCase(), value]
@@ -128,8 +128,8 @@ function whoIs(
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
   for (const source of sources) {
-    const known = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
-    const user = as !== undefined && Object.hasOwn(known, as) ? known[as] : undefined
+    const fileUsers = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
+    const user = as !== undefined && Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
     if (user === undefined || source.kind !== 'users-file') continue
     const identity = identityOf(name, user)
     const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
@@ -147,7 +147,7 @@ function whoIs(
   }
   const unknown =
     as !== undefined && roles.length === 0
-      ? '; in no users file, so say with --role what the back-end gives'
+      ? '; in no users file: name the back-end’s roles with --role'
       : ''
   const identity = { id: name, username: name, name, roles, profile: {} }
   return {
@@ -162,10 +162,10 @@ function inRoles(roles: readonly string[]) {
   return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
 }
 
-/** The words of 0.2.0 for two of the results. */
+/** The names of two results in 0.2.0. */
 const formerOutcomes: Readonly<Record<string, string>> = { info: 'says', skipped: 'unasked' }
 
-/** Decisions keep the member `outcome` of 0.2.0 for one release, with the words that it had. */
+/** Decisions keep the member `outcome` of 0.2.0 for one release, with its former values. */
 function toJson({ decisions, ...explanation }: Explanation): object {
   return {
     ...explanation,
@@ -196,7 +196,7 @@ function formatExplanation({
   const note =
     counts === 'running'
       ? ''
-      : `${paint('yellow', `What is counted now is not known: ${counts.unknown}`)}\n`
+      : `${paint('yellow', `The caller’s present counts are unknown: ${counts.unknown}`)}\n`
   return `${title}\n${lines}\n${note}${verdictIn(verdict)}\n`
 }
 

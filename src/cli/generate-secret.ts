@@ -1,4 +1,4 @@
-/** `generate-secret`: prints a secret for the session cookie, or writes it to a file that is not there yet. */
+/** `generate-secret`: prints a secret for the session cookie, or writes it to a new file. */
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import type { Command } from './command.ts'
@@ -7,7 +7,7 @@ export const generateSecret: Command = {
   summary: 'print a secret for session.secrets; with a FILE, write it there unless it exists',
   usage: ['[FILE]'],
   details: `
-32 random bytes, as text. Only its owner may read the FILE that is written.
+32 random bytes, as text. Only its owner can read the new FILE.
 
 Examples:
   export SESSION_SECRET=$(console-gateway generate-secret)
@@ -19,14 +19,14 @@ Examples:
       return 0
     }
     try {
-      // Only its owner may read it, and one that is in use is never replaced.
+      // `wx`: a secret in use is never replaced.
       writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
       process.stderr.write(`wrote ${file}\n`)
       return 0
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       process.stderr.write(
-        code === 'EEXIST' ? `${file} exists and was left as it is\n` : `${message}\n`
+        code === 'EEXIST' ? `${file} exists and was not changed\n` : `${message}\n`
       )
       return code === 'EEXIST' ? 0 : 1
     }

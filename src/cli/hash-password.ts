@@ -1,4 +1,4 @@
-/** `hash-password`: makes the argon2id hash that stands in users.yaml, from a prompt or standard input. */
+/** `hash-password`: makes the argon2id hash for users.yaml, from a prompt or standard input. */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -15,12 +15,13 @@ would stay in the shell's history.
 Examples:
   console-gateway hash-password
   pass show console/alice | console-gateway hash-password`,
-  // A password among them must not be repeated on the terminal.
+  // The usage error would print the words, and one of them may be a password.
   checksWords: true,
   run: async ({ rest }) => {
     if (rest.length > 0) {
       process.stderr.write(
-        'A password on the command line is seen by everyone on this machine and kept in the shell’s history. Give it at the prompt or on standard input.\n'
+        'A password on the command line is visible to everyone on this machine and kept in the ' +
+          'shell’s history. Type it at the prompt, or pass it on standard input.\n'
       )
       return 2
     }
@@ -45,11 +46,11 @@ Examples:
   }
 }
 
-/** Asks without showing what is typed. @returns undefined when the prompt was left */
+/** Asks without echo. @returns undefined when the prompt was closed */
 async function ask(question: string): Promise<string | undefined> {
   const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
   const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
-  // Only now: before, the terminal itself would show what is typed.
+  // Written last: until readline takes over, the terminal itself would echo.
   process.stderr.write(question)
   return await new Promise(resolve => {
     prompt.once('line', line => {

@@ -1,18 +1,18 @@
-/** `lockouts`: lists who is locked out of sign-in, and lets them try again, through the admin listener of a running gateway. */
+/** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
 import type { LockoutJson } from '../admin/lockouts.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 export const lockouts: Command = {
-  summary: 'list who is locked out of sign-in after too many failures, and let them try again',
+  summary: 'list and lift locks of sign-in after too many failures',
   usage: [
     'list [--account NAME] [--address IP] [--json]',
     'lift [--account NAME] [--address IP] [--json]'
   ],
   details: `
 A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the
-failures. An account and an address are locked separately: name both where both
-are. Sessions are not touched.
+failures. An account and an address are locked separately: name both if both are
+locked. Sessions are not touched.
 
 Examples:
   console-gateway lockouts list
@@ -26,25 +26,25 @@ Examples:
     }
   },
   run: async ({ config, rest: [what, ...more], values: { account, address }, json }) => {
-    const whose = {
+    const subject = {
       ...(account !== undefined && { account: String(account) }),
       ...(address !== undefined && { address: String(address) })
     }
     if (
       more.length > 0 ||
-      !(what === 'list' || (what === 'lift' && Object.keys(whose).length > 0))
+      !(what === 'list' || (what === 'lift' && Object.keys(subject).length > 0))
     ) {
       throw new UsageError()
     }
-    const answer =
+    const response =
       what === 'list'
-        ? await askEither(config, `?${new URLSearchParams(whose).toString()}`)
-        : await askEither(config, '/lift', whose)
+        ? await askEither(config, `?${new URLSearchParams(subject).toString()}`)
+        : await askEither(config, '/lift', subject)
     const formatted =
       what === 'list'
-        ? formatLockouts(locksOf(answer), Number(answer['total']))
-        : `lifted: ${String(answer['lifted'])}\n`
-    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : formatted)
+        ? formatLockouts(locksOf(response), Number(response['total']))
+        : `lifted: ${String(response['lifted'])}\n`
+    process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatted)
     return 0
   }
 }

@@ -5,7 +5,7 @@ import {
   type Command,
   CommandError,
   commonOptions,
-  type Given,
+  type Invocation,
   type Option,
   optionsOf,
   takesWords,
@@ -15,8 +15,7 @@ import { commands } from './commands.ts'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { version } from '../process/status.ts'
 
-const exitCodes =
-  'Exit codes: 0 done, 1 config is wrong or the command failed, 2 the command line is wrong.'
+const exitCodes = 'Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line.'
 
 const programOptions: Readonly<Record<string, Option>> = {
   ...commonOptions,
@@ -44,7 +43,10 @@ export async function main(words: readonly string[]): Promise<void> {
   const name = word ?? 'start'
   const command = commandOf(name)
   if (command === undefined) {
-    return wrong(`There is no command "${name}".${nearest(name, Object.keys(commands))}`, usage())
+    return failUsage(
+      `There is no command "${name}".${nearest(name, Object.keys(commands))}`,
+      usage()
+    )
   }
   if (help === true) return void process.stdout.write(usageOf(name, command))
   await run(name, command, words)
@@ -56,25 +58,25 @@ function commandOf(name: string): Command | undefined {
 
 async function run(name: string, command: Command, words: readonly string[]): Promise<void> {
   try {
-    process.exitCode = await command.run(given(command, words))
+    process.exitCode = await command.run(parseInvocation(command, words))
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string }
     const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
-    if (isUsage) return wrong(message, usageOf(name, command))
+    if (isUsage) return failUsage(message, usageOf(name, command))
     if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
     process.stderr.write(`${message}\n`)
     process.exitCode = 1
   }
 }
 
-/** @throws UsageError where a word stands that the command does not take; it would be passed over in silence */
-function given(command: Command, words: readonly string[]): Given {
+/** @throws UsageError for a word that the command does not take, which it would ignore */
+function parseInvocation(command: Command, words: readonly string[]): Invocation {
   const { values, positionals } = parseArgs({
     args: [...words],
     allowPositionals: true,
     options: parsable(optionsOf(command))
   })
-  const { config, json, help: _help, ...own } = values
+  const { config, json, help: _help, ...options } = values
   const [, ...rest] = positionals
   if (rest[0] !== undefined && !takesWords(command)) {
     throw new UsageError(
@@ -84,7 +86,7 @@ function given(command: Command, words: readonly string[]): Given {
   return {
     config: typeof config === 'string' ? config : 'config',
     json: json === true,
-    values: own as Given['values'],
+    values: options as Invocation['values'],
     rest
   }
 }
@@ -100,7 +102,7 @@ function parsable(options: Readonly<Record<string, Option>>): Record<string, Par
   )
 }
 
-function wrong(message: string, help: string): void {
+function failUsage(message: string, help: string): void {
   process.stderr.write(`${message === '' ? '' : `${message}\n\n`}${help}`)
   process.exitCode = 2
 }

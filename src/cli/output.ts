@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError } from './command.ts'
 
-/** Exit code of a program that SIGPIPE ends, as shells say it. */
+/** The exit code that shells show for a program ended by SIGPIPE. */
 const brokenPipeExit = 141
 
 /**
- * A reader that has seen enough (`| head`) ends the command without a word; a full disk is said in one line.
- * Call it once, before anything is written.
+ * A reader that closes early (`| head`) ends the command silently; other failures, such as a full
+ * disk, print one line. Call it once, before any output.
  */
 export function guardOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -24,8 +24,8 @@ export function guardOutput(): void {
 }
 
 /**
- * @param file where the text goes; standard output without it
- * @throws CommandError where the file cannot be written
+ * @param file standard output without it
+ * @throws CommandError when the file cannot be written
  */
 export function writeOutput(file: unknown, text: string): void {
   if (typeof file !== 'string') return void process.stdout.write(text)
@@ -33,7 +33,7 @@ export function writeOutput(file: unknown, text: string): void {
     writeFileSync(file, text)
   } catch (error) {
     const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    const advice = code === 'ENOENT' ? ' Is its folder there?' : ''
+    const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
     throw new CommandError(`${file} cannot be written (${code}).${advice}`)
   }
 }

@@ -1,4 +1,4 @@
-/** `plan`: what another config folder would change, in words, and which of it is a risk. */
+/** `plan`: the changes and risks of another config, as text. */
 import { loadConfig } from '../config/load/load.ts'
 import { comparePlan, type Plan } from '../config/load/plan.ts'
 import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
@@ -7,24 +7,23 @@ import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 
 export const plan: Command = {
-  summary: 'say what a new config folder would change, and which of it is a risk',
+  summary: 'list what a new config folder would change, and the risks of it',
   usage: ['[NEW_DIR] [--config DIR] [--balancer 60s] [--json]'],
   details: `
-Compares the config folder (--config) with NEW_DIR, or without NEW_DIR what runs
-with the files of the config folder: what a reload, and what a restart, would
-change. Nothing is changed. Both are checked first. Changes to gateway.yaml need
-a restart; all others are live.
+Compares the config folder (--config) with NEW_DIR; without NEW_DIR, the running
+gateway with the files of the config folder. Lists what a reload, and what a
+restart, would change; nothing is changed. Both are checked first. Changes to
+gateway.yaml need a restart; all others take effect at a reload.
 
 Examples:
   console-gateway plan -c /etc/console-gateway
   console-gateway plan /etc/console-gateway.next -c /etc/console-gateway --balancer 30s
-Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
+Exit codes: 0 no risks, 3 risks; 1 if no gateway answers.`,
   options: {
     balancer: {
       type: 'string',
       value: 'TIME',
-      description:
-        'how long the load balancer before the gateway waits for an answer (default: 60s)'
+      description: 'the response time-out of the load balancer before the gateway (default: 60s)'
     }
   },
   run: async ({ config: folder, rest: [target, ...more], values: { balancer = '60s' }, json }) => {
@@ -58,17 +57,17 @@ Exit codes: 0 nothing risky, 3 there are risks; 1 where no gateway answers.`,
     }
     if (changes.length > 0 && risks.length === 0) {
       process.stdout.write(
-        `\nNo risks seen (load balancer: ${inUnits('x-duration', balancerMs)}).\n`
+        `\nNo risks found (load balancer: ${inUnits('x-duration', balancerMs)}).\n`
       )
     }
     return risks.length > 0 ? 3 : 0
   }
 }
 
-/** The differences between the files of a folder and the gateway that runs with it. */
+/** The differences between the files of a folder and its running gateway. */
 async function planOfRunning(folder: string, balancerMs: number): Promise<Plan> {
-  const answer = await askAdmin(folder, `/plan?balancerMs=${balancerMs}`)
-  const faults = answer['faults'] as readonly string[] | undefined
+  const response = await askAdmin(folder, `/plan?balancerMs=${balancerMs}`)
+  const faults = response['faults'] as readonly string[] | undefined
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
-  return answer as unknown as Plan
+  return response as unknown as Plan
 }

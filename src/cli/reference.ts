@@ -84,11 +84,11 @@ function jsonSchema(name: string, schema: Node): object {
 type Definitions = Record<string, object>
 
 function forEditors(schema: Node, definitions: Definitions): object {
-  const { recursive, ...own } = schema
-  if (recursive === undefined) return plainForEditors(own, definitions)
+  const { recursive, ...plain } = schema
+  if (recursive === undefined) return plainForEditors(plain, definitions)
   if (definitions[recursive] === undefined) {
     definitions[recursive] = {}
-    definitions[recursive] = plainForEditors(own, definitions)
+    definitions[recursive] = plainForEditors(plain, definitions)
   }
   return { $ref: `#/definitions/${recursive}` }
 }
@@ -219,7 +219,7 @@ function row(key: string, member: Node, required: boolean): string {
   const example =
     examples === undefined
       ? ''
-      : ` For example ${examples.map(given => `\`${JSON.stringify(given)}\``).join(', ')}.`
+      : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
   return `| \`${key}\` | ${valueText(member)} | ${required ? '**required**' : cell(preset)} | ${cell((member.description ?? '') + example)} |`
 }
 

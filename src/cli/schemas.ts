@@ -1,4 +1,4 @@
-/** `schemas`: gives a config folder its JSON Schemas, and each file the line by which editors find them. */
+/** `schemas`: writes JSON Schemas into a config folder, and a line into each file for editors. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
@@ -13,16 +13,16 @@ const configFiles: ReadonlyArray<readonly [file: string, schema: string]> = [
 ]
 
 export const schemas: Command = {
-  summary: 'write the JSON Schemas into a config folder, for completion and faults in editors',
+  summary: 'write JSON Schemas into a config folder, for completion and checks in editors',
   usage: ['[--config DIR]'],
   details: `
-Writes DIR/schema/*.schema.json, and as first line of each config file that has none
-"# yaml-language-server: $schema=…", which editors with a YAML language server follow.
-Run it again after an update of the gateway. Nothing else in the files is changed.
+Writes DIR/schema/*.schema.json, and into each config file without one the first line
+"# yaml-language-server: $schema=…" for editors with a YAML language server. Run it
+again after an update of the gateway. Nothing else in the files is changed.
 
 Examples:
   console-gateway schemas -c /etc/console-gateway
-Exit codes: 1 where the folder cannot be written.`,
+Exit codes: 1 if the folder cannot be written.`,
   run: async ({ config: folder, rest }) => {
     if (rest.length > 0) throw new UsageError()
     if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
@@ -59,19 +59,19 @@ function addLines(folder: string): string[] {
   })
 }
 
-/** Those that `gateway.yaml` names, as far as it can be read: it may be what is to be mended. */
+/** The users files of `gateway.yaml`; only the default if it cannot be parsed. */
 function usersFiles(folder: string): string[] {
-  const found = new Set(['users.yaml'])
+  const files = new Set(['users.yaml'])
   try {
     const gateway: unknown = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), {
       maxAliasCount: 50
     })
     const login = isObject(gateway) && isObject(gateway['login']) ? gateway['login'] : {}
     for (const source of Array.isArray(login['sources']) ? login['sources'] : []) {
-      if (isObject(source) && typeof source['file'] === 'string') found.add(source['file'])
+      if (isObject(source) && typeof source['file'] === 'string') files.add(source['file'])
     }
   } catch {}
-  return [...found]
+  return [...files]
 }
 
 function writeIfOther(file: string, text: string): string[] {

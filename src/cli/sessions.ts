@@ -1,23 +1,23 @@
-/** `sessions`: lists and closes sessions through the ops listener of a running gateway. */
+/** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
 import type { ShownSession } from '../admin/sessions.ts'
 import type { SignedIn } from '../session/record.ts'
-import { type Command, type Given, UsageError } from './command.ts'
+import { type Command, type Invocation, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
-interface Answer {
+interface SessionsResponse {
   readonly sessions?: readonly ShownSession[]
   readonly unreadable?: number
   readonly closed?: number | 'everyone'
-  /** Several users fit. */
+  /** Set when several users match. */
   readonly candidates?: readonly SignedIn[]
-  /** Nobody fits, but these nearly do. */
+  /** Set when no user matches: users with a similar id or name. */
   readonly near?: readonly SignedIn[]
-  /** Of a list of all: whether it holds all. */
+  /** Of a list of all users' sessions: whether it is complete. */
   readonly isWhole?: boolean
   readonly users?: number
 }
 
-interface Wanted {
+interface UserQuery {
   readonly user?: string
   readonly by?: 'id' | 'name'
   readonly source?: string
@@ -32,19 +32,19 @@ export const sessions: Command = {
     'close --everyone'
   ],
   details: `
-Asks the ops listener of a running gateway (ops.listen of the config folder). With
-Redis it concerns the sessions of all replicas.
+Asks a running gateway at its operators' address (ops.listen of the config folder).
+With Redis it covers the sessions of all replicas.
 
-USER is a user name or an id (\`user\` and \`userId\` in the log). Where several users
-fit, nothing is done and they are listed: --id, --name and --source tell which.
-Without a user, list shows the sessions of all, 1000 at most.
+USER is a user name or an id (\`user\` and \`userId\` in the log). If several users
+match, nothing is done and they are listed: choose one by --id, --name and --source.
+Without a user, list shows the sessions of all users, 1000 at most.
 
 Examples:
   console-gateway sessions list
   console-gateway sessions list alice
   console-gateway sessions close alice --source users-file
   console-gateway sessions close --id u-1001 --json
-Exit codes: 1 where no gateway answers, 3 where no user fits or several do.`,
+Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
   options: {
     everyone: { type: 'boolean', description: 'all sessions of all users' },
     id: { type: 'string', value: 'ID', description: 'the user with this id' },
@@ -54,63 +54,76 @@ Exit codes: 1 where no gateway answers, 3 where no user fits or several do.`,
   run: async ({ config, rest: [what, ...more], values, json }) => {
     const everyone = values['everyone'] === true
     const {
-      wanted,
+      userQuery,
       rest: [session, ...tooMany]
-    } = wantedOf(more, values)
-    const isNamed = wanted.user !== undefined
+    } = parseWords(more, values)
+    const isNamed = userQuery.user !== undefined
     const isList = what === 'list' && !everyone && session === undefined
     const isClose = what === 'close' && isNamed !== everyone && (isNamed || session === undefined)
-    const isBare = wanted.source !== undefined && !isNamed
+    const isBare = userQuery.source !== undefined && !isNamed
     if ((!isList && !isClose) || tooMany.length > 0 || isBare) throw new UsageError()
     const which = everyone
       ? { everyone }
-      : { ...wanted, ...(session !== undefined && { id: session }) }
-    const answer: Answer = isList
-      ? await askAdmin(config, pathOf(wanted))
+      : { ...userQuery, ...(session !== undefined && { id: session }) }
+    const response: SessionsResponse = isList
+      ? await askAdmin(config, pathOf(userQuery))
       : await askAdmin(config, '/sessions/close', which)
-    if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
-    const refusal = refusalOf(answer, wanted, isList)
+    if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+    const refusal = refusalOf(response, userQuery, isList)
     if (refusal !== undefined) {
       if (!json) process.stderr.write(refusal)
       return 3
     }
-    if (!json) process.stdout.write(isList ? listed(answer) : `closed: ${String(answer.closed)}\n`)
-    if (!json) process.stdout.write(unreadableNote(isList, answer.unreadable ?? 0))
+    if (!json) {
+      process.stdout.write(
+        isList ? formatSessions(response) : `closed: ${String(response.closed)}\n`
+      )
+    }
+    if (!json) process.stdout.write(unreadableNote(isList, response.unreadable ?? 0))
     return 0
   }
 }
 
-interface Words {
-  readonly wanted: Wanted
+interface ParsedWords {
+  readonly userQuery: UserQuery
   readonly rest: readonly string[]
 }
 
-function wantedOf(words: readonly string[], { id, name, source }: Given['values']): Words {
+function parseWords(
+  words: readonly string[],
+  { id, name, source }: Invocation['values']
+): ParsedWords {
   if (id !== undefined && name !== undefined) {
     throw new UsageError('Name the user by --id or by --name.')
   }
   const ofSource = source === undefined ? {} : { source: String(source) }
-  if (id !== undefined) return { wanted: { user: String(id), by: 'id', ...ofSource }, rest: words }
+  if (id !== undefined) {
+    return { userQuery: { user: String(id), by: 'id', ...ofSource }, rest: words }
+  }
   if (name !== undefined) {
-    return { wanted: { user: String(name), by: 'name', ...ofSource }, rest: words }
+    return { userQuery: { user: String(name), by: 'name', ...ofSource }, rest: words }
   }
   const [user, ...rest] = words
-  return { wanted: { ...(user !== undefined && { user }), ...ofSource }, rest }
+  return { userQuery: { ...(user !== undefined && { user }), ...ofSource }, rest }
 }
 
-function pathOf(wanted: Wanted): string {
-  const query = new URLSearchParams({ ...wanted }).toString()
+function pathOf(userQuery: UserQuery): string {
+  const query = new URLSearchParams({ ...userQuery }).toString()
   return query === '' ? '/sessions' : `/sessions?${query}`
 }
 
-/** Why nothing was done; undefined where something was. */
-function refusalOf(answer: Answer, wanted: Wanted, isList: boolean): string | undefined {
-  const { candidates, near, closed } = answer
-  const { user = '', by, source } = wanted
+/** The reason why nothing was done; undefined when something was. */
+function refusalOf(
+  response: SessionsResponse,
+  userQuery: UserQuery,
+  isList: boolean
+): string | undefined {
+  const { candidates, near, closed } = response
+  const { user = '', by, source } = userQuery
   if (candidates !== undefined) {
-    const rows = candidates.map(({ source: its, id, username }) => [its, id, username])
+    const rows = candidates.map(each => [each.source, each.id, each.username])
     return (
-      `"${user}" may be any of these users; say which with --id, --name or --source:\n` +
+      `"${user}" may be any of these users; choose one with --id, --name or --source:\n` +
       table([['SOURCE', 'ID', 'NAME'], ...rows])
     )
   }
@@ -128,19 +141,19 @@ function refusalOf(answer: Answer, wanted: Wanted, isList: boolean): string | un
   return `No session of a user with ${what} ${user}${ofSource}.${hint}\n`
 }
 
-/** What could not be read may be alive: a list that left it out in silence would mislead. */
+/** Unreadable sessions may still be in use, so their number is shown. */
 function unreadableNote(isList: boolean, count: number): string {
   if (count === 0) return ''
-  const found = `${count} session${count > 1 ? 's' : ''} could not be read here`
+  const unreadable = `${count} session${count > 1 ? 's' : ''} could not be read here`
   const why = 'written by another version, or with a secret that this process does not have'
-  return `${found} (${why})${isList ? '' : '; closing reaches them all the same'}\n`
+  return `${unreadable} (${why})${isList ? '' : '; they are closed too'}\n`
 }
 
 const maxAgent = 60
 
-function listed({ sessions: found = [], isWhole = true, users }: Answer): string {
-  if (found.length === 0) return 'no sessions\n'
-  const rows = found.map(({ id, startedAt, lastUsedAt, user, userId, source, address, agent }) => {
+function formatSessions({ sessions: shown = [], isWhole = true, users }: SessionsResponse): string {
+  if (shown.length === 0) return 'no sessions\n'
+  const rows = shown.map(({ id, startedAt, lastUsedAt, user, userId, source, address, agent }) => {
     const whose = users === undefined ? [] : [user, userId, source]
     return [id, startedAt, lastUsedAt, ...whose, address, agent.slice(0, maxAgent)]
   })

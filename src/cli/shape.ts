@@ -1,23 +1,30 @@
-/** `shape`: what a route's shape makes of an answer, operation by operation. */
+/** `shape`: shows the effect of each operation of a route's shape on a response. */
 import { stringify } from 'yaml'
 import { loadConfig } from '../config/load/load.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors.ts'
 import { compileShape, flatten, type ShapeContext } from '../shaping/shape.ts'
-import { askLive, parseAnswer, readInput, targetOf, withShapes } from './upstream-responses.ts'
+import {
+  askLive,
+  liveOptions,
+  parseResponse,
+  readInput,
+  targetOf,
+  withShapes
+} from './upstream-responses.ts'
 import { changes } from './changes.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 
 export const shape: Command = {
-  summary: 'show what a route’s shape makes of an answer, operation by operation',
+  summary: 'show the effect of each operation of a route’s shape on a response',
   usage: [
     'ROUTE --input FILE [--json]',
     'ROUTE --live [--header "name: value"] [--path PATH] [--json]'
   ],
   details: `
---input reads the upstream's JSON from FILE, or from standard input where FILE is -.
---live asks the route's upstream for it, without a session: name what the upstream
-wants to see in --header. ROUTE is a route of routes.yaml, profile, or a shape.
+--input reads the upstream's JSON from FILE; - is standard input. --live requests it
+from the route's upstream, without a session: add the upstream's credential by
+--header. ROUTE is a route of routes.yaml, profile, or a shape.
 
 Examples:
   console-gateway shape orders --input answer.json
@@ -26,58 +33,52 @@ Examples:
     input: {
       type: 'string',
       value: 'FILE',
-      description: 'the upstream’s answer; - is standard input'
+      description: 'the upstream’s response; - is standard input'
     },
-    live: { type: 'boolean', description: 'ask the upstream' },
-    header: {
-      type: 'string',
-      value: 'FIELD',
-      description: 'a header field for --live, such as "authorization: Bearer …"'
-    },
-    path: {
-      type: 'string',
-      value: 'PATH',
-      description: 'the path at the upstream for --live, where the route has a *'
-    }
+    ...liveOptions
   },
-  run: async given => {
+  run: async invocation => {
     const {
       config: folder,
       rest: [name],
       values: { input, live }
-    } = given
-    if (name === undefined || given.rest.length > 1 || (input === undefined) === (live !== true)) {
+    } = invocation
+    if (
+      name === undefined ||
+      invocation.rest.length > 1 ||
+      (input === undefined) === (live !== true)
+    ) {
       throw new UsageError('Name a route, and either --input or --live.')
     }
     const config = loadConfig(folder, process.env)
     const target = targetOf(config, name)
     if (target.shape === undefined) {
-      throw new CommandError(`The route "${name}" has no shape: its answers pass as they are.`)
+      throw new CommandError(`The route "${name}" has no shape: its responses pass unchanged.`)
     }
     const source =
       typeof input === 'string'
         ? await readInput(input)
-        : (await askLive(config, target, given)).body
-    const before = parseAnswer(source)
+        : (await askLive(config, target, invocation)).body
+    const before = parseResponse(source)
     const steps = flatten(config.routes.shapes[target.shape] ?? [], config.routes.shapes)
     return report(
       before,
       await withShapes(config, target, context => trace(steps, before, context)),
-      given.json
+      invocation.json
     )
   }
 }
 
-interface Traced {
+interface TracedStep {
   readonly operation: ShapeStep
   readonly after?: unknown
-  /** The path at which `unwrap` found nothing. */
+  /** The path of `unwrap` that the response does not have. */
   readonly missing?: string
-  /** Where the operation ended the answer. */
+  /** The failure with which the operation ended the response. */
   readonly failed?: string
 }
 
-/** What is done within `each` and `at`, one by one. */
+/** The operations within `each` and `at` as single steps. */
 const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
   steps.flatMap(step => {
     if (step.each !== undefined) {
@@ -91,13 +92,13 @@ const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
     return [step]
   })
 
-/** Each operation by itself; all of them together do the same in one pass. */
+/** Applies each operation by itself; a running gateway applies all in one pass. */
 async function trace(
   steps: readonly ShapeStep[],
   before: unknown,
   context: ShapeContext
-): Promise<Traced[]> {
-  const done: Traced[] = []
+): Promise<TracedStep[]> {
+  const done: TracedStep[] = []
   let current = before
   for (const operation of singles(steps)) {
     let missing: string | undefined
@@ -126,7 +127,7 @@ async function trace(
   return done
 }
 
-function report(before: unknown, traced: readonly Traced[], json: boolean): number {
+function report(before: unknown, traced: readonly TracedStep[], json: boolean): number {
   const write = (line: string) => process.stdout.write(`${line}\n`)
   const show = (value: unknown) => write(JSON.stringify(value, null, 2))
   const failed = traced.some(step => step.failed !== undefined)
@@ -142,7 +143,7 @@ function report(before: unknown, traced: readonly Traced[], json: boolean): numb
       `\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`
     )
     if (missing !== undefined) {
-      write(`   nothing is at "${missing}" of this answer: null from here on`)
+      write(`   the response has no "${missing}": null from here on`)
     }
     for (const line of why === undefined ? changes(last, after) : [why]) write(`   ${line}`)
     last = after

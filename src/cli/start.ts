@@ -15,9 +15,9 @@ export const start: Command = {
   summary: 'run the gateway (the default)',
   usage: ['[--config DIR]'],
   details: `
-SIGTERM stops it once requests in flight are over (drain), SIGINT at once; SIGHUP
-reads the config again. Until it listens, and where the config has faults, it ends
-with 1 and says why.
+SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
+the config again. If it cannot start, or the config has faults, it prints the reason
+and ends with exit code 1.
 
 Examples:
   console-gateway start -c /etc/console-gateway
@@ -25,10 +25,13 @@ Examples:
   run: async ({ config }) => ((await serve(config)) === undefined ? 1 : 0)
 }
 
-/** What is left after the drain has so long. */
+/** Time for the end of the process after the drain. */
 const endMs = 3000
 
-/** Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. Says on standard error why it could not, and returns undefined then. */
+/**
+ * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP.
+ * @returns undefined when it could not start; the reason is on standard error
+ */
 export async function serve(
   folder: string,
   alsoStop: () => Promise<void> = async () => {}
@@ -48,18 +51,17 @@ export async function serve(
     process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
     return undefined
   }
-  // A process that is killed keeps nothing of what it has compiled.
+  // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
   const { drain } = config.gateway
-  // Somebody at a terminal does not wait for load balancers.
   closeWithGrace(
     {
       skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
       delay: drain.notice + drain.grace + endMs,
       logger: {
-        error: problem => log.error({ err: problem }, 'the process does not end as it should')
+        error: problem => log.error({ err: problem }, 'the process failed to end cleanly')
       },
-      // A second signal: whoever sends it does not want to wait.
+      // The sender of a second signal does not want to wait.
       onSecondSignal: signal => {
         log.warn(`a second ${signal}: requests that still run are cut off`)
         log.flush()
@@ -70,6 +72,7 @@ export async function serve(
       }
     },
     async ({ signal }) => {
+      // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
       await alsoStop()
     }
@@ -86,7 +89,7 @@ export async function serve(
   })
   const atTerminal = process.stdout.isTTY
   process.on('SIGHUP', () => {
-    // A terminal that was closed says the same as an operator who wants a reload.
+    // A closing terminal sends SIGHUP too: without a terminal it means stop, not reload.
     if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
     else void gateway.reload('SIGHUP')
   })
@@ -108,10 +111,13 @@ function startMessage(error: unknown): string {
     port?: number
   }
   if (code === 'EADDRINUSE') {
-    return `${address}:${port} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.`
+    return (
+      `${address}:${port} is in use by another process. ` +
+      'Stop that process, or set another server.listen or ops.listen in gateway.yaml.'
+    )
   }
   if (code === 'EACCES') {
-    return `${address}:${port} may not be listened on by this user. Use a port above 1023.`
+    return `This user may not listen on ${address}:${port}. Use a port above 1023.`
   }
   return error instanceof Error ? (error.stack ?? message) : String(error)
 }

@@ -1,23 +1,23 @@
-/** `status`: what a running gateway says of itself and of its config. */
+/** `status`: the state of a running gateway and its config. */
 import type { Status } from '../process/status.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 export const status: Command = {
-  summary: 'say what a running gateway runs: its config, the last ones, and what is wrong',
+  summary: 'show the state of a running gateway: its config, revisions and faults',
   usage: ['[--json]'],
   details: `
-Asks the ops listener of a running gateway (ops.listen of the config folder).
+Asks a running gateway at its operators' address (ops.listen of the config folder).
 
 Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
-Exit codes: 1 where no gateway answers, 3 where the config files were refused.`,
+Exit codes: 1 if no gateway answers, 3 if the config files were refused.`,
   run: async ({ config, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
-    const answer = (await askAdmin(config, '/status')) as unknown as Status
-    process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : formatStatus(answer))
-    return answer.files.state === 'refused' ? 3 : 0
+    const response = (await askAdmin(config, '/status')) as unknown as Status
+    process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatStatus(response))
+    return response.files.state === 'refused' ? 3 : 0
   }
 }
 
@@ -39,9 +39,9 @@ function formatStatus({
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config'),
-    ...workers.map(({ worker, pid: its, ready: fit }) => [
-      `worker ${worker}`,
-      `process ${its}, ${fit ? 'ready' : 'not ready'}`
+    ...workers.map(each => [
+      `worker ${each.worker}`,
+      `process ${each.pid}, ${each.ready ? 'ready' : 'not ready'}`
     ]),
     ['config', folder],
     ['files', formatFiles(files)],
@@ -56,9 +56,9 @@ function formatStatus({
 }
 
 function formatFiles(files: Status['files']): string {
-  if (files.state === 'running') return 'as they run'
+  if (files.state === 'running') return 'the running config'
   if (files.state === 'refused') return `refused at ${files.since}`
-  return `other than what runs, since the rollback at ${files.since}`
+  return `not the running config, since the rollback at ${files.since}`
 }
 
 function brief(changes: readonly string[]) {

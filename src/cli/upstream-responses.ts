@@ -1,4 +1,4 @@
-/** Answers of a route's upstream for commands: from files, or asked for. */
+/** Responses of a route's upstream for commands: from files, or requested. */
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/schema/config.ts'
@@ -10,7 +10,22 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { createExpressions } from '../shaping/expressions.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
-import { CommandError, type Given, UsageError } from './command.ts'
+import { CommandError, type Invocation, type Option, UsageError } from './command.ts'
+
+/** The options of commands that request a response from a route's upstream. */
+export const liveOptions = {
+  live: { type: 'boolean', description: 'request it from the upstream' },
+  header: {
+    type: 'string',
+    value: 'HEADER',
+    description: 'a header for --live, such as "authorization: Bearer …"'
+  },
+  path: {
+    type: 'string',
+    value: 'PATH',
+    description: 'the path at the upstream for --live, if the route has a *'
+  }
+} as const satisfies Readonly<Record<string, Option>>
 
 interface Target {
   readonly shape?: string
@@ -60,11 +75,11 @@ export async function readInput(file: string): Promise<string> {
   }
 }
 
-/** @throws CommandError with why there is no answer */
+/** @throws CommandError with the reason when there is no response */
 export async function askLive(
   { routes: { upstreams } }: Config,
   { route }: Target,
-  { values: { header, path } }: Given
+  { values: { header, path } }: Invocation
 ): Promise<{ readonly status: number; readonly body: string }> {
   const upstream = upstreams[route?.upstream ?? '']
   if (route === undefined || upstream === undefined) {
@@ -72,7 +87,7 @@ export async function askLive(
   }
   const at = typeof path === 'string' ? path : (route.rewrite ?? route.path)
   if (at.endsWith('*') || hasParameters(at)) {
-    throw new UsageError('This route stands for many paths: say which with --path.')
+    throw new UsageError('This route has many paths: choose one with --path.')
   }
   const [, name = '', value = ''] =
     /^([^:\s]+):\s*(.*)$/.exec(typeof header === 'string' ? header : '') ?? []
@@ -82,16 +97,16 @@ export async function askLive(
     signal: AbortSignal.timeout(upstream.responseTimeout),
     redirect: 'error'
   })
-  const answer = await request.catch((error: unknown) => {
+  const response = await request.catch((error: unknown) => {
     throw new CommandError(
       `${url} does not answer: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}`
     )
   })
-  process.stderr.write(`${answer.status} from ${url}\n`)
-  return { status: answer.status, body: await answer.text() }
+  process.stderr.write(`${response.status} from ${url}\n`)
+  return { status: response.status, body: await response.text() }
 }
 
-export function parseAnswer(source: string): unknown {
+export function parseResponse(source: string): unknown {
   try {
     return parseKeepingDigits(source)
   } catch {
@@ -99,7 +114,7 @@ export function parseAnswer(source: string): unknown {
   }
 }
 
-/** What compiled shapes need of the config, outside of a running gateway. */
+/** Provides the context of compiled shapes outside of a running gateway. */
 export async function withShapes<T>(
   {
     routes: { shapes },
@@ -128,19 +143,23 @@ export async function withShapes<T>(
   }
 }
 
-/** `isShaped`: whether the files hold what the console gets, and not what the upstream answers. */
-type From =
+/** `isShaped`: whether the files are responses to the console, not of the upstream. */
+type ResponseSource =
   | { readonly files: readonly string[]; readonly isShaped: boolean }
-  | { readonly times: number; readonly given: Given }
+  | { readonly times: number; readonly invocation: Invocation }
 
-/** A route's answers as its contract is about them: shaped, without the envelope that is put around them. */
-export async function shapedAnswers(config: Config, name: string, from: From): Promise<unknown[]> {
+/** A route's responses as its contract describes them: shaped, without the envelope. */
+export async function shapedResponses(
+  config: Config,
+  name: string,
+  from: ResponseSource
+): Promise<unknown[]> {
   const target = targetOf(config, name)
   const steps = config.routes.shapes[target.shape ?? ''] ?? []
   const isShaped = 'files' in from && from.isShaped
   if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0) {
     throw new CommandError(
-      `The route "${name}" is made of parts: give what the console gets, with --input and --shaped.`
+      `The route "${name}" is made of parts: pass responses to the console by --input and --shaped.`
     )
   }
   return withShapes(config, target, async context => {
@@ -151,7 +170,7 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
       }
       const refused = refusal(body)
       if (refused !== undefined) {
-        throw new CommandError(`${which} tells a failure: ${refused.status}, ${refused.message}`)
+        throw new CommandError(`${which} is a failure: ${refused.status}, ${refused.message}`)
       }
       const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
       if (name === 'profile') {
@@ -159,21 +178,21 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
       }
       return isWrapped(steps, context.shapes) ? (result as { data: unknown }).data : result
     }
-    const answers: unknown[] = []
+    const responses: unknown[] = []
     try {
       if ('files' in from) {
         for (const file of from.files) {
-          answers.push(await shaped(parseAnswer(await readInput(file)), file))
+          responses.push(await shaped(parseResponse(await readInput(file)), file))
         }
       } else {
         for (let index = 0; index < from.times; index++) {
-          const { status, body } = await askLive(config, target, from.given)
+          const { status, body } = await askLive(config, target, from.invocation)
           if (status >= 300) {
             throw new CommandError(
               `The upstream answered ${status}: expected a status of 200 to 299.`
             )
           }
-          answers.push(await shaped(parseAnswer(body), 'The answer'))
+          responses.push(await shaped(parseResponse(body), 'The answer'))
         }
       }
     } catch (error) {
@@ -181,13 +200,13 @@ export async function shapedAnswers(config: Config, name: string, from: From): P
       const { message } = error.cause instanceof Error ? error.cause : error
       throw new CommandError(`${error.code}: ${message}`)
     }
-    return answers
+    return responses
   })
 }
 
-function dataOf(answer: unknown, which: string): unknown {
-  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'data')) {
+function dataOf(response: unknown, which: string): unknown {
+  if (typeof response !== 'object' || response === null || !Object.hasOwn(response, 'data')) {
     throw new CommandError(`${which} is not a response of the gateway: it has no member "data".`)
   }
-  return (answer as { data: unknown }).data
+  return (response as { data: unknown }).data
 }

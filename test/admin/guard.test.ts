@@ -106,7 +106,7 @@ t.test('commands send the secret of the config, or say that it is another one', 
   t.match(await command({ OPS_SECRET: secret }), { code: 0, out: /^gateway +\d/ })
   t.match(await command({ OPS_SECRET: `${secret}!` }), {
     code: 1,
-    err: /^The gateway refused ops\.secret: it runs with another one/
+    err: /^The gateway refused ops\.secret: it was started with another one/
   })
   t.match(await command({}), {
     code: 1,
@@ -128,12 +128,12 @@ t.test('without the file that the gateway left, commands say what to do', async 
   writeFileSync(file, 'of a gateway that was here before')
   t.match(await command(), {
     code: 1,
-    err: /the secret that it left for commands on this machine is another gateway’s/
+    err: /the secret file on this machine belongs to another gateway/
   })
   rmSync(file)
   t.match(await command(), {
     code: 1,
-    err: /this user can read none .* or set ops\.secret in gateway\.yaml/
+    err: /this user can read no secret file .* or set ops\.secret in gateway\.yaml/
   })
 })
 

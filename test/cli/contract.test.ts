@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
+import { CommandError, type Invocation, UsageError } from '../../src/cli/command.ts'
 import { contract } from '../../src/cli/contract.ts'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
@@ -37,7 +37,7 @@ const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.inter
   })
 
 /** In this process; what it writes is read from the file that it names. */
-const inProcess = async (folder: string, rest: readonly string[], values: Given['values']) => {
+const inProcess = async (folder: string, rest: readonly string[], values: Invocation['values']) => {
   const output = join(folder, 'out.json')
   const code = await contract.run({
     config: folder,
@@ -56,7 +56,7 @@ t.test('learn merges answers and writes the schema of what the console gets', as
   t.equal(code, 0)
   t.same(schema, {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    description: 'What the route r gives, learned from 2 answers.',
+    description: 'The responses of the route r, learned from 2 responses.',
     type: 'array',
     items: {
       type: 'object',
@@ -79,7 +79,7 @@ t.test(
       { input: readFileSync(join(folder, 'a.json')) }
     )
     t.equal(code, 0)
-    t.match(JSON.parse(out), { description: /2 answers/, items: { required: ['id'] } })
+    t.match(JSON.parse(out), { description: /2 responses/, items: { required: ['id'] } })
   }
 )
 
@@ -148,7 +148,7 @@ t.test(
       })
     t.same(await check([{ id: '1', fresh: 1 }]), {
       code: 0,
-      out: 'new      [].fresh\nkept, but for what is new\n',
+      out: 'new      [].fresh\nkept, except for the members above\n',
       err: ''
     })
     t.same(await check([{ fresh: 1 }, { id: 2 }]), {
@@ -194,8 +194,8 @@ t.test('what makes no sense is told', async t => {
   const folder = folderFor(t.after)
   const failure = join(folder, 'failure.json')
   for (const [rest, values, kind, message] of [
-    [[], {}, UsageError, 'Say what to do'],
-    [['learn'], {}, UsageError, 'Say what to do'],
+    [[], {}, UsageError, 'Name a subcommand'],
+    [['learn'], {}, UsageError, 'Name a subcommand'],
     [['learn', 'r'], {}, UsageError, 'Name either --input or --live.'],
     [
       ['learn', 'r'],
@@ -210,17 +210,12 @@ t.test('what makes no sense is told', async t => {
       '--samples is a number from 1 to 1000.'
     ],
     [['learn', 'x'], { live: true }, CommandError, 'There is no route and no shape "x"'],
-    [
-      ['learn', 'r'],
-      { input: [failure] },
-      CommandError,
-      /failure\.json tells a failure: 404, gone/
-    ],
+    [['learn', 'r'], { input: [failure] }, CommandError, /failure\.json is a failure: 404, gone/],
     [
       ['check', 'plain'],
       { input: [failure] },
       CommandError,
-      'The route "plain" has no contract. Those that have one: r.'
+      'The route "plain" has no contract. Routes with a contract: r.'
     ]
   ] as const) {
     await t.rejects(inProcess(folder, rest, values), { constructor: kind, message })

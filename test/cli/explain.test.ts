@@ -306,7 +306,7 @@ t.test(
     has('- cookie')
     has('unwrap: data  routes.yaml:20')
     has('→ refused by access: 403 route.forbidden (Your role does not allow this.)')
-    t.match(out, /What is counted now is not known: No gateway answers on 127\.0\.0\.1:0/)
+    t.match(out, /The caller’s present counts are unknown: No gateway answers on 127\.0\.0\.1:0/)
     t.notMatch(out, /\u001b\[/, 'no colours where nobody looks')
   }
 )
@@ -418,7 +418,7 @@ t.test('words that make no sense are told apart from requests that are refused',
   }
   t.match(await run(['explain', 'GET', '/api/session', '--as', 'carol', '-c', folder]), {
     code: 0,
-    out: /carol \(no roles\); in no users file, so say with --role what the back-end gives/
+    out: /carol \(no roles\); in no users file: name the back-end’s roles with --role/
   })
   t.match(await run(['explain', 'GET', '/api/session', '--as', 'alice', '-c', folder]), {
     code: 0,

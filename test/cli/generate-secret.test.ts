@@ -30,7 +30,7 @@ t.test('a file that is there is never overwritten, also by several at once', asy
   t.same(await run(['generate-secret', file]), {
     code: 0,
     out: '',
-    err: `${file} exists and was left as it is\n`
+    err: `${file} exists and was not changed\n`
   })
   t.equal(readFileSync(file, 'utf8'), before)
 })

@@ -33,7 +33,7 @@ t.test('a short password gives its hash and a note', async t => {
 t.test('a password as an argument is refused and not shown again', async t => {
   const { code, out, err } = await run(['hash-password', 'hunter2'])
   t.same({ code, out }, { code: 2, out: '' })
-  t.match(err, /seen by everyone on this machine/)
+  t.match(err, /visible to everyone on this machine/)
   t.notMatch(err, 'hunter2')
 })
 

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import { lockouts as lockoutsCommand } from '../../src/cli/lockouts.ts'
-import { CommandError, type Given, UsageError } from '../../src/cli/command.ts'
+import { CommandError, type Invocation, UsageError } from '../../src/cli/command.ts'
 import { addOpsLockouts } from '../../src/admin/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockout/memory-lockouts.ts'
 import { run } from '../support/command.ts'
@@ -164,7 +164,7 @@ t.test(
       gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
     })
     await testGateway(t.after, folder)
-    const given = (rest: string[], values: Given['values'] = {}) =>
+    const given = (rest: string[], values: Invocation['values'] = {}) =>
       lockoutsCommand.run({ config: folder, json: false, rest, values })
     const said = {
       constructor: CommandError,

@@ -71,7 +71,7 @@ t.test('output that cannot be written is one line', async t => {
   t.same(nowhere, {
     code: 1,
     out: '',
-    err: 'not/there.json cannot be written (ENOENT). Is its folder there?\n'
+    err: 'not/there.json cannot be written (ENOENT). Does its folder exist?\n'
   })
 })
 

@@ -29,14 +29,14 @@ t.test(
     const again = await command('reload')
     t.match(again, {
       code: 0,
-      out: /^unchanged; generation 2 runs\nit was taken at \S+ \(operator\): limits\.login\.max 5 → 10\n$/
+      out: /^unchanged; generation 2 runs\napplied already at \S+ \(operator\): limits\.login\.max 5 → 10\n$/
     })
     put('limits: no')
     const refused = await command('reload')
     t.match(refused, { code: 1, out: '' })
     t.match(
       refused.err,
-      /limits\.yaml:1 limits: expected a mapping, found "no"\nrefused; generation 2 goes on as it is\n$/
+      /limits\.yaml:1 limits: expected a mapping, found "no"\nrefused; generation 2 keeps running\n$/
     )
 
     t.match(await command('status'), { code: 3 }, 'the files are refused')

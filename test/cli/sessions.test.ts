@@ -102,7 +102,7 @@ t.test(
     t.equal(unclear.code, 3)
     t.match(
       unclear.err,
-      /^"alice" may be any of these users; say which with --id, --name or --source:\nSOURCE +ID +NAME\n/
+      /^"alice" may be any of these users; choose one with --id, --name or --source:\nSOURCE +ID +NAME\n/
     )
     t.match(unclear.err, /^upstream-login:b +alice +carol$/m)
     t.match(unclear.err, /^users-file +1 +alice$/m)

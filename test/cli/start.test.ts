@@ -56,7 +56,7 @@ t.test('a port in use gives a clear line, for either listener, and ends the proc
     t.equal(code, 1, section)
     t.equal(
       err,
-      `${address} is in use by another process. Stop that, or set another server.listen or ops.listen in gateway.yaml.\n`
+      `${address} is in use by another process. Stop that process, or set another server.listen or ops.listen in gateway.yaml.\n`
     )
   }
 })

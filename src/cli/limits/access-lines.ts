@@ -1,4 +1,4 @@
-/** Lines of an access log as requests of the past: the gateway's own, or nginx' Combined Log Format. */
+/** Parses an access log into past requests: the gateway's own, or nginx' Combined Log Format. */
 import type { Config } from '../../config/schema/config.ts'
 import { createCountedAddress } from '../../app/hooks/address.ts'
 import { errorKinds } from '../../errors.ts'
@@ -7,7 +7,7 @@ import type { PastRequest } from '../../limits/replay/replay.ts'
 import type { LineCounts } from './line-counts.ts'
 import { createPublicPaths, type PublicPaths } from './public-paths.ts'
 
-/** The codes of a 401 to the genuine cookie of a session that is over. */
+/** The codes of a 401 to the genuine cookie of an ended session. */
 const endedCodes: ReadonlySet<unknown> = new Set(
   Object.keys(errorKinds).filter(code => {
     return code.startsWith('session.') && code !== 'session.none' && code !== 'session.unavailable'
@@ -20,10 +20,10 @@ type Text = (name: string) => string | undefined
 const combined =
   /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+)[^"]*" (\d{3})(?: |$)/
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-/** A line of our own stands behind this where a container's runtime kept it. */
+/** The prefix of a container runtime before a line of the gateway. */
 const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
 
-/** A request as a line tells it. */
+/** A request as one log line describes it. */
 interface LoggedRequest {
   readonly at: number
   readonly endedAt: number
@@ -31,13 +31,13 @@ interface LoggedRequest {
   readonly method: string
   readonly address: string
   readonly status: number
-  /** A line says that the password was wrong. */
+  /** Whether a line of the log reports a wrong password. */
   readonly isRefused: boolean
   readonly user: string | undefined
   readonly session: string
   readonly ended: string | undefined
   readonly tried: string | undefined
-  /** Whether it is a sign-in that named an account. */
+  /** Whether the request is a sign-in that named an account. */
   readonly isTried: boolean
 }
 
@@ -47,9 +47,9 @@ const openBrace = 123
 
 export interface AccessLines {
   readonly counts: LineCounts
-  /** Users whose roles neither a sign-in in the log nor a users file tells. */
+  /** Users whose roles are unknown: in no sign-in of the log and in no users file. */
   readonly withoutRoles: ReadonlySet<string>
-  /** @returns undefined for a line about something else, or that cannot be read */
+  /** @returns undefined for a line about something else, or one that cannot be parsed */
   readonly read: (line: string) => PastRequest | undefined
 }
 
@@ -74,9 +74,9 @@ class LineReader implements AccessLines {
   readonly #countedAddress: ReturnType<typeof createCountedAddress>
   readonly #paths: PublicPaths
   readonly #timeOf = createTimeReader()
-  /** By user name: as sign-ins tell them, else as the users files do. */
+  /** By user name: from sign-ins of the log, else from the users files. */
   readonly #roles: Map<string, readonly string[]>
-  /** The account that was tried and refused, by request id; until the line of the request comes. */
+  /** The account of a refused sign-in, by request id; kept until the line of the request comes. */
   readonly #refusals = new Map<string, string>()
 
   constructor(config: Config) {
@@ -100,7 +100,7 @@ class LineReader implements AccessLines {
   #readOwn(line: string): PastRequest | undefined {
     const fields = parseFields(line)
     if (fields === undefined) return void this.counts.broken++
-    // As Docker keeps it.
+    // Docker's json-file driver wraps each line.
     const { log } = fields
     if (typeof log === 'string' && log.startsWith('{') && fields['stream'] !== undefined) {
       return this.#readOwn(log)
@@ -112,7 +112,7 @@ class LineReader implements AccessLines {
     return undefined
   }
 
-  /** Keeps what the line of a sign-in tells about other lines: the roles of a user, the account that was refused. */
+  /** Keeps what other lines need of a sign-in's line: a user's roles, the refused account. */
   #noteSignIn({ event, roles }: Fields, text: Text): void {
     const [user, id] = [text('user'), text('requestId')]
     if (user === undefined) return
@@ -141,7 +141,7 @@ class LineReader implements AccessLines {
       return void this.counts.broken++
     }
     const [user, session] = [text('user'), text('session')]
-    // The session store was away, so nobody knew who asked.
+    // The session store was unavailable, so the caller is unknown.
     if (status === 503 && session === undefined && this.#paths.needsSession(route)) {
       return void this.counts.unattributed++
     }
@@ -171,7 +171,7 @@ class LineReader implements AccessLines {
     return refusal
   }
 
-  /** The session whose cookie a request had though it was over. @see app/hooks/limits.ts */
+  /** The ended session whose cookie a request carried. @see app/hooks/limits.ts */
   #endedOf(route: string, address: string, text: Text): string | undefined {
     const named = text('endedSession')
     if (named !== undefined) return named
@@ -232,12 +232,12 @@ class LineReader implements AccessLines {
   #callerOf(user: string, session: string): PastRequest['caller'] {
     const roles = this.#roles.get(user)
     if (roles === undefined && this.withoutRoles.size < maxUsers) this.withoutRoles.add(user)
-    // A line says no credential source: equal names count as one user.
+    // A line has no credential source, so equal names count as one user.
     return { id: session, source: 'log', identity: { id: user, roles: roles ?? [] } }
   }
 }
 
-/** The members of a line of JSON; undefined for another line. */
+/** The members of a JSON line; undefined for another line. */
 function parseFields(line: string): Fields | undefined {
   try {
     return JSON.parse(line) as Fields
@@ -246,7 +246,7 @@ function parseFields(line: string): Fields | undefined {
   }
 }
 
-/** Whether a request with a user name was sent by that user, signed in already. */
+/** Whether the user of a line was signed in when the request was sent. */
 function wasSignedIn({
   route,
   status,
@@ -258,12 +258,12 @@ function wasSignedIn({
   readonly session: string | undefined
   readonly isRefused: boolean
 }): boolean {
-  // A sign-in that succeeded was sent by nobody yet; a sign-out by somebody still.
+  // Before a successful sign-in there was no session; before a sign-out there still was.
   if (route === 'login') return session !== undefined && (isRefused || status >= 400)
   return session !== undefined || route === 'logout'
 }
 
-/** Of lines one after the other most are in the same second: the seconds are parsed once. */
+/** Parses each second once, because neighbouring lines mostly share it. */
 function createTimeReader(): (iso: string) => number {
   let second = ''
   let secondMs = 0

@@ -1,25 +1,25 @@
-/** `limits show` and `limits reset`: what limits count of one caller, through the ops listener. */
+/** `limits show` and `limits reset`: the counts of one caller, through the operators' listener. */
 import type { CallerLimit } from '../../admin/caller-limits.ts'
 import { askAdmin, table } from '../admin-client.ts'
 
 export async function showCaller(config: string, caller: string, json: boolean): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
-  const answer = await askAdmin(config, `/limits/caller?${query}`)
-  const limits = answer['limits'] as CallerLimit[]
-  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(caller, limits))
+  const response = await askAdmin(config, `/limits/caller?${query}`)
+  const limits = response['limits'] as CallerLimit[]
+  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(caller, limits))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
 export async function resetCaller(config: string, caller: string, json: boolean): Promise<number> {
-  const answer = await askAdmin(config, '/limits/caller/reset', { caller })
-  const words = `reset: ${String(answer['reset'])}\n`
-  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : words)
+  const response = await askAdmin(config, '/limits/caller/reset', { caller })
+  const words = `reset: ${String(response['reset'])}\n`
+  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : words)
   return 0
 }
 
 function inWords(caller: string, limits: readonly CallerLimit[]): string {
   if (limits.length === 0) {
-    return `no limit counts anything of ${caller} now; locks of sign-in: see lockouts list\n`
+    return `no limit has counts of ${caller} now; for locks of sign-in see lockouts list\n`
   }
   const seconds = (ms: number) => (ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`)
   const rows = limits.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [

@@ -1,11 +1,11 @@
-/** `limits`: which numbers to set, from what has been. */
+/** `limits`: numbers for limits, from past use and logs. */
 import { type Command, UsageError } from '../command.ts'
 import { resetCaller, showCaller } from './caller.ts'
-import { simulate, simulateGiven } from './simulate.ts'
+import { simulate, simulateOptions } from './simulate.ts'
 import { suggest } from './suggest.ts'
 
 export const limits: Command = {
-  summary: 'say which numbers to set, how limits stand for one caller, and count them anew',
+  summary: 'suggest and simulate numbers of limits, show or reset the counts of one caller',
   usage: [
     'suggest [--since 24h] [--json]',
     'simulate --log FILE [--limits FILE] [--svg FILE] [--json]',
@@ -13,21 +13,20 @@ export const limits: Command = {
     'reset CALLER [--json]'
   ],
   details: `
-suggest asks a running gateway how much of each limit its callers used: what
-half of them, 99 of 100 and the greatest needed in any hour, who was over, and
-the lowest number that would have refused nobody. Limits in shadow count too.
+suggest asks a running gateway how much of each limit its callers used in any hour:
+the median, the 99th percentile and the maximum, the callers that were over, and the
+lowest number that would have refused nobody. Limits in shadow count too.
 
-simulate replays an access log through the same engine as the running gateway:
-who would have been refused, when, by which limit. FILE holds the gateway's own
-JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is standard
-input. Limits come from --limits, else from limits.yaml in the config folder;
-routes, users and roles from the config folder. MIN TO REFUSE NONE is the lowest
-number (max, or burst) with which that limit alone would have refused nobody.
+simulate replays an access log through the engine of the gateway and lists the
+callers that would have been refused, when, and by which limit. FILE holds the
+gateway's own JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is
+standard input. Limits come from --limits, else from limits.yaml in the config
+folder; routes, users and roles from the config folder. MIN TO REFUSE NONE is the
+lowest number (max, or burst) with which that limit alone would have refused nobody.
 
-show asks a running gateway how every limit stands that counts CALLER now, an
-IP address or a user by id (or by name, where a users file has it). reset counts
-CALLER anew, in all replicas within a second. Locks of sign-in after too many
-failures are not limits: see lockouts.
+show lists the counts of all limits for CALLER: an IP address, or a user by id (or by
+name, if a users file has it). reset sets them to zero, in all replicas within a
+second. Locks of sign-in after too many failures are not limits: see lockouts.
 
 Examples:
   console-gateway limits show 203.0.113.7
@@ -35,12 +34,12 @@ Examples:
   console-gateway limits suggest --since 7d
   console-gateway limits simulate --log access.log.gz --limits new-limits.yaml
   kubectl logs deploy/gateway --since 24h | console-gateway limits simulate --log - --svg limits.svg
-Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.`,
+Exit codes: 0 nobody is over a limit, 3 somebody is; 1 if no gateway answers.`,
   options: {
     since: {
       type: 'string',
       value: 'TIME',
-      description: 'suggest: from how far back (default: 24h)'
+      description: 'suggest: the time to look back (default: 24h)'
     },
     log: {
       type: 'string',
@@ -60,7 +59,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.
   },
   run: async ({ config, rest: [what, ...more], values, json }) => {
     if (what === 'simulate' && more.length === 0) {
-      return await simulate(simulateGiven(config, values, json))
+      return await simulate(simulateOptions(config, values, json))
     }
     if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
     const [caller, ...others] = more
@@ -72,7 +71,9 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 where no gateway answers.
       throw new UsageError('Name one caller: an IP address, or a user.')
     }
     throw new UsageError(
-      what === undefined ? 'Say what to do.' : `There is no "limits ${[what, ...more].join(' ')}".`
+      what === undefined
+        ? 'Name a subcommand.'
+        : `There is no "limits ${[what, ...more].join(' ')}".`
     )
   }
 }

@@ -5,12 +5,14 @@ import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { adopt, pipe } from '../../observability/emitters.ts'
 import { CommandError } from '../command.ts'
 
-/** A longer one is no line of a log. */
+/** A longer line is cut: it is not a line of a log. */
 const maxLine = 1024 * 1024
 
-/** @param file `-` is standard input
- * @param onBytes told of what was read, packed as it is
- * @throws CommandError where it cannot be read to its end */
+/**
+ * @param file `-` is standard input
+ * @param onBytes gets the number of bytes read, compressed
+ * @throws CommandError when the file cannot be read to its end
+ */
 export async function* logLines(
   file: string,
   onBytes: (count: number) => void
@@ -23,7 +25,7 @@ export async function* logLines(
     for await (const chunk of await unpacked(source, onBytes)) {
       const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
-      // Its beginning stands for it; what follows is no line either.
+      // Bounded: of a line without end only the start is kept.
       if (rest.length > maxLine) rest = rest.slice(0, 100)
       yield lines
     }
@@ -35,13 +37,13 @@ export async function* logLines(
   }
 }
 
-/** How long a file is, or undefined for what has no end that is known. */
+/** The size of a file; undefined for standard input and for what is not a file. */
 export function lengthOf(file: string): number | undefined {
-  const found = file === '-' ? undefined : statSync(file, { throwIfNoEntry: false })
-  return found?.isFile() === true ? found.size : undefined
+  const stats = file === '-' ? undefined : statSync(file, { throwIfNoEntry: false })
+  return stats?.isFile() === true ? stats.size : undefined
 }
 
-/** By its first bytes, so that names do not matter. */
+/** Unpacks by the first bytes, whatever the file's name. */
 async function unpacked(
   source: Readable,
   onBytes: (count: number) => void

@@ -1,9 +1,9 @@
-/** A replay as a picture: requests over time, and below them the refusals of each limit, as SVG that reads on light and on dark. */
+/** Draws a replay as SVG: requests over time, and below them the refusals of each limit. */
 import type { Column, ReplayReport } from '../../limits/replay/report.ts'
 
 const page = { width: 960, left: 72, right: 24, top: 104 }
 const plot = { width: page.width - page.left - page.right, height: 170, gap: 66 }
-/** Told apart also without red and green (after Okabe and Ito), in shades that hold on white and on black. */
+/** Distinct for colour-blind readers (after Okabe and Ito), and visible on white and on black. */
 const colours = ['#2484c6', '#009e73', '#cc79a7', '#b8860b', '#8c6bb1', '#b5534b']
 const refusal = '#d55e00'
 const grey = '#7f8a96'
@@ -56,7 +56,7 @@ export function picture({
 <text x="${page.left}" y="26" font-size="17" font-weight="600">${figure(refused)} of ${figure(requests)} requests would have been refused</text>
 <text x="${page.left}" y="45" class="soft">${from.slice(0, 19).replace('T', ' ')} to ${to.slice(0, 19).replace('T', ' ')} UTC</text>
 ${panel(`Requests, each ${each}`, all, page.top, columns)}
-${panel(refusals.length === 0 ? 'Over a limit: nobody' : `Over a limit, each ${each}; what is in shadow is not refused`, refusals, second, columns)}
+${panel(refusals.length === 0 ? 'Over a limit: nobody' : `Over a limit, each ${each}; limits in shadow refuse nothing`, refusals, second, columns)}
 ${times(columns, columnMs, bottom)}
 <text x="${page.left + plot.width / 2}" y="${height - 12}" text-anchor="middle" class="soft">time (UTC)</text>
 </svg>
@@ -73,9 +73,9 @@ function panel(
     series.reduce((sum, [, , values]) => sum + (values[index] ?? 0), 0)
   )
   const step = niceStep(Math.max(1, ...sums) / 4)
-  const most = step * Math.ceil(Math.max(1, ...sums) / step)
-  const y = (value: number) => top + plot.height - (plot.height * value) / most
-  const lines = Array.from({ length: Math.round(most / step) + 1 }, (_, index) => index * step)
+  const maxValue = step * Math.ceil(Math.max(1, ...sums) / step)
+  const y = (value: number) => top + plot.height - (plot.height * value) / maxValue
+  const lines = Array.from({ length: Math.round(maxValue / step) + 1 }, (_, index) => index * step)
   const below = columns.map(() => 0)
   const areas = series.map(([, colour, values]) => {
     let path = ''
@@ -83,7 +83,7 @@ function panel(
       if (value === 0) return
       const from = below[index] as number
       below[index] = from + value
-      // At least so high that one refusal among many can be seen.
+      // A minimum height, so that one refusal among many is visible.
       const height = Math.max(1.5, y(from) - y(from + value))
       path += `M${short(x(index, columns.length))} ${short(y(from))}v${short(-height)}h${short(plot.width / columns.length)}v${short(height)}z`
     })
@@ -102,7 +102,7 @@ ${areas.join('')}
 <path class="axis" fill="none" d="M${page.left} ${top}v${plot.height}h${plot.width}"/>`
 }
 
-/** A legend that is too long for a line stands in the plot. */
+/** A legend that is too long for one line is drawn in the plot. */
 function stacked(series: readonly Series[], top: number) {
   return series
     .map(
@@ -151,9 +151,9 @@ function escape(text: string) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }
 
-function niceStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)))
-  return [1, 2, 5, 10].map(each => each * power).find(each => each >= least) ?? 1
+function niceStep(minStep: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, minStep)))
+  return [1, 2, 5, 10].map(each => each * power).find(each => each >= minStep) ?? 1
 }
 
 function widthInWords(ms: number): string {

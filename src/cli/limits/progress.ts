@@ -1,4 +1,4 @@
-/** How far a long work is, on a terminal: one line on standard error that goes when it is done. */
+/** Progress of a long task on a terminal: one line on standard error, removed at the end. */
 const everyMs = 100
 const width = 30
 
@@ -7,7 +7,7 @@ export interface Progress {
   readonly end: () => void
 }
 
-/** @param whole undefined where nobody knows how much there is */
+/** @param whole undefined when the total is unknown */
 export function createProgress(
   whole: number | undefined,
   output: NodeJS.WriteStream = process.stderr

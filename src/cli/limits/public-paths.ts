@@ -1,15 +1,15 @@
-/** Which route a public path belongs to, for logs that do not name it. */
+/** The route of a public path, for logs that do not name it. */
 import type { Config } from '../../config/schema/config.ts'
 import { ownEndpoints } from '../../config/schema/own-endpoints.ts'
 import { hasParameters, nearerFirst, takes } from '../../config/schema/public-path.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 
 export interface PublicPaths {
-  /** @param target path, maybe with a query */
+  /** @param target path with or without a query */
   readonly routeOf: (target: string) => string
-  /** Whether who is answered is signed in. */
+  /** Whether only signed-in callers get a response. */
   readonly needsSession: (route: string) => boolean
-  /** Whether nobody looks for a session. */
+  /** Whether no session is looked up. */
   readonly isPublic: (route: string) => boolean
 }
 
@@ -19,8 +19,10 @@ export function createPublicPaths({
   },
   routes: { endpoints, aliases, routes }
 }: Config): PublicPaths {
-  const own = ownEndpoints(endpoints)
-  const withSession = new Set(own.filter(each => each.needsSession).map(({ name }) => name))
+  const endpointPaths = ownEndpoints(endpoints)
+  const withSession = new Set(
+    endpointPaths.filter(each => each.needsSession).map(({ name }) => name)
+  )
   const exact = new Map<string, string>()
   const templates: Array<readonly [path: string, route: string]> = []
   const add = (path: string, route: string) =>
@@ -28,7 +30,7 @@ export function createPublicPaths({
       ? templates.push([mount + path, route])
       : exact.set(mount + path, route)
   for (const [route, path] of [
-    ...own.map(each => [each.name, each.path] as const),
+    ...endpointPaths.map(each => [each.name, each.path] as const),
     ...Object.entries(routes).map(([name, each]) => [name, each.path] as const)
   ]) {
     add(path, route)

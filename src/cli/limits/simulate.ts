@@ -1,4 +1,4 @@
-/** `limits simulate`: replays an access log against limits that are not in force. */
+/** `limits simulate`: replays an access log against limits that are not in use yet. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'
@@ -15,11 +15,11 @@ import { createProgress } from './progress.ts'
 
 export interface Simulation extends ReplayReport {
   readonly log: LineCounts & { late: number }
-  /** What the figures leave out, and why. */
+  /** The requests that the figures leave out, with the reasons. */
   readonly notes: readonly string[]
 }
 
-interface Given {
+interface SimulateOptions {
   readonly config: string
   readonly log: string
   readonly limits: string | undefined
@@ -27,7 +27,13 @@ interface Given {
   readonly json: boolean
 }
 
-export async function simulate({ config: folder, log, limits, svg, json }: Given): Promise<number> {
+export async function simulate({
+  config: folder,
+  log,
+  limits,
+  svg,
+  json
+}: SimulateOptions): Promise<number> {
   const config = loadConfig(
     folder,
     process.env,
@@ -65,7 +71,9 @@ export async function simulate({ config: folder, log, limits, svg, json }: Given
   }
   if (report.requests === 0) {
     throw new CommandError(
-      `${log === '-' ? 'Standard input' : log} has no requests to replay: ${counts.lines} lines, ${counts.others} about something else, ${counts.broken} that cannot be read, ${counts.unlimited} that no limit looks at, ${counts.unattributed} whose caller is unknown.`
+      `${log === '-' ? 'Standard input' : log} has no requests to replay: ${counts.lines} lines, ` +
+        `${counts.others} about something else, ${counts.broken} that cannot be read, ` +
+        `${counts.unlimited} that no limit counts, ${counts.unattributed} whose caller is unknown.`
     )
   }
   if (svg !== undefined) writePicture(svg, picture(report))
@@ -97,57 +105,58 @@ function notesOf(
   const byAccount = named(({ by }) => by.includes('account'))
   const bySession = named(({ by }) => by.includes('session'))
   const byRole = named(({ roles }) => roles.length > 0)
-  const many = (count: number, one: string, more: string) => `${count} ${count === 1 ? one : more}`
+  const many = (count: number, singular: string, more: string) =>
+    `${count} ${count === 1 ? singular : more}`
   const notes = [
-    `inFlightPerUser${Object.keys(inFlightPerRoute).length > 0 ? ' and inFlightPerRoute are' : ' is'} not simulated: a log does not tell which process answered.`
+    `inFlightPerUser${Object.keys(inFlightPerRoute).length > 0 ? ' and inFlightPerRoute are' : ' is'} not simulated: a log does not name the process that answered.`
   ]
   if (counts.combined > 0 && byAccount !== '') {
     notes.push(
-      `${byAccount}: not simulated for ${many(counts.combined, 'line', 'lines')} in Combined Log Format, which do not tell the account that a sign-in tries.`
+      `${byAccount}: not simulated for ${many(counts.combined, 'line', 'lines')} in Combined Log Format, which do not name the account of a sign-in.`
     )
   }
   if (counts.combined > 0 && bySession !== '') {
     notes.push(
-      `${bySession}: lines in Combined Log Format tell no session, so all of a user count as one.`
+      `${bySession}: lines in Combined Log Format name no session, so all of a user count as one.`
     )
   }
   if (byRole !== '' && withoutRoles > 0) {
     notes.push(
-      `${byRole}: not simulated for ${many(withoutRoles, 'user', 'users')} whose roles neither a sign-in in this log nor a users file tells.`
+      `${byRole}: not simulated for ${many(withoutRoles, 'user', 'users')} whose roles are in no sign-in of this log and in no users file.`
     )
   }
   if (counts.unattributed > 0) {
     notes.push(
-      `${many(counts.unattributed, 'request was', 'requests were')} left out: somebody was signed in, but the log does not tell who.`
+      `${many(counts.unattributed, 'request was', 'requests were')} left out: the caller was signed in, but the log does not name the user.`
     )
   }
   if (counts.undecidedSignIns > 0) {
     notes.push(
-      `${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429 then, so it is unknown whether the password was right: counted as wrong.`
+      `${many(counts.undecidedSignIns, 'sign-in', 'sign-ins')} got 429, so nobody checked the password: counted as wrong.`
     )
   }
   if (counts.endedUnnamed > 0) {
     const requests = many(counts.endedUnnamed, 'request', 'requests')
     notes.push(
-      `${requests} had the cookie of a session that is over (endedSessions), ` +
-        'but the log does not tell which: all of an address count as one.'
+      `${requests} had the cookie of an ended session (endedSessions) ` +
+        'that the log does not name: all of an address count as one.'
     )
   }
   if (counts.endedUnknown > 0) {
     const requests = many(counts.endedUnknown, 'request', 'requests')
     notes.push(
-      `${requests} in Combined Log Format got 401 then and count by address. ` +
-        'The gateway counts those with the cookie of a session that is over by that session (endedSessions).'
+      `${requests} in Combined Log Format got 401 and count by address. ` +
+        'The gateway counts those with the cookie of an ended session by that session (endedSessions).'
     )
   }
   if (counts.refusedThen > 0) {
     notes.push(
-      `${many(counts.refusedThen, 'request', 'requests')} got 429 then. They count here like the others; without the 429 their callers may have asked less, or more.`
+      `${many(counts.refusedThen, 'request', 'requests')} got 429. They count here like the others; without the 429 their callers may have sent fewer, or more.`
     )
   }
   if (counts.late > 0) {
     notes.push(
-      `${many(counts.late, 'request', 'requests')} came more than a minute out of order and count at the time of those before. Are the files in order?`
+      `${many(counts.late, 'request', 'requests')} came more than a minute out of order and count at the time of those before. Check the order of the files.`
     )
   }
   if (counts.broken > 0) notes.push(`${many(counts.broken, 'line', 'lines')} could not be read.`)
@@ -157,7 +166,7 @@ function notesOf(
 const clock = (iso: string | undefined) =>
   iso === undefined ? '-' : iso.slice(0, 19).replace('T', ' ')
 const figure = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, ' ')
-const most = 20
+const maxCallers = 20
 
 function inWords({ from, to, requests, refused, limits, callers, log, notes }: Simulation): string {
   const head = `${figure(requests)} requests from ${clock(from)} to ${clock(to)} (UTC), ${figure(log.lines)} lines read\n${refused === 0 ? 'nobody would have been refused' : `${figure(refused)} would have been refused (${((100 * refused) / requests).toFixed(2)} %)`}\n`
@@ -172,21 +181,21 @@ function inWords({ from, to, requests, refused, limits, callers, log, notes }: S
     each.lowest === undefined ? '-' : figure(each.lowest)
   ])
   const whom = callers
-    .slice(0, most)
+    .slice(0, maxCallers)
     .map(each => [each.whom, each.limit, figure(each.refused), clock(each.first), clock(each.last)])
   return `${head}\n${table([['LIMIT', 'MODE', 'HOLDS FOR', 'REFUSES', 'CALLERS', 'FIRST', 'LAST', 'MIN TO REFUSE NONE'], ...rows])}${
     whom.length === 0
       ? ''
-      : `\n${table([['WHO', 'LIMIT', 'REFUSED', 'FIRST', 'LAST'], ...whom])}${callers.length > most ? `and ${figure(callers.length - most)} more: --json lists them\n` : ''}`
+      : `\n${table([['WHO', 'LIMIT', 'REFUSED', 'FIRST', 'LAST'], ...whom])}${callers.length > maxCallers ? `and ${figure(callers.length - maxCallers)} more: --json lists them\n` : ''}`
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 
 /** @throws UsageError */
-export function simulateGiven(
+export function simulateOptions(
   config: string,
   values: Readonly<Record<string, unknown>>,
   json: boolean
-): Given {
+): SimulateOptions {
   const { log, limits, svg } = values
   if (typeof log !== 'string') {
     throw new UsageError('Name the log: --log FILE, or --log - for standard input.')

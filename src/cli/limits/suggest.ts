@@ -1,4 +1,4 @@
-/** `limits suggest`: which number each limit should have, from a running gateway's record of use. */
+/** `limits suggest`: a number for each limit, from a running gateway's record of use. */
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
 import { UsageError } from '../command.ts'
@@ -6,40 +6,41 @@ import { askAdmin, table } from '../admin-client.ts'
 
 /** @throws UsageError */
 export async function suggest(config: string, since: unknown, json: boolean): Promise<number> {
-  const asked = typeof since === 'string' ? since : '24h'
-  const sinceMs = toMilliseconds(asked)
+  const period = typeof since === 'string' ? since : '24h'
+  const sinceMs = toMilliseconds(period)
   if (!(sinceMs >= 1)) throw new UsageError('--since is a duration such as 24h.')
-  const answer = (await askAdmin(
+  const response = (await askAdmin(
     config,
     `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions
-  process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : inWords(answer, asked))
-  return answer.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0
+  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(response, period))
+  return response.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0
 }
 
-const most = 20
+const maxRows = 20
 const clock = (iso: string) => iso.slice(0, 16).replace('T', ' ')
 
 function processesInWords(alone: boolean, processes: number): string[] {
   if (alone) return ['Redis did not answer: this is what one process saw. The others are missing.']
   if (processes <= 1) return []
   return [
-    `${processes} processes counted: where they saw the same callers, ` +
-      'the lowest number lies between the two.'
+    `${processes} processes counted separately: for callers seen by several, ` +
+      'MIN TO REFUSE NONE is a range.'
   ]
 }
 
 function inWords(
   { from, to, coveredMs, askedMs, processes, counting, alone, limits }: Suggestions,
-  asked: string
+  period: string
 ): string {
-  const short = coveredMs < askedMs * 0.98 ? `, not ${asked}: there is no record of the rest` : ''
+  const short = coveredMs < askedMs * 0.98 ? `, not ${period}: there is no record of the rest` : ''
   const head = [
     `Taken from ${span(coveredMs)} of use, from ${clock(from)} to ${clock(to)} (UTC)${short}.`,
     ...processesInWords(alone, processes),
     ...(!alone && processes < counting
       ? [
-          `${counting} processes count now, and ${processes} left a record so far: each does once a minute.`
+          `${counting} processes count now, but only ${processes} have stored a record yet: ` +
+            'each stores one a minute.'
         ]
       : [])
   ]
@@ -54,25 +55,25 @@ function inWords(
       : [each.p50, each.p99, each.highest, lowest(each.lowest)].map(String))
   ])
   const over = limits.flatMap(each =>
-    each.over.map(one => [
-      one.whom,
+    each.over.map(caller => [
+      caller.whom,
       each.limit,
-      lowest(one.needed),
+      lowest(caller.needed),
       String(each.inForce),
-      clock(one.at),
-      String(one.refused)
+      clock(caller.at),
+      String(caller.refused)
     ])
   )
   const notes = [
-    ...limits.flatMap(({ limit, notes: own }) => own.map(note => `${limit}: ${note}`)),
+    ...limits.flatMap(each => each.notes.map(note => `${each.limit}: ${note}`)),
     ...limits
       .filter(({ more }) => more)
-      .map(({ limit }) => `${limit}: there are more who are over it than the record knows by name`)
+      .map(({ limit }) => `${limit}: more callers are over it than the record lists`)
   ]
   return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'MIN TO REFUSE NONE'], ...rows])}${
     over.length === 0
       ? ''
-      : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, most)])}${over.length > most ? `and ${over.length - most} more: --json lists them\n` : ''}`
+      : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, maxRows)])}${over.length > maxRows ? `and ${over.length - maxRows} more: --json lists them\n` : ''}`
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 

@@ -161,10 +161,7 @@ t.test(
       ],
       'a log that does not name the session'
     )
-    t.match(
-      older.notes.join(),
-      /12 requests had the cookie of a session that is over.*count as one/
-    )
+    t.match(older.notes.join(), /12 requests had the cookie of an ended session.*count as one/)
   }
 )
 
@@ -212,8 +209,8 @@ t.test(
     for (const note of [
       /inFlightPerUser is not simulated/,
       /managers: not simulated for 2 users/,
-      /1 request was left out: somebody was signed in/,
-      /1 request got 429 then/,
+      /1 request was left out: the caller was signed in/,
+      /1 request got 429\. They/,
       /2 lines could not be read/
     ]) {
       t.match(plain.out, note)

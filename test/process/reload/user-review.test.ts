@@ -255,7 +255,7 @@ t.test(
       'this would end 10 of 19 sessions of file users; if that is meant, run `console-gateway'
     const stepBack = await run(['rollback', '--config', folder])
     t.match(stepBack, { code: 1, err: `${would} rollback --yes\`` })
-    t.match(stepBack.err, 'refused; generation 2 goes on as it is')
+    t.match(stepBack.err, 'refused; generation 2 keeps running')
     const named = await gateway.ops('/rollback', { json: { to: 1 } })
     t.match(await named.json(), { outcome: 'refused', faults: [`${would} rollback 1 --yes\``] })
     t.equal(await seen(gateway, first), 'admin,user')
