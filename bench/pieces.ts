@@ -1,5 +1,5 @@
 /** Pieces of the hot path alone: CPU time of a call, by turns with an empty one. */
-import { rememberingSigner } from '../src/app/hooks/signer.ts'
+import { createCachedSigner } from '../src/app/hooks/signer.ts'
 import { createLeases } from '../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../src/limits/counting/memory-tally.ts'
 import type { Rule } from '../src/limits/counting/rules.ts'
@@ -110,7 +110,7 @@ async function cachedSession(): Promise<Piece> {
 }
 
 function signature(): Piece {
-  const signer = rememberingSigner([secret])
+  const signer = createCachedSigner([secret])
   const cookies = Array.from({ length: users }, (_, user) => signer.sign(`a-secret-id-${user}`))
   return {
     label: 'cookie: signature of a known one',

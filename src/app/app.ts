@@ -4,7 +4,7 @@ import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
-import { addComposed } from './endpoints/aggregated.ts'
+import { addAggregated } from './endpoints/aggregated.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
@@ -21,14 +21,14 @@ import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addStalledReaders } from './hooks/stalled-readers.ts'
-import { addStandardFields, standardFields } from './hooks/standard-headers.ts'
+import { addStandardHeaders, standardHeaders } from './hooks/standard-headers.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
 import { compileRoutes, type Routes } from './compile-routes.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
 import type { GenerationServices } from './generation-services.ts'
-import { takeTurns } from './yield.ts'
+import { createYield } from './yield.ts'
 
 /** Builds one generation. `services` outlive it: closing the app leaves them as they are. */
 export async function buildApp(
@@ -38,18 +38,18 @@ export async function buildApp(
   const context = createContext(config, services)
   const { hosts, mount } = context
   const { server, session, console: pages } = config.gateway
-  const othersTurn = takeTurns()
-  const routes = await compileRoutes(config, services, othersTurn)
+  const yieldToRequests = createYield()
+  const routes = await compileRoutes(config, services, yieldToRequests)
 
-  const fields = standardFields(session.cookie.secure)
-  const app = createFastify(context, fields)
+  const headers = standardHeaders(session.cookie.secure)
+  const app = createFastify(context, headers)
   const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
   readJsonBodies(app)
 
   // Every request, in this order.
   addAccessLog(app, services.log, context.metrics.requests, services.running)
-  addStandardFields(app, fields)
+  addStandardHeaders(app, headers)
   addStalledReaders(app, server.idleTimeout)
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes }))
   await addCors(app, server)
@@ -58,10 +58,9 @@ export async function buildApp(
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
+  const group = { context, checks, routes, yieldToRequests, markDirect }
   for (const addGroup of groups) {
-    app.register(scope => addGroup(scope, { context, checks, routes, othersTurn, markDirect }), {
-      prefix: mount
-    })
+    app.register(scope => addGroup(scope, group), { prefix: mount })
   }
   if (pages !== undefined) {
     addConsole(app, {
@@ -79,7 +78,7 @@ interface Group {
   readonly context: AppContext
   readonly checks: Checks
   readonly routes: Routes
-  readonly othersTurn: () => Promise<void>
+  readonly yieldToRequests: () => Promise<void>
   /** Marks a scope whose responses may go past onSend hooks. */
   readonly markDirect: (scope: FastifyInstance) => void
 }
@@ -161,19 +160,21 @@ async function addPublicEndpoints(scope: FastifyInstance, group: Group): Promise
 
 async function addRoutes(
   scope: FastifyInstance,
-  { context, routes, othersTurn, markDirect }: Group,
+  { context, routes, yieldToRequests, markDirect }: Group,
   isIn: (access: Access) => boolean
 ): Promise<void> {
   const { config, mount, forwardedHost, metrics } = context
   markDirect(scope)
-  const gathering = { forwardedHost, countMissing: metrics.onMissingPart }
+  const partsOptions = { forwardedHost, countMissing: metrics.onMissingPart }
   await addProxied(
     scope,
     routes.proxied.filter(({ access }) => isIn(access)),
-    { identity: config.gateway.identity, mount, ...gathering },
-    othersTurn
+    { identity: config.gateway.identity, mount, ...partsOptions },
+    yieldToRequests
   )
-  for (const route of routes.composed) if (isIn(route.access)) addComposed(scope, route, gathering)
+  for (const route of routes.aggregated) {
+    if (isIn(route.access)) addAggregated(scope, route, partsOptions)
+  }
 }
 
 /** Adds hooks in their order; one that is not configured is undefined. */

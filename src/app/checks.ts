@@ -1,7 +1,7 @@
 /** The hooks that may refuse a request, made of one generation's config. `app.ts` puts them in order. */
 import type { FastifyInstance } from 'fastify'
 import { createGuard } from './hooks/guard.ts'
-import { createKnownBrowser } from './hooks/known-browser.ts'
+import { createKnownBrowsers } from './hooks/known-browser.ts'
 import { createLimits, type LimitsHook } from './hooks/limits.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
@@ -33,14 +33,14 @@ export async function createChecks(
       inFlight: services.inFlight,
       onRefused
     }),
-    guard: createGuard({ sessions: services.sessions, tell: gateway.session.headers }),
+    guard: createGuard({ sessions: services.sessions, sendsTimeLeft: gateway.session.headers }),
     refuseClosed:
       maintenance && createMaintenance({ config: maintenance, routes: Object.keys(routes.routes) }),
     signInGuard: await createSignInGuard(app, {
       config: limits,
       lockouts: services.lockouts,
       counters: services.counters,
-      known: createKnownBrowser({
+      knownBrowsers: createKnownBrowsers({
         config: limits.lockout.knownBrowser,
         cookie,
         secrets: services.secrets

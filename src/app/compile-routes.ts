@@ -5,7 +5,7 @@ import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
-import type { ComposedRoute } from './endpoints/aggregated.ts'
+import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
@@ -31,18 +31,18 @@ export interface Routes {
     readonly close: readonly string[]
   }
   readonly proxied: readonly ProxiedRoute[]
-  readonly composed: readonly ComposedRoute[]
+  readonly aggregated: readonly AggregatedRoute[]
 }
 
-/** @param othersTurn is waited for between one route and the next */
+/** @param yieldToRequests is waited for between one route and the next */
 export async function compileRoutes(
   config: Config,
   services: GenerationServices,
-  othersTurn: () => Promise<void>
+  yieldToRequests: () => Promise<void>
 ): Promise<Routes> {
   const compiler = new RouteCompiler(config, services)
   for (const [name, route] of Object.entries(config.routes.routes)) {
-    await othersTurn()
+    await yieldToRequests()
     compiler.addRoute(name, route)
   }
   return compiler.finish()
@@ -54,7 +54,7 @@ class RouteCompiler {
   readonly #services: GenerationServices
   readonly #envelope: Envelope
   readonly #proxied: ProxiedRoute[] = []
-  readonly #composed: ComposedRoute[] = []
+  readonly #aggregated: AggregatedRoute[] = []
 
   constructor(config: Config, services: GenerationServices) {
     this.#config = config
@@ -90,7 +90,12 @@ class RouteCompiler {
     if (route.upstream === undefined) {
       if (parts === undefined) return
       const paths = this.#pathsOf(route.path)
-      this.#composed.push({ ...common, paths, own: () => ({}), shaping: { ...shaping, parts } })
+      this.#aggregated.push({
+        ...common,
+        paths,
+        initialValue: () => ({}),
+        shaping: { ...shaping, parts }
+      })
       return
     }
     this.#proxied.push({
@@ -124,7 +129,7 @@ class RouteCompiler {
       logout: this.#pathsOf(paths.logout),
       profile: this.#addProfile(),
       proxied: this.#proxied,
-      composed: this.#composed
+      aggregated: this.#aggregated
     }
   }
 
@@ -155,10 +160,10 @@ class RouteCompiler {
         redirects: 'refuse'
       })
     } else if (parts !== undefined) {
-      this.#composed.push({
+      this.#aggregated.push({
         ...common,
         paths: this.#pathsOf(profile.path),
-        own: session => session?.identity.profile,
+        initialValue: session => session?.identity.profile,
         shaping: { ...shaping, parts }
       })
     }
@@ -213,7 +218,7 @@ class RouteCompiler {
     const { expressions } = this.#config.limits
     const { evaluate } = this.#services.expressions
     const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize, route }
-    const onMissing = once((path: string) =>
+    const onMissing = oncePerText((path: string) =>
       this.#services.log.warn(
         { event: 'shape.missing', shape: name, path },
         `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
@@ -297,11 +302,11 @@ export function createSources(
 }
 
 /** Told once for each text: what every answer has must not fill the log. */
-function once(tell: (text: string) => void): (text: string) => void {
-  const told = new Set<string>()
+function oncePerText(log: (text: string) => void): (text: string) => void {
+  const logged = new Set<string>()
   return text => {
-    if (told.has(text)) return
-    told.add(text)
-    tell(text)
+    if (logged.has(text)) return
+    logged.add(text)
+    log(text)
   }
 }

@@ -14,13 +14,13 @@ import { createTrust } from './hooks/address.ts'
 import { errorHandler, logUnrouted } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { validateRequests } from './hooks/validation.ts'
-import { type Fields, setStandardFields } from './hooks/standard-headers.ts'
+import { type StandardHeaders, setStandardHeaders } from './hooks/standard-headers.ts'
 import type { AppContext } from './context.ts'
 
-/** @param fields those that every answer has */
+/** @param headers those that every answer has */
 export function createFastify(
   { config, services, metrics, envelope }: AppContext,
-  fields: Fields
+  headers: StandardHeaders
 ): FastifyInstance {
   const { gateway, limits } = config
   const log: FastifyBaseLogger = services.log
@@ -49,7 +49,7 @@ export function createFastify(
     bodyLimit: limits.sizes.body,
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
     frameworkErrors: (error, request, reply) => {
-      setStandardFields(request, reply, fields)
+      setStandardHeaders(request, reply, headers)
       answerError(error, request as FastifyRequest, reply as FastifyReply)
       logUnrouted(log, toGatewayError(error).code, request.ip)
     },

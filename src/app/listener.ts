@@ -16,7 +16,7 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
 ])
 
-export function createOuterServer(
+export function createListener(
   { server: settings, envelope }: GatewayConfig,
   handle: Handler,
   { log, metrics }: Pick<Services, 'log' | 'metrics'>
@@ -58,16 +58,16 @@ export function createOuterServer(
   server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
     errors.with('request.expectation').inc()
     logUnrouted(log, 'request.expectation', socket.remoteAddress)
-    const told = body('request.expectation')
+    const text = body('request.expectation')
     response
       .writeHead(417, {
         'content-type': 'application/json; charset=utf-8',
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         'connection': 'close',
-        'content-length': Buffer.byteLength(told)
+        'content-length': Buffer.byteLength(text)
       })
-      .end(told)
+      .end(text)
   })
   server.on('upgrade', (_request: IncomingMessage, socket: Socket) => {
     refuse(socket, 'request.malformed')
@@ -100,10 +100,10 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
 
 /** For what never became a request: framing is in doubt, so the connection ends. */
 function end(socket: Socket, status: number, body: string): void {
-  const answer = answerUnderWay(socket)
+  const pending = pendingResponse(socket)
   // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
-  if (answer !== undefined && (answer.headersSent || answer.req.complete)) {
-    return void (answer.writableEnded ? endUnread(socket) : socket.destroy())
+  if (pending !== undefined && (pending.headersSent || pending.req.complete)) {
+    return void (pending.writableEnded ? endUnread(socket) : socket.destroy())
   }
   endUnread(
     socket,
@@ -125,7 +125,7 @@ function endUnread(socket: Socket, last = ''): void {
 }
 
 /** Whose turn it is on a connection; Node tells it nowhere else. */
-function answerUnderWay(socket: Socket): ServerResponse | undefined {
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
-  return answer ?? undefined
+function pendingResponse(socket: Socket): ServerResponse | undefined {
+  const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
+  return pending ?? undefined
 }

@@ -1,15 +1,15 @@
-/** Long work in short pieces: requests have their turn in between. */
-import { setImmediate as turn } from 'node:timers/promises'
+/** Splits the long work of a build, so that requests are handled in between. */
+import { setImmediate as pendingEvents } from 'node:timers/promises'
 
-/** Longer nobody shall wait for a piece of work. */
-const longestMs = 2
+/** The longest that a request waits for a piece of the work. */
+const maxWorkMs = 2
 
-/** @returns to be called, and waited for, after each small step; it rarely waits */
-export function takeTurns(): () => Promise<void> {
-  let began = performance.now()
+/** @returns a function to call and await after each small step; most calls return at once */
+export function createYield(): () => Promise<void> {
+  let startedAt = performance.now()
   return async () => {
-    if (performance.now() - began < longestMs) return
-    await turn()
-    began = performance.now()
+    if (performance.now() - startedAt < maxWorkMs) return
+    await pendingEvents()
+    startedAt = performance.now()
   }
 }

@@ -10,14 +10,14 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createDrift } from '../contract/drift.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
-import { rememberingSigner } from '../app/hooks/signer.ts'
+import { createCachedSigner } from '../app/hooks/signer.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { adopt } from '../observability/emitters.ts'
-import { createOuterServer } from '../app/listener.ts'
+import { createListener } from '../app/listener.ts'
 import { CollectedBody } from '../proxy/response.ts'
 import { createExpressions } from '../shaping/expressions.ts'
 import type { Upstream } from '../proxy/upstream.ts'
@@ -99,7 +99,7 @@ export async function createOfflineApp(
   const store = createMemoryStore()
   const expressions = createExpressions()
   const secrets = [randomBytes(32).toString('base64url')]
-  const signer = rememberingSigner(secrets)
+  const signer = createCachedSigner(secrets)
   const cookie = sessionCookie(gateway.session.cookie)
   const sessions = createSessions({
     store,
@@ -129,7 +129,7 @@ export async function createOfflineApp(
     ...(watch && { watch })
   }
   const app = await buildApp(config, parts)
-  const server = createOuterServer(gateway, (request, response) => app.routing(request, response), {
+  const server = createListener(gateway, (request, response) => app.routing(request, response), {
     log,
     metrics
   })

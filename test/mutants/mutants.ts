@@ -61,7 +61,7 @@ const sessions: readonly Mutant[] = [
   {
     breaks: 'A cookie with the signature of an older secret is signed anew, and so cleared.',
     file: 'src/app/hooks/signer.ts',
-    find: 'signatures.set(own.value, ownText(signed))',
+    find: 'signatures.set(kept.value, ownText(signed))',
     replacement: '',
     tests: ['test/app/hooks/signer.test.ts']
   },

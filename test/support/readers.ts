@@ -4,7 +4,7 @@
  */
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { namesTag } from '../../src/app/endpoints/shaped.ts'
-import { noteMethods } from '../../src/app/endpoints/known-paths.ts'
+import { collectMethods } from '../../src/app/endpoints/known-paths.ts'
 import { soleSession } from '../../src/app/hooks/session.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
@@ -36,7 +36,7 @@ const listOf = (length: number): string =>
   Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(',')
 
 const app = Fastify()
-const known = noteMethods(app)
+const known = collectMethods(app)
 for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
   app.route({ method: 'GET', url, config: { route: 'r', access: 'public' }, handler: () => '' })
 }
@@ -159,8 +159,11 @@ export const readers: readonly Reader[] = [
     worst: { names: listOf, blanks: within('a', ' ', 'b'), commas: repeated(',') }
   },
   {
-    of: ['src/app/endpoints/known-paths.ts#at', 'src/app/endpoints/known-paths.ts#noteMethods'],
-    read: known.at,
+    of: [
+      'src/app/endpoints/known-paths.ts#methodsAt',
+      'src/app/endpoints/known-paths.ts#collectMethods'
+    ],
+    read: known.methodsAt,
     worst: {
       'slashes': repeated('/'),
       'short segments': within('/nope', '/a', ''),

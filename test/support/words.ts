@@ -46,7 +46,7 @@ const insteadOf: Readonly<Record<string, string>> = {
   whenOver: 'onResponseClose',
   One: 'WorkerHandle',
   sendDirectly: 'forwardBodyless',
-  compileRoutes: 'compileRoutes',
+  collectRoutes: 'compileRoutes',
   composed: 'aggregated',
   gathering: 'partsPending',
   judge: 'evaluate',

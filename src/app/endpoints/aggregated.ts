@@ -6,27 +6,27 @@ import { toGatewayError } from '../../errors.ts'
 import type { Access } from '../hooks/context.ts'
 import { liveSession } from '../hooks/session.ts'
 import type { Session } from '../../session/record.ts'
-import { type GatheringOptions, startGathering } from './pending-parts.ts'
+import { type PartsOptions, fetchParts } from './pending-parts.ts'
 import { sendShaped, type Shaping } from './shaped.ts'
 
-export interface ComposedRoute {
+export interface AggregatedRoute {
   readonly name: string
   /** The public path and its aliases. */
   readonly paths: readonly string[]
   readonly access: Access
   readonly touch: boolean
   /** The value that the parts are added to. */
-  readonly own: (session: Session | undefined) => unknown
+  readonly initialValue: (session: Session | undefined) => unknown
   readonly shaping: Shaping & Required<Pick<Shaping, 'parts'>>
   readonly envelope?: Envelope
   readonly errorStatus?: 'own' | 'ok'
 }
 
 /** Adds a route to a scope whose hooks have let the request pass by then. */
-export function addComposed(
+export function addAggregated(
   scope: FastifyInstance,
-  { name, paths, access, touch, own, shaping, envelope, errorStatus }: ComposedRoute,
-  options: GatheringOptions
+  { name, paths, access, touch, initialValue, shaping, envelope, errorStatus }: AggregatedRoute,
+  options: PartsOptions
 ): void {
   for (const path of paths) {
     scope.route({
@@ -40,9 +40,11 @@ export function addComposed(
         ...(errorStatus && { errorStatus })
       },
       handler: (_request, reply) => {
-        const gathering = startGathering(reply, name, shaping.parts, options)
-        gathering
-          .then(gathered => sendShaped(reply, own(liveSession(reply.request)), shaping, gathered))
+        const pendingParts = fetchParts(reply, name, shaping.parts, options)
+        pendingParts
+          .then(gathered =>
+            sendShaped(reply, initialValue(liveSession(reply.request)), shaping, gathered)
+          )
           .catch((error: unknown) => reply.send(toGatewayError(error)))
         return reply
       }

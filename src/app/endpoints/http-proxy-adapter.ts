@@ -48,20 +48,20 @@ const exchangeKey = Symbol('exchange')
 
 /**
  * Adds routes to a scope whose hooks have let the request pass by then.
- * @param othersTurn is waited for between some of them and the next
+ * @param yieldToRequests is waited for between some of them and the next
  */
 export async function addProxied(
   scope: FastifyInstance,
   routes: readonly ProxiedRoute[],
   options: ProxiedOptions,
-  othersTurn: () => Promise<void>
+  yieldToRequests: () => Promise<void>
 ): Promise<void> {
   for (const [upstream, ofUpstream] of Map.groupBy(routes, route => route.upstream)) {
     let group = new Map<string, CompiledRoute>()
     const register = async () => {
       await scope.register(addGroup, { upstream, group })
       group = new Map()
-      await othersTurn()
+      await yieldToRequests()
     }
     for (const route of ofUpstream) {
       const paths = route.paths.map(toRouterPath)
@@ -184,8 +184,8 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   if (!(body instanceof Readable)) {
     return typeof body === 'string' && body !== '' ? done(null, body) : done(null)
   }
-  const { 'content-length': given } = exchange.headers
-  const length = given === undefined ? undefined : Number(given)
+  const { 'content-length': contentLength } = exchange.headers
+  const length = contentLength === undefined ? undefined : Number(contentLength)
   const bounds = {
     collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
     maxBytes: exchange.maxBodyBytes

@@ -12,16 +12,16 @@ import {
 
 export interface KnownPaths {
   /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
-  readonly at: (target: string) => ReadonlySet<string> | undefined
+  readonly methodsAt: (target: string) => ReadonlySet<string> | undefined
   /** Of each path the methods that it does not take, but one around it does. */
-  readonly fallingThrough: () => Array<[url: string, methods: string[]]>
+  readonly lostMethods: () => Array<[url: string, methods: string[]]>
 }
 
 /**
  * Found again without the router, which has a tree for each method: to have every path in all of
  * them would double what a generation costs to build.
  */
-export function noteMethods(app: FastifyInstance): KnownPaths {
+export function collectMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
   const withParameters: string[] = []
   let deepest = 0
@@ -46,14 +46,14 @@ export function noteMethods(app: FastifyInstance): KnownPaths {
     ].toSorted(nearerFirst)
 
   return {
-    at: target => {
+    methodsAt: target => {
       const [nearest] = around(target.split('?', 1)[0] ?? '', takes)
       return nearest === undefined ? undefined : byPath.get(nearest)
     },
-    fallingThrough: () =>
-      [...byPath].flatMap(([url, own]) => {
+    lostMethods: () =>
+      [...byPath].flatMap(([url, methods]) => {
         const others = around(url, contains).flatMap(path => [...(byPath.get(path) ?? [])])
-        const lost = [...new Set(others)].filter(method => !own.has(method))
+        const lost = [...new Set(others)].filter(method => !methods.has(method))
         return lost.length === 0 ? [] : [[toRouterPath(url), lost] as [string, string[]]]
       })
   }

@@ -5,17 +5,17 @@ import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { type Gathered, gather, type Parts } from '../../proxy/parts.ts'
 
-export interface GatheringOptions {
+export interface PartsOptions {
   readonly forwardedHost: ForwardedHost
   readonly countMissing: (route: string, part: string) => void
 }
 
 /** Asks all parts at once. Whatever ends the request ends them. */
-export function startGathering(
+export function fetchParts(
   reply: FastifyReply,
   route: string,
   parts: Parts,
-  { forwardedHost, countMissing }: GatheringOptions
+  { forwardedHost, countMissing }: PartsOptions
 ): Promise<Gathered> {
   const { request } = reply
   const end = new AbortController()

@@ -15,7 +15,7 @@ import { isBodyPending } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
-import type { GatheringOptions } from './pending-parts.ts'
+import type { PartsOptions } from './pending-parts.ts'
 import {
   partsStage,
   requestHeadersStage,
@@ -67,7 +67,7 @@ export interface ProxiedRoute {
   readonly redirects: 'refuse' | 'pass'
 }
 
-export interface ProxiedOptions extends GatheringOptions {
+export interface ProxiedOptions extends PartsOptions {
   readonly identity: GatewayConfig['identity']
   /** What stands before every public path. */
   readonly mount: string

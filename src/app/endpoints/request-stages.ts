@@ -5,7 +5,7 @@ import type { requestFields } from '../../proxy/headers.ts'
 import type { Parts } from '../../proxy/parts.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { ProxiedExchange } from './exchange.ts'
-import { type GatheringOptions, startGathering } from './pending-parts.ts'
+import { type PartsOptions, fetchParts } from './pending-parts.ts'
 
 export type RequestStage = (exchange: ProxiedExchange) => void
 
@@ -35,11 +35,11 @@ export function requestHeadersStage(
 }
 
 /** The parts of the response are asked while the upstream works; a required one that fails ends it. */
-export function partsStage(route: string, parts: Parts, options: GatheringOptions): RequestStage {
+export function partsStage(route: string, parts: Parts, options: PartsOptions): RequestStage {
   return function startParts(exchange) {
     if (exchange.method !== 'GET') return
     const { reply } = exchange
-    exchange.pendingParts = startGathering(reply, route, parts, options)
+    exchange.pendingParts = fetchParts(reply, route, parts, options)
     exchange.pendingParts.catch((error: unknown) => {
       if (exchange.isGone || reply.sent) return
       exchange.leave()

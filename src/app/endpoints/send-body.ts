@@ -20,7 +20,7 @@ export function sendBody(
   const { raw } = reply
   const length = Buffer.byteLength(body)
   const fields = {
-    ...reply.standardFields,
+    ...reply.standardHeaders,
     'x-request-id': reply.request.id,
     ...reply.getHeaders(),
     ...more

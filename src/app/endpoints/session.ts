@@ -10,7 +10,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError } from '../../errors.ts'
-import { tellTimeLeft } from '../hooks/guard.ts'
+import { setTimeLeft } from '../hooks/guard.ts'
 import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
 import { describeSession, secondsLeft } from '../../session/describe.ts'
 import { identityKey } from '../../session/identity-key.ts'
@@ -64,7 +64,7 @@ export function addSession(
   async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const live = mustLive(request)
     const idleEnd = await sessions.extend(live)
-    tellTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
+    setTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
     return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
   }
 
@@ -129,9 +129,9 @@ interface Which {
   readonly except?: string
 }
 
-function whichOf(id: unknown, others: unknown, own: string): Which {
+function whichOf(id: unknown, others: unknown, currentId: string): Which {
   if (typeof id === 'string' && id !== '') return { only: id }
-  return others === true ? { except: own } : {}
+  return others === true ? { except: currentId } : {}
 }
 
 /** For the log: an id that names no session may be anything, so it is cut. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import type { LimitsHook } from '../hooks/limits.ts'
 import { opensPage, sendPage } from './console.ts'
-import { noteMethods } from './known-paths.ts'
+import { collectMethods } from './known-paths.ts'
 
 interface Options {
   readonly checkLimits: LimitsHook
@@ -17,16 +17,16 @@ export function addUnknown(
   app: FastifyInstance,
   { checkLimits, mount, hasConsole }: Options
 ): void {
-  const known = noteMethods(app)
+  const knownPaths = collectMethods(app)
   // The nearer path decides alone: what it does not take must not fall to a `/*` around it.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)
-    for (const [url, methods] of known.fallingThrough()) {
+    for (const [url, methods] of knownPaths.lostMethods()) {
       scope.route({
         url,
         method: methods,
         handler: request => {
-          throw refused(known.at(request.raw.url ?? ''))
+          throw refused(knownPaths.methodsAt(request.raw.url ?? ''))
         }
       })
     }
@@ -42,7 +42,7 @@ export function addUnknown(
     },
     (request, reply) => {
       const target = request.raw.url ?? ''
-      const allowed = known.at(target)
+      const allowed = knownPaths.methodsAt(target)
       if (allowed !== undefined) throw refused(allowed)
       if (isPage(request)) return sendPage(reply)
       const message = target.startsWith(`${mount}/api/api/`)

@@ -31,13 +31,13 @@ export function addAccessLog(
     // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
     const address = clientAddress(request)
     inFlight.inc()
-    const last = [running.begin(reply.raw)]
-    request.onResponseClose = last
+    const endings = [running.begin(reply.raw)]
+    request.onResponseClose = endings
     // One listener for all: each costs more than what most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)
       keep(request, reply, address)
-      for (const end of last) end()
+      for (const end of endings) end()
     })
     done()
   })

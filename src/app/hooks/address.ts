@@ -1,4 +1,4 @@
-/** The address of a client, and what of it limits count. */
+/** The address of a client, and its form that limits count by. */
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
@@ -9,36 +9,37 @@ const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}
 type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefined }
 
 /**
- * As trusted proxies tell it, else the socket's; without the port that some load balancers append.
- * Where a proxy names something that is no address, such as `unknown`, the nearest proxy that has
- * one: nobody may choose a text to be counted by. Empty where the socket is gone. Found out once
- * for each request: a socket loses its address when it closes.
+ * The client's address as trusted proxies send it, else the socket's; without the port that some
+ * load balancers append. A proxy may send a text that is not an address, such as `unknown`: then
+ * the address of the proxy nearest to the client counts, since clients must not choose the text
+ * that limits count by. Empty when the socket is closed. Computed once for each request, since a closed socket
+ * has no address.
  */
 export function clientAddress(request: Request): string {
   request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
   return request.address
 }
 
-/** `ips` begins at the socket and goes away from us. */
+/** `ips` begins with the socket's address; the client's is the last. */
 function nearestProxy(ips: readonly string[] | null | undefined) {
   return (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
 }
 
-function addressIn(given: string | undefined): string | undefined {
-  if (given === undefined) return undefined
-  if (isIP(given) !== 0) return given
-  const [, six, four] = withPort.exec(given) ?? []
+function addressIn(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  if (isIP(text) !== 0) return text
+  const [, six, four] = withPort.exec(text) ?? []
   const address = six ?? four ?? ''
   return isIP(address) === 0 ? undefined : address
 }
 
-const maxKnown = 10_000
-/** The longest that an address can be, so that nobody makes us keep more. */
+const maxCached = 10_000
+/** Of the longest address; longer texts are not cached. */
 const maxLength = 45
 
 /**
- * Whether an address is a load balancer's that config names; Fastify asks for each on the way.
- * Known ones are not looked at again.
+ * Tells whether an address is in `server.trustedProxies`. Fastify asks for each address of
+ * `X-Forwarded-For`, so results are cached.
  */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
@@ -48,39 +49,39 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
     if (bits === undefined) trusted.addAddress(address, family)
     else trusted.addSubnet(address, Number(bits), family)
   }
-  const known = new Map<string, boolean>()
-  return given => {
-    let found = known.get(given)
-    if (found === undefined) {
+  const cache = new Map<string, boolean>()
+  return text => {
+    let isTrusted = cache.get(text)
+    if (isTrusted === undefined) {
       // Without the zone that link-local addresses may have.
-      const [address = ''] = given.split('%', 1)
+      const [address = ''] = text.split('%', 1)
       const version = isIP(address)
-      found = version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
-      if (given.length > maxLength) return found
-      if (known.size >= maxKnown) known.clear()
-      known.set(ownText(given), found)
+      isTrusted = version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
+      if (text.length > maxLength) return isTrusted
+      if (cache.size >= maxCached) cache.clear()
+      cache.set(ownText(text), isTrusted)
     }
-    return found
+    return isTrusted
   }
 }
 
 /**
- * What limits count: IPv4 as it is, also in its IPv6 dress; of an IPv6 address so many leading
- * bits, since a customer has a whole network of them.
+ * Limits count an IPv4 address as it is, also when it is mapped to IPv6. Of an IPv6 address they
+ * count the leading bits, since a customer has a whole network.
  */
 export function createCountedAddress(ipv6Prefix: number): (request: Request) => string {
-  const known = new Map<string, string>()
+  const cache = new Map<string, string>()
   return request => {
-    const given = clientAddress(request)
-    let found = known.get(given)
-    if (found === undefined) {
-      // Keys of limits hold it for as long as they are counted.
-      const address = ownText(given)
-      // A socket that is gone has no address any more.
-      found = address === '' ? 'gone' : normalizeIP(address, ipv6Prefix)
-      if (known.size >= maxKnown) known.clear()
-      known.set(address, found)
+    const current = clientAddress(request)
+    let counted = cache.get(current)
+    if (counted === undefined) {
+      // Limits keep their keys for as long as they count: a copy does not hold on to the header.
+      const address = ownText(current)
+      // The address is empty once the socket is closed.
+      counted = address === '' ? 'gone' : normalizeIP(address, ipv6Prefix)
+      if (cache.size >= maxCached) cache.clear()
+      cache.set(address, counted)
     }
-    return found
+    return counted
   }
 }

@@ -9,8 +9,8 @@ const bypassed = new Set(['onSend', 'preSerialization'])
 
 /** onSend hooks, by their functions' names, whose effect `sendBody` has by itself. */
 const doneBySendBody = new Set([
-  // It takes `reply.standardFields`.
-  'addStandardHeaders',
+  // It takes `reply.standardHeaders`.
+  'fillStandardHeaders',
   // It calls `limitStall`.
   'limitStreams',
   // @fastify/cookie writes the reply's cookies: a route of an upstream sets none.
@@ -43,7 +43,7 @@ export function refuseBypassedHooks(app: FastifyInstance): (scope: FastifyInstan
   app.addHook = addChecked as unknown as FastifyInstance['addHook']
 
   return scope => {
-    if (hooked.some(other => areNested(other, scope))) throw bypassedError('onSend')
+    if (hooked.some(hookedScope => areNested(hookedScope, scope))) throw bypassedError('onSend')
     direct.push(scope)
     scope.addHook('onRoute', ({ onSend, preSerialization }) => {
       if (onSend !== undefined) throw bypassedError('onSend')
@@ -53,10 +53,10 @@ export function refuseBypassedHooks(app: FastifyInstance): (scope: FastifyInstan
 }
 
 /** Whether one scope is the other, or one within the other. */
-function areNested(one: FastifyInstance, other: FastifyInstance): boolean {
+function areNested(a: FastifyInstance, b: FastifyInstance): boolean {
   const isWithin = (inner: FastifyInstance, outer: FastifyInstance) =>
     inner === outer || Object.prototype.isPrototypeOf.call(outer, inner)
-  return isWithin(one, other) || isWithin(other, one)
+  return isWithin(a, b) || isWithin(b, a)
 }
 
 function bypassedError(name: string): Error {

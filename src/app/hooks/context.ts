@@ -3,7 +3,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
-import type { Fields } from './standard-headers.ts'
+import type { StandardHeaders } from './standard-headers.ts'
 import type { Exchange } from '../../proxy/response.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
@@ -56,7 +56,7 @@ declare module 'fastify' {
   }
   interface FastifyReply {
     /** What every answer says, unless it says otherwise. */
-    readonly standardFields: Fields
+    readonly standardHeaders: StandardHeaders
     /** `server.idleTimeout`. */
     readonly stallMs: number
   }

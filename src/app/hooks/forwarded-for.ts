@@ -18,7 +18,7 @@ export function createForwardedHost(
   ports: readonly number[]
 ): ForwardedHost {
   if (hosts.length === 0) return () => undefined
-  const known = new Set(ports)
+  const allowedPorts = new Set(ports)
   return ({
     raw: {
       headers: { host = '' },
@@ -27,7 +27,7 @@ export function createForwardedHost(
   }) => {
     const [whole = '', port] = /:(\d+)$/.exec(host) ?? []
     if (port === undefined) return host
-    const isKnown = known.has(Number(port)) || Number(port) === socket.localPort
+    const isKnown = allowedPorts.has(Number(port)) || Number(port) === socket.localPort
     return isKnown ? host : host.slice(0, -whole.length)
   }
 }

@@ -9,14 +9,14 @@ import { gate } from './gate.ts'
 interface Options {
   readonly sessions: Sessions
   /** Whether answers tell how long the session has. */
-  readonly tell: boolean
+  readonly sendsTimeLeft: boolean
 }
 
 /**
  * A hook that lets pass whom the route's `access` names, and notes that their session is used,
  * unless the route says otherwise.
  */
-export function createGuard({ sessions, tell }: Options) {
+export function createGuard({ sessions, sendsTimeLeft }: Options) {
   function guard(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -36,9 +36,9 @@ export function createGuard({ sessions, tell }: Options) {
       return done(new GatewayError('route.credential'))
     }
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
-    if (tell) {
+    if (sendsTimeLeft) {
       const { absoluteEnd } = live.session
-      tellTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })
+      setTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })
     }
     done()
   }
@@ -52,7 +52,7 @@ interface TimeLeft {
   readonly now: number
 }
 
-export function tellTimeLeft(reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
+export function setTimeLeft(reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
   reply
     .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
     .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))

@@ -5,12 +5,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LockoutConfig } from '../../config/schema/limits.ts'
 import type { SessionCookie } from './session.ts'
 
-export interface KnownBrowser {
+export interface KnownBrowsers {
   /**
    * What names the browser, where it signed in under this user name before; undefined for a stranger.
    * @param username as it was typed: who has an account of almost this name must not be known to this one
    */
-  readonly of: (request: FastifyRequest, username: string) => string | undefined
+  readonly idOf: (request: FastifyRequest, username: string) => string | undefined
   /** From now on the browser is known to the account. */
   readonly remember: (request: FastifyRequest, reply: FastifyReply, username: string) => void
 }
@@ -25,20 +25,20 @@ interface Options {
 }
 
 /** An account in a cookie: a hash that tells nothing of the name, and when it was signed in to, in seconds. */
-interface Entry {
+interface SignedInAccount {
   readonly digest: string
   readonly at: number
 }
 
 /** People share browsers; beyond so many the account that was not used for longest is a stranger's again. */
-const mostAccounts = 5
+const maxAccounts = 5
 
-export function createKnownBrowser({
+export function createKnownBrowsers({
   config,
   cookie: { options },
   secrets,
   now = Date.now
-}: Options): KnownBrowser {
+}: Options): KnownBrowsers {
   // Of another key than session cookies: neither is ever taken for the other.
   const signer = new Signer(
     secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
@@ -48,40 +48,40 @@ export function createKnownBrowser({
     hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
   const seconds = () => Math.floor(now() / 1000)
 
-  function read(request: FastifyRequest): { id: string; entries: Entry[] } | undefined {
+  function read(request: FastifyRequest): { id: string; accounts: SignedInAccount[] } | undefined {
     const signed = request.cookies[name]
     if (signed === undefined || signed.length > 1000) return undefined
     const { valid, value } = signer.unsign(signed)
     if (!valid || value === null) return undefined
     const [id = '', ...rest] = value.split('.')
-    const entries = rest.map(text => ({
+    const accounts = rest.map(text => ({
       digest: text.slice(0, 22),
       at: Number.parseInt(text.slice(22), 36)
     }))
     const oldest = seconds() - config.lifetime / 1000
-    return { id, entries: entries.filter(({ at }) => at > oldest) }
+    return { id, accounts: accounts.filter(({ at }) => at > oldest) }
   }
 
   return {
-    of(request, username) {
+    idOf(request, username) {
       if (config.mode === 'off') return undefined
-      const found = read(request)
-      if (found === undefined) return undefined
-      const digest = digestOf(found.id, username)
-      return found.entries.some(entry => entry.digest === digest) ? found.id : undefined
+      const browser = read(request)
+      if (browser === undefined) return undefined
+      const digest = digestOf(browser.id, username)
+      return browser.accounts.some(account => account.digest === digest) ? browser.id : undefined
     },
     remember(request, reply, username) {
       if (config.mode === 'off') return
-      const { id, entries } = read(request) ?? {
+      const { id, accounts } = read(request) ?? {
         id: randomBytes(16).toString('base64url'),
-        entries: []
+        accounts: []
       }
       const digest = digestOf(id, username)
       const kept = [
         { digest, at: seconds() },
-        ...entries.filter(entry => entry.digest !== digest)
-      ].slice(0, mostAccounts)
-      const value = [id, ...kept.map(entry => entry.digest + entry.at.toString(36))].join('.')
+        ...accounts.filter(account => account.digest !== digest)
+      ].slice(0, maxAccounts)
+      const value = [id, ...kept.map(account => account.digest + account.at.toString(36))].join('.')
       // For every path: what stands before the gateway may have another prefix for ours.
       const attributes: CookieSerializeOptions = {
         path: '/',

@@ -179,13 +179,20 @@ function stricter(mode: Mode, other: Mode): Mode {
 
 function guardOf(
   kind: Guard['kind'],
-  { mode, after, within, delay, longest, forget }: LockoutConfig['account'],
+  { mode, after, within, delay, longest: maxDelay, forget }: LockoutConfig['account'],
   strict: boolean
 ): Guard | undefined {
   if (mode === 'off') return undefined
   return {
     kind,
     enforced: mode === 'enforce',
-    rule: { after, withinMs: within, delayMs: delay, maxDelayMs: longest, forgetMs: forget, strict }
+    rule: {
+      after,
+      withinMs: within,
+      delayMs: delay,
+      maxDelayMs: maxDelay,
+      forgetMs: forget,
+      strict
+    }
   }
 }

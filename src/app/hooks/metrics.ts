@@ -53,12 +53,12 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     const others: Array<Counter | undefined> = []
     return {
       count(method, status, ms, upstreamMs) {
-        const known = byMethod.get(method)
-        const ofMethod = known ?? others
+        const ofMethod = byMethod.get(method)
+        const counters = ofMethod ?? others
         const kind = status === undefined ? 0 : Math.floor(status / 100)
-        const counter = (ofMethod[kind] ??= requests.with(
+        const counter = (counters[kind] ??= requests.with(
           route,
-          known === undefined ? 'other' : method,
+          ofMethod === undefined ? 'other' : method,
           kind === 0 ? 'gone' : `${kind}xx`
         ))
         counter.inc()
@@ -74,9 +74,9 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
       .with(),
     meter: (route, upstream) => {
       const key = `${route} ${upstream ?? ''}`
-      let found = meters.get(key)
-      if (found === undefined) meters.set(key, (found = createMeter(route, upstream)))
-      return found
+      let meter = meters.get(key)
+      if (meter === undefined) meters.set(key, (meter = createMeter(route, upstream)))
+      return meter
     }
   }
 }

@@ -68,12 +68,12 @@ export function requestPolicy({ hosts, sizes }: Options) {
 
 /** The one `Host` field, or undefined where there is none or more than one (RFC 9112 §3.2): Node keeps the first and says nothing. */
 function soleHost(rawHeaders: readonly string[]): string | undefined {
-  let found: string | undefined
+  let host: string | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
     if (name?.length !== 4 || name.toLowerCase() !== 'host') continue
-    if (found !== undefined) return undefined
-    found = rawHeaders[index + 1]
+    if (host !== undefined) return undefined
+    host = rawHeaders[index + 1]
   }
-  return found
+  return host
 }

@@ -10,7 +10,7 @@ import { keyOf, publicId, type Session } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import './context.ts'
-import { rememberingSigner } from './signer.ts'
+import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
 
 /**
@@ -72,7 +72,7 @@ export function addSessionReader(
   scope: FastifyInstance,
   { sessions, cookie, secrets }: Options
 ): void {
-  const signer = rememberingSigner(secrets)
+  const signer = createCachedSigner(secrets)
   scope.addHook('onRequest', soleSession(cookie))
   const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
     const signed = request.cookies[cookie.name]
@@ -82,11 +82,11 @@ export function addSessionReader(
     request.live = sessions.getCached(value)
     if (request.live !== undefined) return done()
     sessions.get(value).then(
-      found => {
-        if ('unreadable' in found) return done(unreadableError())
-        if ('live' in found) request.live = found.live
+      lookup => {
+        if ('unreadable' in lookup) return done(unreadableError())
+        if ('live' in lookup) request.live = lookup.live
         else {
-          request.ended = found.ended
+          request.ended = lookup.ended
           request.endedSession = publicId(keyOf(value))
         }
         done()
@@ -108,7 +108,7 @@ export async function addSessions(
   scope.addHook('onRequest', soleSession(cookie))
   await scope.register(fastifySession, {
     store: storeFor(sessions),
-    secret: rememberingSigner(secrets),
+    secret: createCachedSigner(secrets),
     cookieName: cookie.name,
     cookie: cookie.options as never,
     rolling: false,
@@ -261,10 +261,10 @@ function storeFor(sessions: Sessions): PluginStore {
   return {
     get(secretId, done) {
       sessions.get(secretId).then(
-        found =>
+        lookup =>
           done(
             null,
-            ('live' in found ? { plugin: new PluginSession(found.live) } : found) as never
+            ('live' in lookup ? { plugin: new PluginSession(lookup.live) } : lookup) as never
           ),
         (error: Error) => done(error)
       )

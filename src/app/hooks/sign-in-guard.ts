@@ -5,7 +5,7 @@ import type { Counters } from '../../limits/counting/counters.ts'
 import { accountKey } from '../../limits/lockout/account.ts'
 import type { Lockouts } from '../../limits/lockout/lockout.ts'
 import { createCountedAddress } from './address.ts'
-import type { KnownBrowser } from './known-browser.ts'
+import type { KnownBrowsers } from './known-browser.ts'
 import { type CountedAttempt, createLockout } from './lockout.ts'
 import { createAttemptLimits } from './rate-limit-adapter.ts'
 
@@ -30,7 +30,7 @@ interface Options {
   readonly config: LimitsConfig
   readonly lockouts: Lockouts
   readonly counters: Counters
-  readonly known: KnownBrowser
+  readonly knownBrowsers: KnownBrowsers
   /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
   readonly onRefused: (limit: string, inShadow: boolean) => void
   /** Called for each lock that holds. */
@@ -39,7 +39,7 @@ interface Options {
 
 export async function createSignInGuard(
   app: FastifyInstance,
-  { config, lockouts, counters, known, onRefused, onLocked }: Options
+  { config, lockouts, counters, knownBrowsers, onRefused, onLocked }: Options
 ): Promise<SignInGuard> {
   const countedAddress = createCountedAddress(config.ipv6Prefix)
   const lockout = createLockout({ config, lockouts, onRefused, onLocked })
@@ -50,7 +50,7 @@ export async function createSignInGuard(
       const signIn = {
         account: accountKey(username),
         address: countedAddress(request),
-        knownBrowser: lockout.countsBrowsers ? known.of(request, username) : undefined
+        knownBrowser: lockout.countsBrowsers ? knownBrowsers.idOf(request, username) : undefined
       }
       const counted = await lockout.attempt(request, signIn)
       const refundLimits = await limits.count(request, signIn).catch(async (error: unknown) => {
@@ -63,7 +63,7 @@ export async function createSignInGuard(
           await Promise.all([counted.refund(), refundLimits()])
         },
         remember: reply => {
-          if (lockout.countsBrowsers) known.remember(request, reply, username)
+          if (lockout.countsBrowsers) knownBrowsers.remember(request, reply, username)
         }
       }
     }

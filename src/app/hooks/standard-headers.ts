@@ -1,9 +1,9 @@
-/** The header fields that every answer has, unless it says otherwise. */
+/** The headers of every response, unless its route sets them itself. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-export type Fields = Readonly<Record<string, string>>
+export type StandardHeaders = Readonly<Record<string, string>>
 
-export function standardFields(secure: boolean): Fields {
+export function standardHeaders(secure: boolean): StandardHeaders {
   return {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
@@ -13,20 +13,23 @@ export function standardFields(secure: boolean): Fields {
   }
 }
 
-/** For answers that Fastify sends. One that goes past it (`sendBody`) takes `reply.standardFields` by itself: to set them one by one costs more than all hooks. */
-export function addStandardFields(app: FastifyInstance, fields: Fields): void {
-  app.decorateReply('standardFields', { getter: () => fields })
-  app.addHook('onSend', function addStandardHeaders(request, reply, _payload, done) {
-    setStandardFields(request, reply, fields)
+/**
+ * For responses that Fastify sends. `sendBody` bypasses it and writes `reply.standardHeaders` as a
+ * whole: setting them one by one costs more than all hooks.
+ */
+export function addStandardHeaders(app: FastifyInstance, headers: StandardHeaders): void {
+  app.decorateReply('standardHeaders', { getter: () => headers })
+  app.addHook('onSend', function fillStandardHeaders(request, reply, _payload, done) {
+    setStandardHeaders(request, reply, headers)
     done()
   })
 }
 
-export function setStandardFields(
+export function setStandardHeaders(
   request: Pick<FastifyRequest, 'id'>,
   reply: Pick<FastifyReply, 'header' | 'hasHeader'>,
-  fields: Fields
+  headers: StandardHeaders
 ): void {
-  for (const name in fields) if (!reply.hasHeader(name)) reply.header(name, fields[name])
+  for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name])
   reply.header('x-request-id', request.id)
 }

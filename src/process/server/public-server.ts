@@ -23,7 +23,7 @@ import {
   reviewSignedIn
 } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { createOuterServer } from '../../app/listener.ts'
+import { createListener } from '../../app/listener.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
 
@@ -76,7 +76,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   let current: Generation | undefined
-  const server = createOuterServer(
+  const server = createListener(
     config.gateway,
     (request, response) => current?.handle(request, response),
     services

@@ -40,7 +40,7 @@ async function run(
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('onResponseClose', null as never)
-  app.decorateReply('standardFields', { getter: () => ({}) })
+  app.decorateReply('standardHeaders', { getter: () => ({}) })
   app.route({
     method,
     url: '/public/x',

@@ -1,7 +1,7 @@
 /** What no route takes, and which route takes what several could. */
 import Fastify from 'fastify'
 import t from 'tap'
-import { noteMethods } from '../../../src/app/endpoints/known-paths.ts'
+import { collectMethods } from '../../../src/app/endpoints/known-paths.ts'
 import { growthOf } from '../../support/growth.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -127,7 +127,7 @@ t.test('of paths with :name segments the nearest decides alone, and its access c
 
 t.test('a path of many slashes costs CPU in proportion to its length', async t => {
   const app = Fastify()
-  const known = noteMethods(app)
+  const known = collectMethods(app)
   const config = { route: 'r', access: 'public' } as const
   for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/', '/*']) {
     app.route({ method: 'GET', url, config, handler: () => '' })
@@ -136,9 +136,9 @@ t.test('a path of many slashes costs CPU in proportion to its length', async t =
   for (const path of ['/a', '/', '/api/orders/x']) {
     const growth = growthOf(length => {
       const target = `/nope${path.repeat(length / path.length)}`
-      return () => known.at(target)
+      return () => known.methodsAt(target)
     })
     t.ok(growth.isLinear, `${path}: ${growth.figures}`)
   }
-  t.same([...(known.at('/api/orders/7/8/9') ?? [])], ['GET', 'HEAD'])
+  t.same([...(known.methodsAt('/api/orders/7/8/9') ?? [])], ['GET', 'HEAD'])
 })

@@ -1,6 +1,6 @@
 import { Signer } from '@fastify/cookie'
 import t from 'tap'
-import { rememberingSigner } from '../../../src/app/hooks/signer.ts'
+import { createCachedSigner } from '../../../src/app/hooks/signer.ts'
 import { retainedBytes } from '../../support/retained.ts'
 
 const old = 'an older secret of at least thirty-two characters'
@@ -8,7 +8,7 @@ const young = 'a newer secret of at least thirty-two characters!'
 
 t.test('a value whose signature an older secret made is signed as it came', async t => {
   const signed = new Signer(old).sign('value')
-  const signer = rememberingSigner([young, old])
+  const signer = createCachedSigner([young, old])
   t.match(signer.unsign(signed), { valid: true, value: 'value' })
   t.equal(signer.sign('value'), signed)
   t.equal(
@@ -19,13 +19,13 @@ t.test('a value whose signature an older secret made is signed as it came', asyn
 })
 
 t.test('a signature of none of the secrets is not valid, and leaves nothing behind', async t => {
-  const signer = rememberingSigner([young])
+  const signer = createCachedSigner([young])
   t.match(signer.unsign(new Signer(old).sign('value')), { valid: false })
   t.equal(signer.sign('value'), new Signer(young).sign('value'))
 })
 
 t.test('cookies beyond those that are kept verify all the same', async t => {
-  const signer = rememberingSigner([young])
+  const signer = createCachedSigner([young])
   const signed = Array.from({ length: 10_500 }, (_, n) => signer.sign(`value-${n}`))
   for (const round of [1, 2]) {
     t.ok(
@@ -36,7 +36,7 @@ t.test('cookies beyond those that are kept verify all the same', async t => {
 })
 
 t.test('of a request only the session cookie is kept, not the other cookies beside it', async t => {
-  const signer = rememberingSigner([young])
+  const signer = createCachedSigner([young])
   const count = 1000
   const others = 'x'.repeat(8000)
   const retained = await retainedBytes(() => {
