@@ -142,7 +142,7 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
         onFailed: err =>
           services.log.warn(
             { err },
-            'a back-end’s token could not be renewed; it holds a little longer'
+            'could not renew a back-end’s token; the current one is valid for a short time still'
           )
       })
     )

@@ -1,4 +1,7 @@
-/** The hooks that may refuse a request, made of one generation's config. `app.ts` puts them in order. */
+/**
+ * The hooks that may refuse a request, made from one generation's config. `app.ts` puts them in
+ * order.
+ */
 import type { FastifyInstance } from 'fastify'
 import { createGuard } from './hooks/guard.ts'
 import { createKnownBrowsers } from './hooks/known-browser.ts'

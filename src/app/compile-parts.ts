@@ -7,7 +7,7 @@ import type { Part, Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 
-/** A route, or the profile. */
+/** The settings of a route, or of the profile, that its parts need. */
 export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
   Partial<
     Pick<
@@ -18,7 +18,7 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
 
 interface Options {
   readonly identity: GatewayConfig['identity']
-  /** With what stands before them, aliases too. */
+  /** With the mount, aliases too. */
   readonly publicPaths: readonly string[]
   readonly maxBytes: number
   readonly upstreamOf: (name: string) => Upstream
@@ -62,7 +62,7 @@ export function compileParts(
     : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
 }
 
-/** A part's path stands for itself, or keeps what the `*` of the public path stands for. */
+/** A part's path is fixed, or ends in `/*`, which stands for what the public path's `*` matched. */
 function targetOf(
   publicPaths: readonly string[],
   { rewrite, query }: RouteConfig['parts'][string]

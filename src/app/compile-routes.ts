@@ -1,4 +1,7 @@
-/** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes, credential sources. */
+/**
+ * Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes,
+ * credential sources.
+ */
 import { sourceName } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
@@ -22,7 +25,7 @@ import type { Session } from '../session/record.ts'
 export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
-  /** No paths where upstreams have to do with it. */
+  /** Without paths when it comes from an upstream or has parts. */
   readonly profile: { readonly paths: readonly string[]; readonly contract?: Contract }
   readonly session: {
     readonly session: readonly string[]
@@ -34,7 +37,7 @@ export interface Routes {
   readonly aggregated: readonly AggregatedRoute[]
 }
 
-/** @param yieldToRequests is waited for between one route and the next */
+/** @param yieldToRequests is awaited before each route */
 export async function compileRoutes(
   config: Config,
   services: GenerationServices,
@@ -133,7 +136,10 @@ class RouteCompiler {
     }
   }
 
-  /** Where upstreams have to do with the profile it is a route; otherwise it has paths here. */
+  /**
+   * A profile from an upstream or with parts becomes a route. Any other keeps its paths here and is
+   * answered from the session.
+   */
   #addProfile(): Routes['profile'] {
     const { profile } = this.#config.routes.endpoints
     const contract = this.#contractOf('profile', profile.contract, true)
@@ -265,14 +271,14 @@ class RouteCompiler {
   }
 }
 
-/** @throws GatewayError where the back-end's own words amount to one */
+/** @throws GatewayError when the back-end's body reports an error */
 function applyShape(shape: Shape, body: unknown): unknown {
   const refusal = shape.refusal(body)
   if (refusal !== undefined) throw refusal
   return shape.apply(body)
 }
 
-/** @throws GatewayError where the answer breaks a strict contract */
+/** @throws GatewayError when the response breaks a strict contract */
 function checkContract(contract: Contract | undefined, answer: unknown): unknown {
   if (contract === undefined) return answer
   if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
@@ -301,7 +307,7 @@ export function createSources(
   })
 }
 
-/** Told once for each text: what every answer has must not fill the log. */
+/** Logs each text once: a fault of every response must not fill the log. */
 function oncePerText(log: (text: string) => void): (text: string) => void {
   const logged = new Set<string>()
   return text => {

@@ -1,4 +1,4 @@
-/** What the hooks and endpoints of one generation share. */
+/** The context that the hooks and endpoints of one generation share. */
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
@@ -18,7 +18,7 @@ export interface AppContext {
   /** In lower case, as they are compared. */
   readonly hosts: readonly string[]
   readonly forwardedHost: ForwardedHost
-  /** What stands before every public path. */
+  /** `server.mount`, the prefix of every public path. */
   readonly mount: string
 }
 

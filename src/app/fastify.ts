@@ -17,7 +17,7 @@ import { validateRequests } from './hooks/validation.ts'
 import { type StandardHeaders, setStandardHeaders } from './hooks/standard-headers.ts'
 import type { AppContext } from './context.ts'
 
-/** @param headers those that every answer has */
+/** @param headers the standard headers of every response */
 export function createFastify(
   { config, services, metrics, envelope }: AppContext,
   headers: StandardHeaders

@@ -1,4 +1,4 @@
-/** What an app is built with. */
+/** The services and back-ends that one generation of the app is built with. */
 import type { FastifyInstance } from 'fastify'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { Running } from './hooks/access-log.ts'
@@ -7,7 +7,6 @@ import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import type { BindStream } from './endpoints/bound-stream.ts'
 
-/** What one generation is built with. */
 export type GenerationServices = Pick<
   Services,
   | 'log'
@@ -26,8 +25,8 @@ export type GenerationServices = Pick<
   readonly running: Running
   /** Binds a live stream to its session. */
   readonly bindStream: BindStream
-  /** In the place of those that config names. */
+  /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
-  /** Sees the app before anything is added to it: for tools that look on. */
+  /** Called with the app before anything is added to it: for dry runs. */
   readonly watch?: (app: FastifyInstance) => void
 }

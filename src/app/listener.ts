@@ -1,4 +1,7 @@
-/** The public listener: a server of Node's own, so that the app behind it can be replaced while connections live on. It answers what never becomes a request. */
+/**
+ * The public listener: a Node server in front of the app, so that a reload replaces the app and
+ * keeps connections. It answers requests that Node's parser refuses.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
@@ -51,7 +54,7 @@ export function createListener(
       }
     ),
     err => {
-      // A fault of listen() goes to its caller; this is one of accept(), as without descriptors.
+      // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
   )
@@ -79,13 +82,14 @@ export function createListener(
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(error.code) ?? 'request.malformed')
   })
-  // One more than config can allow: Node cuts silently what is beyond; the request policy counts.
+  // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server
 }
 
 /**
- * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would wait
+ * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would
+ * wait
  * for ever for the body that a `Content-Type` promises: some clients send one with each DELETE.
  */
 function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
@@ -98,10 +102,10 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   }
 }
 
-/** For what never became a request: framing is in doubt, so the connection ends. */
+/** Answers bytes that are not a request, and closes the connection: its framing is in doubt. */
 function end(socket: Socket, status: number, body: string): void {
   const pending = pendingResponse(socket)
-  // An earlier request's answer: this refusal must not be taken for it, nor stand within it.
+  // An earlier request is being answered: the refusal must not be taken for its response.
   if (pending !== undefined && (pending.headersSent || pending.req.complete)) {
     return void (pending.writableEnded ? endUnread(socket) : socket.destroy())
   }
@@ -111,12 +115,12 @@ function end(socket: Socket, status: number, body: string): void {
   )
 }
 
-/** How long a client may take to read what was still to be sent, and then to close. */
+/** The client's time to read the rest of the response, then to close the connection. */
 const unreadMs = { flush: 10_000, close: 1000 }
 
 /**
- * Ends a connection from which nothing is read any more: neither the client's end nor its reset
- * would be seen, and the descriptor be held for good.
+ * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
+ * would not be seen, and its descriptor would never be freed.
  */
 function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
@@ -124,7 +128,7 @@ function endUnread(socket: Socket, last = ''): void {
   socket.end(last, () => destroySoon(unreadMs.close))
 }
 
-/** Whose turn it is on a connection; Node tells it nowhere else. */
+/** The response that a connection is sending; Node has no public way to get it. */
 function pendingResponse(socket: Socket): ServerResponse | undefined {
   const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
   return pending ?? undefined

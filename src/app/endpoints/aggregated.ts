@@ -1,4 +1,6 @@
-/** `GET` routes without an upstream of their own: parts, added to nothing or to the session's data. */
+/**
+ * `GET` routes without an upstream of their own: parts, added to an empty object or the profile.
+ */
 import { toRouterPath } from '../../config/schema/public-path.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -22,7 +24,7 @@ export interface AggregatedRoute {
   readonly errorStatus?: 'own' | 'ok'
 }
 
-/** Adds a route to a scope whose hooks have let the request pass by then. */
+/** Adds a route to a scope whose hooks check the request first. */
 export function addAggregated(
   scope: FastifyInstance,
   { name, paths, access, touch, initialValue, shaping, envelope, errorStatus }: AggregatedRoute,

@@ -1,4 +1,4 @@
-/** What a live stream (WebSocket, event stream, download) says of itself to be ended in time. */
+/** A live stream (WebSocket, event stream, download) that ends with its session or access. */
 import type { ErrorCode } from '../../errors.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Access } from '../hooks/context.ts'
@@ -8,7 +8,7 @@ export interface BoundStream {
   readonly live: Live | undefined
   /** The route's name: what later config says of that route holds for the stream too. */
   readonly route: string
-  /** Who may have it, as long as no later config says otherwise. */
+  /** The route's access, until a later config changes it. */
   readonly access: Access
   /** Whether it keeps its session from going idle: only where its route says so itself. */
   readonly touch: boolean

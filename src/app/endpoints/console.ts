@@ -1,4 +1,7 @@
-/** The console's own files, so that page and gateway share an origin: history fallback, hashed assets cached for good. */
+/**
+ * Serves the console's files, so that page and gateway share an origin: history fallback, hashed
+ * assets cached for a year.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 interface Options {
@@ -21,7 +24,7 @@ export function addConsole(
       route.config = { ...route.config, route: 'console' }
     }
   })
-  // Loaded where there is a console.
+  // Imported only when there is a console.
   app.register(import('@fastify/static'), {
     root,
     prefix: `${prefix}/`,
@@ -39,12 +42,12 @@ export function addConsole(
   })
 }
 
-/** Under /api/ there are answers, never pages. */
+/** No path under /api/ is a page. */
 function isApi(path: string) {
   return path === '/api' || path.startsWith('/api/')
 }
 
-/** Whether a request that nothing answers is a person opening one of the console's own addresses. */
+/** Whether a request that no route takes is a browser opening a page of the console. */
 export function opensPage(request: FastifyRequest, prefix: string): boolean {
   const path = request.raw.url ?? ''
   return (

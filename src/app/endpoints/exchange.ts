@@ -1,4 +1,4 @@
-/** A request to a route of an upstream on its way there and back: what the stages read and write. */
+/** The state of a proxied request, which its stages read and write. */
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
@@ -61,7 +61,7 @@ export class ProxiedExchange implements Exchange {
     })
   }
 
-  /** The response is of no use any more: ends the upstream's work on it too. */
+  /** Nobody reads the response any more: ends the upstream's work on it. */
   leave(): void {
     this.isGone = true
     abort(this)

@@ -1,5 +1,5 @@
 /**
- * All that @fastify/http-proxy and its @fastify/reply-from need of us, and nothing else does.
+ * The adapter to @fastify/http-proxy and its @fastify/reply-from.
  *
  * The plugin carries requests with a body: its parsers hand the body on as a stream, `reply.from`
  * frames it and copies the response's headers, cleaned, into the reply. A request without a body
@@ -38,7 +38,7 @@ import {
 } from './proxied.ts'
 import { runResponseStages } from './response-stages.ts'
 
-/** Paths of one registration. */
+/** Paths per registration of the plugin. */
 const groupSize = 16
 
 /** A body in chunks is collected up to this size; a larger one is streamed. */
@@ -47,8 +47,8 @@ const chunkedCollectBytes = 64 * 1024
 const exchangeKey = Symbol('exchange')
 
 /**
- * Adds routes to a scope whose hooks have let the request pass by then.
- * @param yieldToRequests is waited for between some of them and the next
+ * Adds routes to a scope whose hooks check the request first.
+ * @param yieldToRequests is awaited after each group of them
  */
 export async function addProxied(
   scope: FastifyInstance,
@@ -84,7 +84,7 @@ async function addGroup(scope: FastifyInstance, { upstream, group }: Group): Pro
   const { route: addRoute } = scope as {
     readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance
   }
-  // `this` is the scope below, which the plugin makes for itself.
+  // `this` is the scope that the plugin makes below this one.
   scope.route = function (this: FastifyInstance, options: RouteOptions) {
     const route = group.get(options.url)
     return addRoute.call(this, route === undefined ? options : { ...options, ...routeOf(route) })
@@ -132,7 +132,7 @@ function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' |
 function finish({ stages }: CompiledRoute, exchange: ProxiedExchange): void {
   const { response, reply } = exchange
   if (response === undefined) return
-  // A part of the response may have failed, which was sent in its place.
+  // A part of the response may have failed: its error was sent instead.
   if (reply.sent) return void response.body.destroy()
   exchange.areHeadersCopied = true
   runResponseStages(stages.response, exchange, response)
@@ -153,7 +153,7 @@ type PluginCallback = (
   }
 ) => void
 
-/** Stands in the place of undici's own `request`. */
+/** Replaces undici's `request`. */
 function pluginRequest(upstream: Upstream) {
   return function request({ headers, path, body }: PluginRequest, done: PluginCallback): void {
     const exchange = headers[exchangeKey]
@@ -163,7 +163,7 @@ function pluginRequest(upstream: Upstream) {
       exchange.body = whole ?? null
       upstream.dispatch(exchange, exchange, (failure, response) => {
         if (response === undefined) {
-          // A request that was refused never reached undici, which else ends its body.
+          // A refused request did not reach undici, which otherwise ends its body.
           if (whole instanceof Readable) whole.destroy()
           return fail(exchange, failure)
         }
@@ -197,7 +197,7 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   })
 }
 
-/** A response that has begun may go on, however slowly the rest of the body comes. */
+/** Ends a slow upload, unless its response has begun. */
 function endSlowUpload(body: Readable, exchange: ProxiedExchange): void {
   watchRate(body, () => {
     if (exchange.firstByteMs === undefined) abort(exchange, new GatewayError('request.timeout'))

@@ -1,4 +1,4 @@
-/** Which paths are known, and by which methods: for the answer to a request that no route takes. */
+/** The known paths and their methods, for the response to a request that no route takes. */
 import type { FastifyInstance } from 'fastify'
 import {
   contains,
@@ -13,13 +13,13 @@ import {
 export interface KnownPaths {
   /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
   readonly methodsAt: (target: string) => ReadonlySet<string> | undefined
-  /** Of each path the methods that it does not take, but one around it does. */
+  /** Of each path the methods that only a wider path (`/*`) takes. */
   readonly lostMethods: () => Array<[url: string, methods: string[]]>
 }
 
 /**
- * Found again without the router, which has a tree for each method: to have every path in all of
- * them would double what a generation costs to build.
+ * Collected beside the router, which has a tree for each method: every path in all of them would
+ * double the build time of a generation.
  */
 export function collectMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
@@ -37,7 +37,7 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
     for (const each of [method].flat()) methods.add(each)
   })
 
-  /** The known paths around a path, the nearest first; itself, where it is known. */
+  /** The known paths around a path, the nearest first; with itself, if it is known. */
   const around = (path: string, fits: (path: string, other: string) => boolean): string[] =>
     [
       ...(byPath.has(path) ? [path] : []),

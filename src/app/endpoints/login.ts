@@ -1,6 +1,6 @@
 /**
- * `POST` sign-in: asks each credential source until one vouches, opens the session, answers in the
- * console's dialect.
+ * `POST` sign-in: asks each credential source until one vouches for the password, opens the
+ * session, and answers in the console's dialect.
  */
 import type {
   FastifyInstance,
@@ -20,14 +20,14 @@ import { liveSession, openSession, type SessionCookie } from '../hooks/session.t
 import {
   type CredentialSource,
   signOutAtSource,
+  type SignInAttempt,
   type SignInResult
 } from '../../login/credential-source.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
+import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
 
-interface Options {
-  readonly paths: readonly string[]
-  readonly maxBody: number
+interface SignInOptions {
   readonly config: GatewayConfig['login']
   readonly sources: readonly CredentialSource[]
   readonly signInGuard: SignInGuard
@@ -38,22 +38,15 @@ interface Options {
   readonly onOutcome: (outcome: SignInOutcome) => void
 }
 
+interface Options extends SignInOptions {
+  readonly paths: readonly string[]
+  readonly maxBody: number
+}
+
 type SignInOutcome = 'accepted' | 'refused' | 'limited' | 'malformed' | 'failed'
 
-export function addLogin(scope: FastifyInstance, options: Options): void {
-  const {
-    paths,
-    maxBody,
-    config,
-    sources,
-    signInGuard,
-    sessions,
-    cookie,
-    expireTokenCookies,
-    envelope,
-    onOutcome
-  } = options
-  const schema = { body: loginBody(config.fields) }
+export function addLogin(scope: FastifyInstance, { paths, maxBody, ...options }: Options): void {
+  const schema = { body: loginBody(options.config.fields) }
   for (const url of paths) {
     scope.route({
       method: [...ownRoutes.login.methods],
@@ -62,89 +55,123 @@ export function addLogin(scope: FastifyInstance, options: Options): void {
       schema,
       attachValidation: true,
       config: { route: ownRoutes.login.name, access: 'public', maxBody },
-      handler: answer
+      handler: (request, reply) => countedSignIn(options, request, reply)
     })
-  }
-
-  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    try {
-      return await signIn(request, reply)
-    } catch (error) {
-      onOutcome(outcomeOf(toGatewayError(error)))
-      throw error
-    }
-  }
-
-  async function signIn(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    // Nothing here would undo a coding, so none is taken for what it is not.
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new GatewayError('request.type')
-    }
-    const { username, password, remember, type, extra } = readBody(request, config.fields)
-    request.actor = username
-    const address = clientAddress(request)
-    const attempt = await signInGuard.attempt(request, username)
-    // What could not be decided was no failure of who tried.
-    const undecided = async (error: unknown): Promise<never> => {
-      await attempt.refund()
-      throw error
-    }
-    const vouched = await firstVouching(sources, {
-      username,
-      password,
-      extra,
-      address,
-      requestId: request.id
-    }).catch(undecided)
-    if (vouched === undefined) {
-      await attempt.refused()
-      request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
-      const refused = new GatewayError('login.refused')
-      if (config.refusedStatus === 401) throw refused
-      onOutcome('refused')
-      return replyWith(
-        reply,
-        new GatewayError('login.refused', { status: 200 }),
-        envelope.loginRefused(refused, type, request.id)
-      )
-    }
-    const {
-      source,
-      verdict: { identity, credential, file }
-    } = vouched
-    if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
-    const former = liveSession(request)
-    const session = await openSession(request, cookie, sessions, {
-      identity,
-      source,
-      remembered: remember,
-      address,
-      agent: (request.headers['user-agent'] ?? '').slice(0, 256),
-      ...(credential && { credential }),
-      ...(file && { file })
-    }).catch(undecided)
-    await attempt.refund()
-    attempt.remember(reply)
-    if (former !== undefined) signOutAtSource(sources, former, request.log)
-    expireTokenCookies(reply)
-    onOutcome('accepted')
-    request.log.info(
-      {
-        event: 'login',
-        user: identity.username,
-        userId: identity.id,
-        roles: identity.roles,
-        source,
-        session: session.id,
-        address
-      },
-      'signed in'
-    )
-    return envelope.login({ type, authority: authorityOf(identity) })
   }
 }
 
-/** By the sessions of this process, which outlive each reload: one line is enough. */
+async function countedSignIn(
+  options: SignInOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<unknown> {
+  try {
+    return await signIn(options, request, reply)
+  } catch (error) {
+    options.onOutcome(outcomeOf(toGatewayError(error)))
+    throw error
+  }
+}
+
+async function signIn(
+  options: SignInOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<unknown> {
+  const { config, sources, signInGuard } = options
+  // No coding is decoded here, and a coded body must not be read as it is.
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new GatewayError('request.type')
+  }
+  const body = readBody(request, config.fields)
+  request.actor = body.username
+  const attempt = await signInGuard.attempt(request, body.username)
+  // An unreachable source or store must not count as a failed sign-in.
+  const refund = async (error: unknown): Promise<never> => {
+    await attempt.refund()
+    throw error
+  }
+  const user = await firstVouching(sources, {
+    username: body.username,
+    password: body.password,
+    extra: body.extra,
+    address: clientAddress(request),
+    requestId: request.id
+  }).catch(refund)
+  if (user === undefined) {
+    await attempt.refused()
+    return refuse(options, request, reply, body)
+  }
+  const former = liveSession(request)
+  const session = await openFor(options, request, body, user).catch(refund)
+  await attempt.refund()
+  attempt.remember(reply)
+  if (former !== undefined) signOutAtSource(sources, former, request.log)
+  options.expireTokenCookies(reply)
+  options.onOutcome('accepted')
+  logSignIn(request, user, session)
+  const { identity } = user.result
+  return options.envelope.login({ type: body.type, authority: authorityOf(identity) })
+}
+
+/** @throws GatewayError `login.refused`, unless the console expects it with status 200 */
+function refuse(
+  { config, envelope, onOutcome }: SignInOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { username, type }: Body
+): void {
+  const address = clientAddress(request)
+  request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
+  const error = new GatewayError('login.refused')
+  if (config.refusedStatus === 401) throw error
+  onOutcome('refused')
+  replyWith(
+    reply,
+    new GatewayError('login.refused', { status: 200 }),
+    envelope.loginRefused(error, type, request.id)
+  )
+}
+
+/** Opens the session of a user whom a source vouches for. */
+function openFor(
+  { sessions, cookie }: SignInOptions,
+  request: FastifyRequest,
+  { remember }: Body,
+  { source, result: { identity, credential, file } }: VouchedUser
+): Promise<Session> {
+  if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
+  return openSession(request, cookie, sessions, {
+    identity,
+    source,
+    remembered: remember,
+    address: clientAddress(request),
+    agent: (request.headers['user-agent'] ?? '').slice(0, 256),
+    ...(credential && { credential }),
+    ...(file && { file })
+  })
+}
+
+function logSignIn(
+  request: FastifyRequest,
+  { source, result: { identity } }: VouchedUser,
+  session: Session
+): void {
+  request.log.info(
+    {
+      event: 'login',
+      user: identity.username,
+      userId: identity.id,
+      roles: identity.roles,
+      source,
+      session: session.id,
+      address: clientAddress(request)
+    },
+    'signed in'
+  )
+}
+
+/** Keyed by the sessions of this process, which outlive reloads: one line is enough. */
 const warned = new WeakSet<Sessions>()
 
 function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
@@ -152,9 +179,9 @@ function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
   warned.add(sessions)
   log.warn(
     { event: 'login.insecure' },
-    'a sign-in came over plain http, as far as the gateway sees: a browser drops the secure session ' +
-      'cookie and shows the sign-in page again. Let people come by https and name the proxy that ' +
-      'ends TLS in server.trustedProxies, which has to send X-Forwarded-Proto'
+    'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
+      'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
+      'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
   )
 }
 
@@ -164,24 +191,30 @@ function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
+/** A user, and the source that vouches for its password. */
+interface VouchedUser {
+  readonly source: string
+  readonly result: Extract<SignInResult, { readonly vouched: true }>
+}
+
 /**
- * @throws GatewayError when nobody vouches and one source could not tell: unknown is not refused
+ * @throws GatewayError when no source vouches and one did not answer: that is not a refusal
  */
 async function firstVouching(
   sources: readonly CredentialSource[],
-  attempt: Parameters<CredentialSource['verify']>[0]
-) {
-  let undecided: unknown
+  attempt: SignInAttempt
+): Promise<VouchedUser | undefined> {
+  let failure: unknown
   for (const source of sources) {
     try {
-      const verdict: SignInResult = await source.verify(attempt)
-      if (verdict.vouched) return { source: source.name, verdict }
-      if (verdict.isFinal === true) break
+      const result = await source.verify(attempt)
+      if (result.vouched) return { source: source.name, result }
+      if (result.isFinal === true) break
     } catch (error) {
-      undecided ??= error
+      failure ??= error
     }
   }
-  if (undecided !== undefined) throw undecided
+  if (failure !== undefined) throw failure
   return undefined
 }
 

@@ -15,7 +15,7 @@ interface Options {
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
   readonly envelope: Envelope
-  /** Who may sign a browser out: held against GET as well. */
+  /** Refuses a sign-out from another origin, by GET as well. */
   readonly checkOrigin: (
     request: FastifyRequest,
     reply: unknown,

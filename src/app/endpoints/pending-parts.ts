@@ -1,4 +1,4 @@
-/** The parts of an answer, asked on behalf of a request: they end with it. */
+/** Fetches the parts of a response; they are aborted when its request ends. */
 import type { FastifyReply } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
@@ -10,7 +10,7 @@ export interface PartsOptions {
   readonly countMissing: (route: string, part: string) => void
 }
 
-/** Asks all parts at once. Whatever ends the request ends them. */
+/** Fetches all parts at once. */
 export function fetchParts(
   reply: FastifyReply,
   route: string,

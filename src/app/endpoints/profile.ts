@@ -1,4 +1,6 @@
-/** `GET` profile, answered from the session. (From an upstream it is a proxied route like others.) */
+/**
+ * `GET` profile, answered from the session. (From an upstream it is a proxied route like others.)
+ */
 import type { FastifyInstance } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -8,7 +10,7 @@ import { fillCurrentUser } from '../../shaping/current-user.ts'
 interface Options {
   readonly paths: readonly string[]
   readonly envelope: Envelope
-  /** Takes the answer before it is sent; may throw a GatewayError. */
+  /** Checks the response before it is sent; may throw a GatewayError. */
   readonly contract?: (read: () => unknown) => void
 }
 

@@ -69,11 +69,11 @@ export interface ProxiedRoute {
 
 export interface ProxiedOptions extends PartsOptions {
   readonly identity: GatewayConfig['identity']
-  /** What stands before every public path. */
+  /** `server.mount`, the prefix of every public path. */
   readonly mount: string
 }
 
-/** A stalled reader is ended by the upstream's own clock first, which says so in the log. */
+/** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
 const afterUpstreamMs = 1000
 
 /** Bodies up to this size are collected and sent in one write: below it a stream costs more. */
@@ -84,7 +84,7 @@ export interface Stages {
   readonly response: readonly ResponseStage[]
 }
 
-/** A compiled route: its place in Fastify, its stages, and what its exchanges begin with. */
+/** A compiled route: its Fastify options, its stages, and the options of its exchanges. */
 export interface CompiledRoute {
   readonly options: Pick<RouteOptions, 'method' | 'config'>
   readonly upstream: Upstream
@@ -117,7 +117,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
   }
 }
 
-/** The way of a request; a stage that is not configured is not there. */
+/** The stages of a route; one that is not configured is left out. */
 function stagesOf(
   route: ProxiedRoute,
   options: ProxiedOptions,

@@ -34,7 +34,9 @@ export function requestHeadersStage(
   }
 }
 
-/** The parts of the response are asked while the upstream works; a required one that fails ends it. */
+/**
+ * The parts of the response are asked while the upstream works; a required one that fails ends it.
+ */
 export function partsStage(route: string, parts: Parts, options: PartsOptions): RequestStage {
   return function startParts(exchange) {
     if (exchange.method !== 'GET') return

@@ -14,7 +14,7 @@ import { describeShaped, sendOnceGathered, shapeResponse, type Shaping } from '.
 
 export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
 
-/** Runs the stages of a response that came; whatever fails is sent in its place. */
+/** Runs the stages of a response; an error is sent in its place. */
 export function runResponseStages(
   stages: readonly ResponseStage[],
   exchange: ProxiedExchange,
@@ -120,7 +120,7 @@ export function sendHead({ reply, isHead }: ProxiedExchange): boolean {
   return isHead
 }
 
-/** Shows the contract a whole JSON body, whatever becomes of it. */
+/** Passes a whole JSON body to the contract; the response stays as it is. */
 export function observeStage(
   observe: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
 ): ResponseStage {
@@ -141,7 +141,7 @@ export function relayBody(
     sendBody(reply, body.bytes, responseHeaders)
     return true
   }
-  // The first event may be long in coming; a page must know before that the stream is open.
+  // The first event may take long, and the page must know before that the stream is open.
   if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
   reply.send(body)
   return true

@@ -1,16 +1,18 @@
-/** The last step of an answer whose body is whole. */
+/** Sends a response whose body is complete. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { limitStall } from '../hooks/stalled-readers.ts'
 
-/** Larger ones are written from where they are; smaller ones cost less as one text with the header fields, in one write. */
+/**
+ * A smaller body costs less as one text with the headers, in one write; a larger one is not copied.
+ */
 const oneWriteBytes = 16 * 1024
 
 /**
- * Sends it past Fastify's own way: what that does on sending is for cookies, which no route to an upstream sets, and for
- * bodies whose kind has to be found out.
+ * Bypasses Fastify's sending, which is for cookies, which no route to an upstream sets, and for
+ * bodies of unknown type.
  * @param body bytes, or text that is sent as UTF-8; not for HEAD, 204 or 304
- * @param more fields of this answer, in lower case; they stand before those of the reply
+ * @param more headers of this response, in lower case; they win over those of the reply
  */
 export function sendBody(
   reply: FastifyReply,
@@ -19,19 +21,21 @@ export function sendBody(
 ): void {
   const { raw } = reply
   const length = Buffer.byteLength(body)
-  const fields = {
+  const headers = {
     ...reply.standardHeaders,
     'x-request-id': reply.request.id,
     ...reply.getHeaders(),
     ...more
   } as OutgoingHttpHeaders
-  fields['content-length'] = length
-  fields['content-type'] ??= 'application/octet-stream'
-  // May throw, as a field of the upstream's may hold what no field can: until then an error can be told.
-  raw.writeHead(raw.statusCode, fields)
+  headers['content-length'] = length
+  headers['content-type'] ??= 'application/octet-stream'
+  // Throws when an upstream's header holds characters that Node refuses. Before `hijack`, so that
+  // the error can be sent.
+  raw.writeHead(raw.statusCode, headers)
   reply.hijack()
   if (length > oneWriteBytes) limitStall(reply)
-  // Latin-1 is one byte for each unit of a string, as header fields are: bytes come out as they went in, and so does text in ASCII.
+  // Latin-1 writes one byte for each unit of a string, as in headers: bytes and ASCII text stay the
+  // same.
   if (typeof body === 'string') raw.end(body, length === body.length ? 'latin1' : 'utf8')
   else if (length <= oneWriteBytes) raw.end(body.toString('latin1'), 'latin1')
   else raw.end(body)

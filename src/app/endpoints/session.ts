@@ -17,7 +17,7 @@ import { identityKey } from '../../session/identity-key.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Sessions } from '../../session/session.ts'
 
-/** What a request to close or to extend sessions may send; what it needs is far less. */
+/** Bytes of a request that closes or extends sessions: far more than it needs. */
 const maxBody = 4096
 
 interface CloseBody {
@@ -97,7 +97,7 @@ export function addSession(
         userId: session.identity.id,
         by: 'user',
         closed,
-        ...toldOf(which, closed)
+        ...loggedOf(which, closed)
       },
       'sessions closed'
     )
@@ -134,7 +134,7 @@ function whichOf(id: unknown, others: unknown, currentId: string): Which {
   return others === true ? { except: currentId } : {}
 }
 
-/** For the log: an id that names no session may be anything, so it is cut. */
-function toldOf(which: Which, closed: number): Which {
+/** For the log: an id that matches no session may hold anything, so it is cut. */
+function loggedOf(which: Which, closed: number): Which {
   return which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }
 }

@@ -14,9 +14,9 @@ import type { Session } from '../../session/record.ts'
 import { sendBody } from './send-body.ts'
 
 export interface Shaping {
-  /** May throw a GatewayError: what the back-end says in its body of how it went. */
+  /** Throws a GatewayError when the back-end's body reports an error. */
   readonly shape: (body: unknown, session: Session | undefined) => unknown
-  /** Of the body as it comes, and of what it unpacks to. */
+  /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** A larger one is refused with 502, or passes unshaped, byte for byte. */
   readonly tooLarge: 'refuse' | 'pass'
@@ -42,7 +42,7 @@ export function shapeResponse(
   const { status, headers } = response
   if (status === 206) {
     throw new GatewayError('upstream.invalid', {
-      cause: new Error('a part of an answer, which was not asked for')
+      cause: new Error('206 Partial Content, although no range was requested')
     })
   }
   if (isEventStream(headers)) {
@@ -76,7 +76,7 @@ function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse):
   reply.send(body instanceof CollectedBody ? body.bytes : body)
 }
 
-/** Sends once the parts are there; where a required one fails, whoever started them sends that. */
+/** Sends once the parts are there. A required part that fails is answered by the caller. */
 export function sendOnceGathered(
   reply: FastifyReply,
   value: unknown,
@@ -118,7 +118,7 @@ function sendJson(reply: FastifyReply, value: unknown): void {
   const { request } = reply
   const text = writeJson(value)
   describeShaped(reply)
-  // A response that may be kept may be asked for again under a condition.
+  // A response that may be cached may be requested again with If-None-Match.
   const mayKeep =
     request.method === 'GET' &&
     reply.statusCode === 200 &&

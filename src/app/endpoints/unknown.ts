@@ -1,4 +1,7 @@
-/** What no route takes: another method of a known path is 405, the console's own address its page, anything else 404. */
+/**
+ * Requests that no route takes: 405 for another method of a known path, the page for an address of
+ * the console, otherwise 404.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import type { LimitsHook } from '../hooks/limits.ts'
@@ -7,18 +10,18 @@ import { collectMethods } from './known-paths.ts'
 
 interface Options {
   readonly checkLimits: LimitsHook
-  /** What stands before every public path. */
+  /** `server.mount`, the prefix of every public path. */
   readonly mount: string
   readonly hasConsole: boolean
 }
 
-/** After all routes. */
+/** To be added after all routes. */
 export function addUnknown(
   app: FastifyInstance,
   { checkLimits, mount, hasConsole }: Options
 ): void {
   const knownPaths = collectMethods(app)
-  // The nearer path decides alone: what it does not take must not fall to a `/*` around it.
+  // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)
     for (const [url, methods] of knownPaths.lostMethods()) {

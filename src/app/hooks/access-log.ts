@@ -1,4 +1,7 @@
-/** What is kept of a request that is over: one line (route, status, durations, who) and its counts. Never a query's secrets, a cookie or a body. */
+/**
+ * The log line (route, status, durations, user) and the metrics of a request when it has ended.
+ * Queries, cookies and bodies are never logged.
+ */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -7,9 +10,9 @@ import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
 import { liveSession } from './session.ts'
 
-/** Gets to know each request while it runs. */
+/** Registers requests while they run. */
 export interface Running {
-  /** @returns what to call when it is over */
+  /** @returns a function to call when the request has ended */
   readonly begin: (answer: ServerResponse) => () => void
 }
 
@@ -28,12 +31,13 @@ export function addAccessLog(
   app.decorateRequest('endedSession', undefined)
   app.decorateRequest('onResponseClose', null as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
-    // Asked now: a socket that is gone has no address. And not by Fastify's onResponse, which is silent when the client leaves.
+    // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
+    // disconnects.
     const address = clientAddress(request)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings
-    // One listener for all: each costs more than what most of them do.
+    // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)
       keep(request, reply, address)
@@ -91,7 +95,7 @@ function toHundredths(ms: number): number {
   return Math.round(ms * 100) / 100
 }
 
-/** Without the query, where tokens travel. */
+/** Without the query, which may hold tokens. */
 function pathOf(target: string): string {
   const mark = target.indexOf('?')
   return (mark < 0 ? target : target.slice(0, mark)).slice(0, 512)

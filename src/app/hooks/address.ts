@@ -12,7 +12,8 @@ type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefin
  * The client's address as trusted proxies send it, else the socket's; without the port that some
  * load balancers append. A proxy may send a text that is not an address, such as `unknown`: then
  * the address of the proxy nearest to the client counts, since clients must not choose the text
- * that limits count by. Empty when the socket is closed. Computed once for each request, since a closed socket
+ * that limits count by. Empty when the socket is closed. Computed once for each request, since a
+ * closed socket
  * has no address.
  */
 export function clientAddress(request: Request): string {

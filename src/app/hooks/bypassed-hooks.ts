@@ -24,7 +24,7 @@ type AddHook = (
 ) => FastifyInstance
 
 /**
- * Before any hook is added.
+ * To be called before any hook is added.
  * @returns marks a scope whose routes use `sendBody`, before they are added; it throws, as adding a
  * hook does from then on, where a hook would be bypassed
  */

@@ -1,4 +1,4 @@
-/** What the gateway puts on Fastify's requests and routes. */
+/** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { PluginSession } from './session.ts'
@@ -18,44 +18,44 @@ declare module 'fastify' {
     route?: string
     /** The name of the upstream that answers, where one does. */
     upstream?: string
-    /** Where its requests are counted; set by the first of them. */
+    /** The route's metrics; set by its first request. */
     meter?: Meter
     access?: Access
-    /** The credential source whose sessions the upstream takes, where it takes no other's. */
+    /** The only credential source whose sessions the upstream takes. */
     credentialFrom?: string
     maxBody?: number
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
-    /** How long an answer may make no progress; `server.idleTimeout` without it. */
+    /** The time that a response may make no progress; `server.idleTimeout` by default. */
     stallMs?: number
-    /** Where the route speaks another dialect than the rest. */
+    /** Set when the route has a dialect of its own. */
     envelope?: Envelope
-    /** Where the route's errors have another status than the rest: `ok` is 200. */
+    /** Set when the route has an error status of its own: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {
-    /** The client's, once it was asked for. */
+    /** The client's address, once it was computed. */
     address: string | undefined
     /** State of a proxied request, shared with its upstream. */
     exchange: Exchange | undefined
     /**
-     * Called when its answer is closed, whole or not; who adds to it looks first whether that is
-     * still to come.
+     * Called when its response is closed, complete or not. Check that `close` has not fired before
+     * you add to it.
      */
     onResponseClose: Array<() => void>
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined
     /** Why the session that the cookie names is over. */
     ended: EndReason | undefined
-    /** The public id of that session: its cookie is signed, so nobody made it up. */
+    /** The public id of that session; the cookie's signature proves that it existed. */
     endedSession: string | undefined
-    /** Of the error that the gateway answers with; an upstream's own error that passes has none. */
+    /** Set for errors of the gateway; an upstream's own error that passes has none. */
     errorCode: ErrorCode | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
   }
   interface FastifyReply {
-    /** What every answer says, unless it says otherwise. */
+    /** Headers of every response, unless its route sets them itself. */
     readonly standardHeaders: StandardHeaders
     /** `server.idleTimeout`. */
     readonly stallMs: number
@@ -69,5 +69,5 @@ declare module 'fastify' {
   }
 }
 
-/** The name under which whatever no route names is logged and limited. */
+/** The route's name, in logs and limits, of requests that no route takes. */
 export const unknownRoute = 'unknown'

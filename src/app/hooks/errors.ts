@@ -1,4 +1,4 @@
-/** The one way in which an error is answered. */
+/** Sends the errors of all requests. */
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../../errors.ts'
@@ -6,8 +6,8 @@ import type { Metrics } from '../../observability/metrics.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { unknownRoute } from './context.ts'
 
-/** Fields of an upstream's answer that an error in its place must not keep. */
-const bodyFields = [
+/** Headers of an upstream's response that an error in its place must not keep. */
+const bodyHeaders = [
   'content-encoding',
   'content-length',
   'content-disposition',
@@ -32,7 +32,7 @@ interface Options {
     request: FastifyRequest,
     error: GatewayError
   ) => Record<string, unknown> | undefined
-  /** Told of each error that is answered. */
+  /** Called for each error that is sent. */
   readonly onError: (code: ErrorCode) => void
 }
 
@@ -62,15 +62,15 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError }: Option
 }
 
 /**
- * The client left before the answer began, so that the file it was to get was closed under way:
- * nothing failed, and nobody reads an answer. The access log has the request as 499.
+ * The client disconnected before the response began, which closed the file it was to get: nothing
+ * failed, and nobody reads a response. The access log has the request as 499.
  */
 function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   const { code } = (thrown ?? {}) as NodeJS.ErrnoException
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
 }
 
-/** Sends a body in the place of whatever was about to be answered. */
+/** Sends a body in the place of the response that was being made. */
 export function replyWith(
   reply: FastifyReply,
   error: GatewayError,
@@ -78,7 +78,7 @@ export function replyWith(
   status = error.status
 ): void {
   reply.request.errorCode = error.code
-  for (const name of bodyFields) reply.removeHeader(name)
+  for (const name of bodyHeaders) reply.removeHeader(name)
   reply
     .code(status)
     .header('cache-control', 'no-store')
@@ -87,7 +87,7 @@ export function replyWith(
     reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
   }
   if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
-  // What is left of a body that nobody reads would be taken for the next request.
+  // The unread rest of a request's body would be parsed as the next request.
   if (isBodyPending(reply.request.raw)) reply.header('connection', 'close')
   void reply.send(JSON.stringify(body))
 }
@@ -106,7 +106,7 @@ function logError(error: GatewayError, request: FastifyRequest): void {
   else request.log.debug(fields, 'request refused')
 }
 
-/** The one line of what no hook saw: Node's parser or the router refused it. */
+/** Logs a request that reached no hook: Node's parser or the router refused it. */
 export function logUnrouted(
   log: FastifyBaseLogger,
   code: ErrorCode,
@@ -114,7 +114,7 @@ export function logUnrouted(
 ): void {
   const fields = { event: 'connection.refused', code, status: errorKinds[code].status, address }
   const message = 'refused before it became a request'
-  // Connections that were opened and never used are no one's attempt.
+  // A connection that was never used is not worth a line.
   if (code === 'request.timeout') log.debug(fields, message)
   else log.info(fields, message)
 }

@@ -1,10 +1,10 @@
-/** Who asks, as upstreams are told. */
+/** The data of a client that upstreams get in headers. */
 import type { FastifyRequest } from 'fastify'
 import type { ForwardedFor } from '../../proxy/headers.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
 
-/** What upstreams are told as `X-Forwarded-Host`; undefined where nothing is. */
+/** The value of `X-Forwarded-Host` for upstreams; undefined sends none. */
 export type ForwardedHost = (request: FastifyRequest) => string | undefined
 
 /**
@@ -38,7 +38,7 @@ export function forwardedForOf(
 ): ForwardedFor {
   return {
     address: clientAddress(request),
-    // Behind a trusted proxy it is a field's text, and may be anything.
+    // Behind a trusted proxy it is the text of a header, and may be anything.
     protocol: request.protocol === 'https' ? 'https' : 'http',
     host: forwardedHost(request),
     requestId: request.id,

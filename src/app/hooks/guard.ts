@@ -1,4 +1,4 @@
-/** Who may pass, what a use does to the session, and what the console is told of it. */
+/** Checks a route's access, marks the session as used, and sends its remaining time. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
@@ -8,13 +8,13 @@ import { gate } from './gate.ts'
 
 interface Options {
   readonly sessions: Sessions
-  /** Whether answers tell how long the session has. */
+  /** Whether responses have headers with the session's remaining time. */
   readonly sendsTimeLeft: boolean
 }
 
 /**
- * A hook that lets pass whom the route's `access` names, and notes that their session is used,
- * unless the route says otherwise.
+ * A hook that lets requests pass by the route's `access`, and marks their session as used unless
+ * the route's `touch` is false.
  */
 export function createGuard({ sessions, sendsTimeLeft }: Options) {
   function guard(
@@ -48,7 +48,7 @@ export function createGuard({ sessions, sendsTimeLeft }: Options) {
 interface TimeLeft {
   readonly idleEnd: number
   readonly absoluteEnd: number
-  /** The sessions' time. */
+  /** By the clock of the sessions. */
   readonly now: number
 }
 

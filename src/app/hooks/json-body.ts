@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { isPoisoned } from '../../json/poisoned.ts'
 
-/** In the place of Fastify's own parser, which rounds numbers beyond 2^53. */
+/** Replaces Fastify's own parser, which rounds numbers beyond 2^53. */
 export function readJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     try {

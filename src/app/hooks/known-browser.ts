@@ -1,4 +1,4 @@
-/** The cookie by which a browser that signed in before is told from strangers. It opens nothing. */
+/** The cookie that recognizes a browser which signed in before. It gives no access. */
 import { createHmac, hash, randomBytes } from 'node:crypto'
 import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -7,30 +7,33 @@ import type { SessionCookie } from './session.ts'
 
 export interface KnownBrowsers {
   /**
-   * What names the browser, where it signed in under this user name before; undefined for a stranger.
-   * @param username as it was typed: who has an account of almost this name must not be known to this one
+   * The browser's id, if it signed in under this user name before.
+   * @param username as it was typed: an account with almost this name is another one
    */
   readonly idOf: (request: FastifyRequest, username: string) => string | undefined
-  /** From now on the browser is known to the account. */
+  /** Adds the account to the browser's cookie. */
   readonly remember: (request: FastifyRequest, reply: FastifyReply, username: string) => void
 }
 
 interface Options {
   readonly config: LockoutConfig['knownBrowser']
-  /** The session cookie's attributes are its own too. */
+  /** Its attributes are used for this cookie too. */
   readonly cookie: SessionCookie
   /** Newest first: it signs, all verify. */
   readonly secrets: readonly string[]
   readonly now?: () => number
 }
 
-/** An account in a cookie: a hash that tells nothing of the name, and when it was signed in to, in seconds. */
+/**
+ * An account in a cookie: a hash, which does not reveal the name, and the time of the sign-in, in
+ * seconds.
+ */
 interface SignedInAccount {
   readonly digest: string
   readonly at: number
 }
 
-/** People share browsers; beyond so many the account that was not used for longest is a stranger's again. */
+/** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
 
 export function createKnownBrowsers({
@@ -39,7 +42,7 @@ export function createKnownBrowsers({
   secrets,
   now = Date.now
 }: Options): KnownBrowsers {
-  // Of another key than session cookies: neither is ever taken for the other.
+  // Another key than for session cookies, so that neither can be used as the other.
   const signer = new Signer(
     secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
   )
@@ -82,7 +85,7 @@ export function createKnownBrowsers({
         ...accounts.filter(account => account.digest !== digest)
       ].slice(0, maxAccounts)
       const value = [id, ...kept.map(account => account.digest + account.at.toString(36))].join('.')
-      // For every path: what stands before the gateway may have another prefix for ours.
+      // For every path: a proxy in front may serve the gateway under another prefix.
       const attributes: CookieSerializeOptions = {
         path: '/',
         secure: options.secure,

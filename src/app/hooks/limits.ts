@@ -1,4 +1,4 @@
-/** Limits of requests: which hold for a request, and the answer to one that is refused. */
+/** Limits of requests: finds those of a request, and refuses it when one is exceeded. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
@@ -28,7 +28,10 @@ interface Options {
   readonly leases: Leases
   /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
-  /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
+  /**
+   * Called with the limit's name for each refusal, and for what a limit in shadow would have
+   * refused.
+   */
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
@@ -62,7 +65,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
   })
 }
 
-/** Says what the verdicts on a request's limits come to: headers, log lines, metrics, and the refusal. */
+/** Turns the verdicts of a request's limits into headers, log lines, metrics and a refusal. */
 function createDecision({
   config,
   countedAddress,
@@ -129,7 +132,8 @@ function createSlots({ config, inFlight, onRefused }: Omit<Options, 'leases'>) {
     request: FastifyRequest,
     reply: FastifyReply
   ): GatewayError | undefined {
-    // If the client disconnected during the lookup, `close` has fired already and the slot would leak.
+    // If the client disconnected during the lookup, `close` has fired already and the slot would
+    // leak.
     if (reply.raw.closed) return undefined
     const bound = inFlightBound(route)
     const maxOfRoute = config.inFlightPerRoute[route]
@@ -161,7 +165,7 @@ export function inFlightKey(route: string, address: string, user: VouchedUser | 
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
 
-/** The key of `limits.yaml` that says how many requests of one caller may be in flight. */
+/** The key of `limits.yaml` that bounds the requests in flight of one caller. */
 function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
   return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
 }
@@ -169,13 +173,15 @@ export function inFlightRouteKey(route: string) {
   return `route:${route}`
 }
 
-/** The `RateLimit` header: what is left of each limit, and in how many seconds it is whole again. */
+/**
+ * The `RateLimit` header: what is left of each limit, and in how many seconds it is whole again.
+ */
 function rateLimitHeader(rules: readonly Rule[], verdicts: readonly Verdict[]): string {
   let text = ''
   for (let index = 0; index < rules.length; index++) {
     const { name, enforced } = rules[index] as Rule
     const { remaining, resetMs } = verdicts[index] as Verdict
-    // Where one that is known to be over refuses, nobody asked for the others.
+    // A limit known to be exceeded refuses before the others are read: those have no numbers.
     if (enforced && remaining + resetMs > 0) {
       text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
     }

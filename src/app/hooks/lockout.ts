@@ -1,4 +1,7 @@
-/** Lockout of sign-in: after too many failures an account, an address or a known browser has to wait. */
+/**
+ * Lockout of sign-in: after too many failures an account, an address or a known browser has to
+ * wait.
+ */
 import type { FastifyRequest } from 'fastify'
 import type { LimitsConfig, LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
@@ -9,7 +12,7 @@ import { createAdmissionQueue } from '../../limits/lockout/admission-queue.ts'
 export interface SignIn {
   readonly account: string
   readonly address: string
-  /** What names the browser, where it signed in to the account before. */
+  /** The browser's id, if it signed in to the account before. */
   readonly knownBrowser: string | undefined
 }
 
@@ -90,7 +93,7 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
         },
         refund: async () => {
           await evaluation.settle(false)
-          // In shadow a locked attempt goes on, though it was not counted.
+          // In shadow mode a locked attempt goes on, though it was not counted.
           if (counted.waitMs === 0) await lockouts.refund(key, guard.rule, counted)
         }
       }
@@ -156,7 +159,7 @@ function createLockReports({ onRefused, onLocked }: Reports): LockReports {
 }
 
 function guardsOf({ account, address, knownBrowser }: LockoutConfig) {
-  // It stands in for both, and so for either: a stolen cookie must not open what they close.
+  // It replaces both, so the stricter mode holds: a stolen cookie must not bypass either.
   const browser = {
     ...account,
     mode: stricter(account.mode, address.mode),

@@ -1,4 +1,4 @@
-/** Routes that are closed for a while, for most. */
+/** Closes routes for a time, except for roles that config names. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
@@ -9,12 +9,12 @@ import { gate } from './gate.ts'
 
 interface Options {
   readonly config: MaintenanceConfig
-  /** What is closed where config names nothing. */
+  /** The routes that are closed when config names none. */
   readonly routes: readonly string[]
   readonly now?: () => number
 }
 
-/** Which routes are closed, for how long, and for whom they stay open. */
+/** The closed routes, the end of their closing, and the roles that may use them meanwhile. */
 export class Closure {
   readonly #routes: ReadonlySet<string>
   readonly #methods: ReadonlySet<string>
@@ -30,7 +30,7 @@ export class Closure {
     this.#now = now
   }
 
-  /** @returns for how long the route is closed for most; 0 where it is open */
+  /** @returns the milliseconds that the route stays closed; 0 for an open one */
   msLeft(route: string | undefined, method: string): number {
     if (route === undefined || !this.#routes.has(route)) return 0
     if (this.#methods.size > 0 && !this.#methods.has(method)) return 0
@@ -46,7 +46,7 @@ export class Closure {
   }
 }
 
-/** A hook behind the guard: who may not pass anyway is told that, and not to come back later. */
+/** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
 export function createMaintenance(options: Options) {
   const { message, until, retryAfter } = options.config
   const closure = new Closure(options)

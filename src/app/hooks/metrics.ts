@@ -1,4 +1,7 @@
-/** What is counted of every request: how many there are of which route and how they ended, how long they and their upstreams took. */
+/**
+ * The metrics of requests: their number by route, method and status, and how long they and their
+ * upstreams took.
+ */
 import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts'
 
 /** Seconds. */
@@ -6,7 +9,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** The series of one route: those of its methods are there as soon as the first request asked for them. */
+/** The series of one route; those of a method begin with its first request. */
 export interface Meter {
   /** @param status of the answer; undefined where the client left before it */
   readonly count: (
@@ -19,7 +22,7 @@ export interface Meter {
 
 export interface RequestMetrics {
   readonly inFlight: Counter
-  /** Shared by all that have the same names; what no route names is one route. */
+  /** The same one for the same names; requests that no route takes share one. */
   readonly meter: (route: string, upstream: string | undefined) => Meter
 }
 

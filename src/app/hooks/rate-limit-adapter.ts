@@ -27,7 +27,10 @@ export interface AttemptLimits {
 interface Options {
   readonly config: LimitsConfig
   readonly counters: Counters
-  /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
+  /**
+   * Called with the limit's name for each refusal, and for what a limit in shadow would have
+   * refused.
+   */
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
@@ -37,7 +40,9 @@ interface Limiter {
   readonly run: ReturnType<FastifyInstance['createRateLimit']>
 }
 
-/** What the plugin's functions cannot be given: whose attempt it is; and do not return: the count. */
+/**
+ * The attempt, which the plugin's functions do not take, and its count, which they do not return.
+ */
 interface RunningCount {
   readonly signIn: SignIn
   count?: Count

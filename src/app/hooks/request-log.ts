@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 type Fields = Record<string, unknown>
 
 /**
- * In the place of pino's child logger, which costs a serialization for each request: most write one line.
+ * Replaces pino's child logger, which serializes the id for each request: most write one line.
  * Calls take `(fields, message)` or `(message)`, as ours and Fastify's do.
  */
 class RequestLog {

@@ -1,4 +1,4 @@
-/** What a request has to be before anything is decided by it: one reading, one host, bounded fields. */
+/** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
@@ -30,7 +30,8 @@ export function requestPolicy({ hosts, sizes }: Options) {
 
     function faultOf(): GatewayError | undefined {
       if (raw.httpVersionMajor !== 1) return new GatewayError('request.malformed')
-      // HTTP/1.0 has no transfer codings: whoever stands between may have seen another end (RFC 9112 §6.1).
+      // HTTP/1.0 has no transfer codings: a proxy on the way may have seen another end (RFC 9112
+      // §6.1).
       if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) {
         return new GatewayError('request.malformed')
       }
@@ -66,7 +67,10 @@ export function requestPolicy({ hosts, sizes }: Options) {
   return gate('request', checkRequest)
 }
 
-/** The one `Host` field, or undefined where there is none or more than one (RFC 9112 §3.2): Node keeps the first and says nothing. */
+/**
+ * The only `Host` header; undefined for none or several (RFC 9112 §3.2), of which Node keeps the
+ * first.
+ */
 function soleHost(rawHeaders: readonly string[]): string | undefined {
   let host: string | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {

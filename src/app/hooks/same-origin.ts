@@ -1,6 +1,6 @@
 /**
- * CSRF: who may send a request that changes something. Cookies alone prove nothing: another port of
- * the same host is the same site.
+ * CSRF: refuses requests of other origins that change something. Cookies alone prove nothing:
+ * another port of the same host is the same site.
  */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
@@ -30,8 +30,8 @@ export function sameOrigin(origins: readonly string[], { always = false } = {}) 
 }
 
 /**
- * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is no
- * browser: it holds no one's cookies but its own.
+ * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is not a
+ * browser, so it has only its own cookies.
  */
 function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   const { 'sec-fetch-site': site, origin, referer } = request.headers

@@ -1,5 +1,5 @@
 /**
- * Cookie ↔ session on the request: @fastify/session gives and takes the cookie, our engine keeps
+ * Cookie ↔ session on the request: @fastify/session reads and sets the cookie, `Sessions` keeps
  * the session.
  */
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
@@ -14,8 +14,8 @@ import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
 
 /**
- * What the plugin sees of a session: its id, so that its own hashing stays cheap and nothing is
- * ever "modified".
+ * A session as the plugin sees it: its id alone, so that the plugin hashes little and never finds
+ * it "modified".
  */
 export class PluginSession {
   readonly live: Live
@@ -117,7 +117,7 @@ export async function addSessions(
   scope.addHook('onSend', sessionFirst(cookie))
 }
 
-/** Of several cookies the session's stands first: simple clients read one. */
+/** Puts the session's cookie first: simple clients read only one. */
 function sessionFirst({ name }: SessionCookie) {
   return function orderCookies(
     _request: FastifyRequest,
@@ -138,7 +138,7 @@ function sessionFirst({ name }: SessionCookie) {
   }
 }
 
-/** One browser has one session; two cookies of the name mean that somebody planted one. */
+/** A browser has one session: two cookies of the name mean that one was planted. */
 export function soleSession({ name }: SessionCookie) {
   const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
   function refuseTwoSessions(
@@ -178,7 +178,7 @@ export function liveSession(request: FastifyRequest): Session | undefined {
   return liveOf(request)?.session
 }
 
-/** Puts what changed of a live session onto the request. */
+/** Replaces the live session of a request by its changed copy. */
 export function setLiveSession(request: FastifyRequest, live: Live): void {
   request.live = live
 }
@@ -200,11 +200,11 @@ export async function openSession(
     request.session.opening = opening
     await request.session.save()
   } catch (error) {
-    // The plugin would save once more, or clear a cookie whose session may live on.
+    // Else the plugin would save again, or clear a cookie whose session may be live.
     request.session = null as never
     throw error
   }
-  // Seen as the browser's own, or the plugin would clear the cookie before it sets it.
+  // As if the browser had sent it: else the plugin clears the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
   const session = liveSession(request)
   if (session === undefined) throw new GatewayError('gateway.fault')
@@ -231,7 +231,7 @@ export async function closeSession(
   return session
 }
 
-/** The plugin leaves the browser's cookie where it is. */
+/** The plugin itself does not clear the browser's cookie. */
 export function clearSessionCookie(reply: FastifyReply, cookie: SessionCookie): void {
   reply.clearCookie(cookie.name, cookie.options as never)
 }
@@ -241,21 +241,21 @@ function isUnreadable(request: FastifyRequest): boolean {
   return (request as Request).session?.unreadable !== undefined
 }
 
-/** Another replica may know the session: the answer is only that it cannot be checked here. */
+/** 503, not 401: another replica may be able to read the session. */
 function unreadableError(): GatewayError {
   const cause = new Error('a newer version of the gateway wrote this session')
   return new GatewayError('session.unavailable', { cause, retryAfter: 2 })
 }
 
-/** What a request without a live session is told. */
+/** The error of a request without a live session. */
 export function sessionError(request: FastifyRequest): GatewayError {
   const ended = request.ended ?? (request as Request).session?.ended
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
 }
 
 /**
- * Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a cookie
- * that another tab has just been given.
+ * Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a
+ * cookie that another tab has just received.
  */
 function storeFor(sessions: Sessions): PluginStore {
   return {

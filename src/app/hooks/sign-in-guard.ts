@@ -1,4 +1,4 @@
-/** The guard of sign-in: how often a password may be tried, of an account, an address and a browser. */
+/** Bounds how often a password may be tried, by account, address and browser. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import type { Counters } from '../../limits/counting/counters.ts'
@@ -9,7 +9,9 @@ import type { KnownBrowsers } from './known-browser.ts'
 import { type CountedAttempt, createLockout } from './lockout.ts'
 import { createAttemptLimits } from './rate-limit-adapter.ts'
 
-/** An attempt that was counted before its password is evaluated; ends with `refused` or `refund`. */
+/**
+ * An attempt that was counted before its password is evaluated; ends with `refused` or `refund`.
+ */
 export interface AttemptHandle extends CountedAttempt {
   /** The password was right: the browser is known to the account from now on. */
   readonly remember: (reply: FastifyReply) => void
@@ -31,7 +33,10 @@ interface Options {
   readonly lockouts: Lockouts
   readonly counters: Counters
   readonly knownBrowsers: KnownBrowsers
-  /** Called with the limit's name for each refusal, and for what a limit in shadow would have refused. */
+  /**
+   * Called with the limit's name for each refusal, and for what a limit in shadow would have
+   * refused.
+   */
   readonly onRefused: (limit: string, inShadow: boolean) => void
   /** Called for each lock that holds. */
   readonly onLocked: (kind: 'account' | 'address' | 'browser') => void

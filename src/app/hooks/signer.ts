@@ -1,12 +1,12 @@
-/** The cookie's signature. */
+/** Signs and verifies cookies, with a cache. */
 import { Signer } from '@fastify/cookie'
 import { ownText, recentlyUsed } from '../../session/recently-used.ts'
 
 const maxCookies = 10_000
 
 /**
- * Computed once for each cookie instead of twice for each request. A signature of an older secret
- * is given back as it came: the plugin clears cookies whose signature it would make differently.
+ * Each cookie is verified once instead of twice per request. `sign` returns an older secret's
+ * signature as it came: the plugin clears cookies whose signature differs from its own.
  */
 export function createCachedSigner(secrets: readonly string[]) {
   const signer = new Signer([...secrets])

@@ -14,7 +14,7 @@ export function addStalledReaders(app: FastifyInstance, stallMs: number): void {
 export function limitStall(reply: FastifyReply): void {
   const { raw, request } = reply
   raw.setTimeout(request.routeOptions.config.stallMs ?? reply.stallMs, () => {
-    // Nothing to be taken: the answer is what is slow.
+    // With nothing left to take, not the client is slow but the response.
     if ((raw.socket?.writableLength ?? 0) > 0) raw.socket?.destroy()
   })
 }

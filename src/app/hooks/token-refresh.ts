@@ -1,4 +1,4 @@
-/** Sees to it that a proxied request goes out with a token that holds. */
+/** Renews an expiring token before a proxied request goes out with it. */
 import type { FastifyInstance } from 'fastify'
 import type { TokenRefresh } from '../../login/token-refresh.ts'
 import { setLiveSession, liveOf } from './session.ts'
