@@ -1,6 +1,11 @@
-/** Every error that the gateway answers itself: its code, HTTP status, and the message for people. */
+/**
+ * Every error that the gateway answers itself: its code, HTTP status, and the message for people.
+ */
 
-/** How a console shows an error: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in (Ant Design Pro's numbers). */
+/**
+ * Ant Design Pro's ways to show an error: 0 silent, 1 warning, 2 message, 3 notification, 9 go to
+ * sign-in.
+ */
 type ShowType = 0 | 1 | 2 | 3 | 9
 
 interface ErrorKind {
@@ -233,20 +238,20 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds
 
 interface ErrorDetail {
-  /** What the log may know and the client may not. */
+  /** The reason, for the log only. */
   readonly cause?: unknown
   /** Seconds for `Retry-After` (RFC 9110 §10.2.3). */
   readonly retryAfter?: number
-  /** The HTTP status, where it is not the code's own (an upstream's error keeps its status). */
+  /** Replaces the code's HTTP status (an upstream's error keeps its own). */
   readonly status?: number
-  /** A message for people, where it is not the code's own. */
+  /** Replaces the code's message. */
   readonly message?: string
   readonly headers?: Readonly<Record<string, string>>
   /** Members for the envelope, beside the standard ones. */
   readonly extra?: Readonly<Record<string, unknown>>
 }
 
-/** An error with a stable code; whatever is thrown on the way of a request becomes one of these. */
+/** An error with a stable code; everything thrown while a request is handled becomes one. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -267,8 +272,11 @@ export class GatewayError extends Error {
   }
 }
 
-/** What Fastify, Node and the plugins throw at clients' mistakes, in our words. Anything else is our own fault. */
-const foreign: Readonly<Record<string, ErrorCode>> = {
+/**
+ * Our codes for errors of Fastify, Node and plugins that clients cause. Any other is an internal
+ * error.
+ */
+const codeOfForeignError: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.malformed',
   FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
@@ -282,12 +290,18 @@ const foreign: Readonly<Record<string, ErrorCode>> = {
   ECONNRESET: 'request.malformed'
 }
 
-/** Turns anything thrown into a GatewayError; what is not the client's fault becomes `gateway.fault` and loses its message. */
+/**
+ * Turns anything thrown into a GatewayError; what clients did not cause becomes `gateway.fault`,
+ * without its message.
+ */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
-  const known = typeof code === 'string' && Object.hasOwn(foreign, code) ? foreign[code] : undefined
-  if (known !== undefined) return new GatewayError(known, { cause: error })
+  const clientError =
+    typeof code === 'string' && Object.hasOwn(codeOfForeignError, code)
+      ? codeOfForeignError[code]
+      : undefined
+  if (clientError !== undefined) return new GatewayError(clientError, { cause: error })
   if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
   if (statusCode === 415) return new GatewayError('request.type', { cause: error })
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-/** What `console-gateway` runs. */
+/** The entry point of `console-gateway`. */
 import './node-version.js'
 
-// Its own folder, not the system's for temporary files, where anyone could leave other code. Where it cannot be written nothing is kept.
+// A folder of the package, not the system's temporary one, where anyone could put other code. If
+// it cannot be written, nothing is cached.
 const { enableCompileCache } = await import('node:module')
 enableCompileCache(new URL('../node_modules/.cache/console-gateway', import.meta.url).pathname)
 

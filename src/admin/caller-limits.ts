@@ -1,4 +1,4 @@
-/** Operators' endpoints: what limits count of one caller now, and counting it anew. */
+/** Operators' endpoints: shows the counts of one caller by its limits, and resets them. */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
@@ -16,9 +16,9 @@ import { identityKey } from '../session/identity-key.ts'
 import { callerSchema, type NamedCaller } from './request-schemas.ts'
 
 interface Options {
-  /** Those in force. */
+  /** The limits in force. */
   readonly limits: () => LimitsConfig
-  /** The ids of users whose name is this, as users files have them. */
+  /** The ids of users with this name in users files. */
   readonly idsOf: (name: string) => readonly string[]
   /** The names of the credential sources. */
   readonly sources: readonly string[]
@@ -28,7 +28,7 @@ interface Options {
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-/** How one limit stands for the caller. */
+/** The state of one limit for the caller. */
 export interface CallerLimit {
   readonly limit: string
   /** Tells this count from others of the same caller: a session, an address, or sign-in. */
@@ -45,8 +45,8 @@ export interface CallerLimit {
 
 interface Caller {
   readonly subjects: readonly SubjectKey[]
-  /** As sign-in attempts are counted. */
-  readonly attempts: { readonly whom: 'address' | 'account'; readonly key: string }
+  /** The key by which sign-in attempts are counted. */
+  readonly attempts: { readonly by: 'address' | 'account'; readonly key: string }
 }
 
 export function addCallerLimits(ops: FastifyInstance, options: Options): void {
@@ -54,7 +54,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
   const callerOf = createCallerOf(options)
   const countsOf = createCountsOf(options)
 
-  async function answered<T>(response: Promise<T>): Promise<T> {
+  async function orUnavailable<T>(response: Promise<T>): Promise<T> {
     return await response.catch((cause: unknown) => {
       const message = 'Redis, which holds the counters, does not answer. Please try again soon.'
       throw new GatewayError('session.unavailable', { cause, message })
@@ -64,19 +64,19 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
   ops.register(async scope => {
     guardAdminScope(scope)
     const schemaErrorFormatter = malformed(
-      'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
+      'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
     )
     const ofQuery = { schema: { querystring: callerSchema }, schemaErrorFormatter }
     const ofBody = { schema: { body: callerSchema }, schemaErrorFormatter }
     scope.get<{ Querystring: NamedCaller }>('/limits/caller', ofQuery, async ({ query }) => ({
-      limits: await answered(countsOf(callerOf(query.caller)))
+      limits: await orUnavailable(countsOf(callerOf(query.caller)))
     }))
     scope.post<{ Body: NamedCaller }>('/limits/caller/reset', ofBody, async ({ body }) => {
       const caller = callerOf(body.caller)
-      const reset = await answered(countsOf(caller))
+      const reset = await orUnavailable(countsOf(caller))
       const keys = attemptLimitsOf(caller, limits()).map(({ key }) => key)
-      await answered(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
-      await answered(Promise.all(keys.map(key => counters.forget(key))))
+      await orUnavailable(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
+      await orUnavailable(Promise.all(keys.map(key => counters.forget(key))))
       const fields = {
         event: 'limits.reset',
         by: 'operator',
@@ -94,7 +94,7 @@ function createCallerOf({ limits, idsOf, sources }: Options): (named: string) =>
   return named => {
     if (isIP(named) !== 0) {
       const address = createCountedAddress(limits().ipv6Prefix)({ ip: named })
-      return { subjects: [`{a:${address}}`], attempts: { whom: 'address', key: address } }
+      return { subjects: [`{a:${address}}`], attempts: { by: 'address', key: address } }
     }
     const ids = [...new Set([named, ...idsOf(named)])]
     const keys = sources.flatMap(source => {
@@ -102,12 +102,12 @@ function createCallerOf({ limits, idsOf, sources }: Options): (named: string) =>
     })
     return {
       subjects: keys.map((key): SubjectKey => `{u:${key}}`),
-      attempts: { whom: 'account', key: accountKey(named) }
+      attempts: { by: 'account', key: accountKey(named) }
     }
   }
 }
 
-/** Reads how each limit stands that counts the caller now. */
+/** Reads the state of each limit that counts the caller now. */
 function createCountsOf({ limits, callers, leases, counters }: Options) {
   async function ofRequests({ subjects }: Caller): Promise<CallerLimit[]> {
     const rules = rulesByTail(limits())
@@ -124,7 +124,7 @@ function createCountsOf({ limits, callers, leases, counters }: Options) {
       entries.map(({ rule }) => rule),
       entries.map(({ key }) => key)
     )
-    return entries.map(({ rule, of }, index) => shown(rule, of, verdicts[index] as Verdict))
+    return entries.map(({ rule, of }, index) => toJson(rule, of, verdicts[index] as Verdict))
   }
 
   async function ofAttempts(caller: Caller): Promise<CallerLimit[]> {
@@ -153,14 +153,14 @@ function createCountsOf({ limits, callers, leases, counters }: Options) {
 }
 
 /** The limits of sign-in attempts that count the caller, and their keys. */
-function attemptLimitsOf({ attempts: { whom, key } }: Caller, { limits }: LimitsConfig) {
-  const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === whom
+function attemptLimitsOf({ attempts: { by: subject, key } }: Caller, { limits }: LimitsConfig) {
+  const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === subject
   return Object.entries(limits)
     .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
     .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))
 }
 
-/** The rule of a key, by what stands behind whom it counts; none where that limit is gone. */
+/** The rule of a key, by the part behind its subject; none when the limit was removed. */
 function ruleOf(
   rest: string,
   rules: ReadonlyMap<string, Rule>
@@ -170,7 +170,7 @@ function ruleOf(
   return rule === undefined ? [] : [{ rule, of: of.join('.') }]
 }
 
-function shown(rule: Rule, of: string, verdict: Verdict): CallerLimit {
+function toJson(rule: Rule, of: string, verdict: Verdict): CallerLimit {
   const { kind, max, burst, name, enforced } = rule
   const { remaining, exceeded, retryMs, resetMs } = verdict
   const room = kind === 'bucket' ? burst : max

@@ -1,11 +1,11 @@
-/** The operators' desk: what runs, and putting another config in its place. */
+/** Operators' endpoints: shows the running config, and replaces it. */
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { guardAdminScope } from './browser-guard.ts'
 import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
 
-/** Whether it is meant that most sessions of file users end. */
+/** Whether the operator accepts that most sessions of file users end. */
 interface Confirmed {
   readonly yes: boolean
 }
@@ -14,7 +14,7 @@ interface Options {
   readonly status: () => Promise<object>
   readonly reload: (confirmed: Confirmed) => Promise<object>
   readonly rollback: (to: number | undefined, confirmed: Confirmed) => Promise<object>
-  /** What the files would change of what runs, or their faults. */
+  /** The changes that the files would make to the running config, or their faults. */
   readonly plan: (balancerMs: number) => Promise<object>
 }
 
@@ -27,7 +27,9 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       '/plan',
       {
         schema: { querystring: planQuery },
-        schemaErrorFormatter: malformed('Say it in milliseconds: /plan?balancerMs=60000')
+        schemaErrorFormatter: malformed(
+          'balancerMs is a number of milliseconds: /plan?balancerMs=60000'
+        )
       },
       async ({ query }) => await plan(Number(query.balancerMs))
     )
@@ -41,7 +43,7 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       {
         schema: { body: rollbackBody },
         schemaErrorFormatter: malformed(
-          'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
+          'Give the number of a revision, {"to": NUMBER}, or none for the one before.'
         )
       },
       async ({ body: { to, yes } }) => await rollback(to, { yes: yes === true })

@@ -1,13 +1,13 @@
-/** Finds the user whom an operator means: by id or by user name, of whichever credential source. */
+/** Finds the user that an operator names, by id or user name, of any credential source. */
 import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
 import type { NamedUser } from './request-schemas.ts'
 
 export interface FoundUsers {
-  /** Those who fit. */
+  /** The users that fit. */
   readonly users: readonly SignedIn[]
-  /** Those who would fit, were the argument taken the other way. */
+  /** The users that would fit with a name read as an id, or an id as a name. */
   readonly near: readonly SignedIn[]
 }
 
@@ -17,7 +17,7 @@ interface Options {
   readonly sources: readonly string[]
 }
 
-/** The list of those who are signed in is bounded; who is not in it is still found by id. */
+/** Bounds the list of signed-in users; others are still found by id. */
 export const maxSignedIn = 100_000
 
 export function createUserFinder({ sessions, sources }: Options) {
@@ -26,9 +26,9 @@ export function createUserFinder({ sessions, sources }: Options) {
     return listed.length + unreadable > 0
   }
 
-  /** Sign-ins of versions without a list of users are known by id alone. */
+  /** Also finds users who signed in with a version that kept no list of users. */
   async function byId(id: string): Promise<SignedIn[]> {
-    const found = await Promise.all(
+    const users = await Promise.all(
       sources.map(async source => {
         const { listed, unreadable } = await sessions.inspect(
           identityKey({ source, identity: { id } })
@@ -37,7 +37,7 @@ export function createUserFinder({ sessions, sources }: Options) {
         return listed.length + unreadable > 0 ? [{ source, id, username }] : []
       })
     )
-    return found.flat()
+    return users.flat()
   }
 
   async function byName(username: string): Promise<SignedIn[]> {

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 
 export interface Guard {
-  /** Whether these header fields carry the secret. */
+  /** Whether these headers carry the secret. */
   readonly isOperator: (headers: IncomingHttpHeaders) => boolean
   /** A hook that refuses a request without the secret, except on the open paths. */
   readonly check: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -24,8 +24,8 @@ export function createGuard({ secret, openMetrics }: Options): Guard {
 
   // Digests have one length, so the comparison takes the same time for every wrong secret.
   const isOperator = ({ authorization = '' }: IncomingHttpHeaders) => {
-    const given = authorization.replace(/^bearer /i, 'Bearer ')
-    return timingSafeEqual(digest(given), expected)
+    const credentials = authorization.replace(/^bearer /i, 'Bearer ')
+    return timingSafeEqual(digest(credentials), expected)
   }
 
   return {

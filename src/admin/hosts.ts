@@ -1,4 +1,7 @@
-/** Which names the operators' listener has: a page that gave its own name our address must read nothing. */
+/**
+ * The host names of the operators' listener, against DNS rebinding: a page whose own name leads to
+ * our address must read nothing.
+ */
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
@@ -8,19 +11,19 @@ interface Options {
   /** `ops.hosts`. */
   readonly hosts: readonly string[]
   readonly log: { readonly warn: (fields: object, message: string) => void }
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number
 }
 
-/** Paths that need no session; all others have stricter rules. `/healthz` tells nothing. */
+/** All other paths have stricter rules, but `/healthz`, which reveals nothing. */
 const checkedPaths = new Set(['/readyz', '/metrics', '/openapi.json'])
 const dayMs = 86_400_000
 const maxShownName = 100
 
 /**
  * A hook for the operators' listener. An IP address, `localhost`, a single-label name (`gateway`)
- * and `ops.hosts` are ours. Under another name a browser's request is 421. Any other is answered,
- * since scrapers and probes use names that config never had to list, with one warning a day.
+ * and `ops.hosts` are allowed. A browser that uses another name gets 421. Other clients are
+ * answered, with one warning a day, since scrapers and probes use names that config need not list.
  */
 export function createHostCheck({ hosts, log, now = () => performance.now() }: Options) {
   const listed = new Set(hosts.map(host => host.toLowerCase()))
@@ -38,7 +41,7 @@ export function createHostCheck({ hosts, log, now = () => performance.now() }: O
     log.warn(
       { event: 'ops.host', host: name.slice(0, maxShownName) },
       'the operators’ listener was called by a name that ops.hosts does not list; ' +
-        'it answered, since no browser asked. List the name there'
+        'it answered, since no browser sent the request. Add the name to ops.hosts'
     )
   }
 }

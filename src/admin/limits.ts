@@ -1,4 +1,7 @@
-/** The operators' desk: how limits stand for somebody, how much of each its callers used, and which number would have refused nobody. */
+/**
+ * Operators' endpoints: the state of limits for a caller, and numbers for limits from recorded
+ * usage.
+ */
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import type { LimitsConfig } from '../config/schema/limits.ts'
@@ -14,14 +17,14 @@ import { suggest } from '../limits/usage/suggest.ts'
 import type { KeptUsage } from '../limits/usage/usage.ts'
 
 interface Options {
-  /** Those in force. */
+  /** The limits in force. */
   readonly limits: () => LimitsConfig
   readonly readUsage: KeptUsage['read']
   readonly leases: Pick<Leases, 'inspect'>
   readonly inFlight: ReadonlyMap<string, number>
 }
 
-/** Somebody who need not be there; not signed in without `user`. */
+/** A caller, real or not; without `user` it is not signed in. */
 export interface CountsOf {
   readonly route: string
   readonly method: string
@@ -32,9 +35,9 @@ export interface CountsOf {
   readonly roles?: readonly string[]
 }
 
-/** How limits stand for somebody. */
+/** The state of limits for a caller. */
 export interface Counts {
-  /** Without those that count a session, which cannot be known so. */
+  /** Without limits that count a session, since no session is given. */
   readonly counts: ReadonlyArray<Verdict & { readonly limit: string; readonly rule: Rule }>
   /** Requests at the same time, of the caller and of the route, in one process. */
   readonly inFlight: Readonly<Record<string, number>>
@@ -50,11 +53,13 @@ export function addOpsLimits(
       '/limits/suggest',
       {
         schema: { querystring: suggestQuery },
-        schemaErrorFormatter: malformed('Say from how far back: /limits/suggest?sinceMs=86400000')
+        schemaErrorFormatter: malformed(
+          'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
+        )
       },
       async ({ query }) => {
         if (readUsage === undefined) {
-          throw malformed('No record of use is kept: ops.useRecord is 0s.')()
+          throw malformed('No usage is recorded: ops.useRecord is 0s.')()
         }
         const now = Date.now()
         const sinceMs = Number(query.sinceMs)
@@ -66,7 +71,7 @@ export function addOpsLimits(
       {
         schema: { body: countsBody },
         schemaErrorFormatter: malformed(
-          'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
+          'Name the request: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
             '"source": "NAME", "user": "ID", "roles": []}'
         )
       },
@@ -76,23 +81,23 @@ export function addOpsLimits(
 
   async function countsOf(body: CountsBody): Promise<Counts> {
     const { route, method, address } = body
-    const inForce = limits()
+    const config = limits()
     const caller = callerOf(body)
-    const { rules, keysOf } = compilePlan(inForce)(route, method, caller)
-    const counted = createCountedAddress(inForce.ipv6Prefix)({ ip: address })
+    const { rules, keysOf } = compilePlan(config)(route, method, caller)
+    const counted = createCountedAddress(config.ipv6Prefix)({ ip: address })
     const keys = keysOf(counted, caller)
-    const known = rules.flatMap((rule, index) =>
-      inForce.limits[rule.name]?.by.includes('session') === true
+    const readable = rules.flatMap((rule, index) =>
+      config.limits[rule.name]?.by.includes('session') === true
         ? []
         : [{ rule, key: keys[index] as string }]
     )
     const verdicts = await leases.inspect(
-      known.map(({ rule }) => rule),
-      known.map(({ key }) => key)
+      readable.map(({ rule }) => rule),
+      readable.map(({ key }) => key)
     )
     const names = [inFlightKey(route, counted, caller), inFlightRouteKey(route)]
     return {
-      counts: known.map(({ rule }, index) => ({
+      counts: readable.map(({ rule }, index) => ({
         limit: rule.name,
         rule,
         ...(verdicts[index] as Verdict)

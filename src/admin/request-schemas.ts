@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 
 const maxNameLength = 255
 
-/** Whether it is meant that most sessions of file users end; anything but `true` is no. */
+/** Whether the operator accepts that most sessions of file users end: only `true` does. */
 const yes = Type.Optional(Type.Unknown())
 
 export const planQuery = Type.Object({
@@ -19,7 +19,7 @@ export const rollbackBody = Type.Object({
 export const suggestQuery = Type.Object({
   sinceMs: Type.String({ pattern: '^[1-9][0-9]{0,11}$', default: '86400000' })
 })
-/** Not signed in without a text as `user`, which needs its `source`. */
+/** Without a text as `user` the caller is not signed in; a user needs its `source`. */
 export const countsBody = Type.Object({
   route: Type.String(),
   method: Type.String(),
@@ -39,7 +39,7 @@ export const lockoutsOf = Type.Object({
   address: Type.Optional(Type.String({ format: 'ip' }))
 })
 
-/** A user as an operator names one. */
+/** The members by which an operator names a user. */
 const user = {
   user: Type.String({ minLength: 1 }),
   /** Whether `user` is an id or a user name; either without it. */

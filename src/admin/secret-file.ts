@@ -1,4 +1,4 @@
-/** The file in which a gateway leaves its made-up secret for commands on the same machine. */
+/** The file with a gateway's generated secret, for commands on the same machine. */
 import {
   lstatSync,
   mkdirSync,
@@ -18,10 +18,10 @@ export interface SecretFile {
   readonly remove: () => void
 }
 
-/** systemd-tmpfiles deletes what nobody touched for ten days. */
+/** The file is touched this often: systemd-tmpfiles deletes files after ten days without a use. */
 const keepEveryMs = 3_600_000
 const uid = process.getuid?.() ?? 0
-/** A folder in a world-writable place bears its owner's number: see `isTrusted`. */
+/** A folder in a world-writable place has its owner's uid in its name: see `isTrusted`. */
 const sharedName = /^console-gateway-(\d+)$/
 const ownName = `console-gateway-${uid}`
 const temporaryFolders = () => [...new Set([tmpdir(), '/tmp'])]
@@ -71,7 +71,7 @@ function writeInto(folder: string, address: string, secret: string): SecretFile 
   }
 }
 
-/** Not with its parents: a `XDG_RUNTIME_DIR` that is not there is nobody's. */
+/** Without its parents: nobody owns an `XDG_RUNTIME_DIR` that does not exist. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
@@ -80,7 +80,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Whatever fails here is tried again an hour later. */
+/** Touches the file, or writes it again. After a failure it is tried again an hour later. */
 function keep(file: string, write: () => void): void {
   try {
     const now = new Date()
@@ -93,17 +93,17 @@ function keep(file: string, write: () => void): void {
 }
 
 /**
- * The secrets left for the gateway on this address by this user, or for root by any user.
- * Several where a gateway was killed and another user started the next one.
+ * The secrets of the gateway on this address, in files of this user, or for root of any user.
+ * There are several when a gateway was killed and another user started the next one.
  */
 export function readSecretFiles(address: string): string[] {
   const { XDG_RUNTIME_DIR: runtime = `/run/user/${uid}` } = process.env
-  const own = [
+  const ownFolders = [
     { folder: join(runtime, 'console-gateway'), owner: uid },
     { folder: `/run/user/${uid}/console-gateway`, owner: uid },
     ...temporaryFolders().map(place => ({ folder: join(place, ownName), owner: uid }))
   ]
-  const secrets = [...own, ...(uid === 0 ? foldersOfOthers() : [])]
+  const secrets = [...ownFolders, ...(uid === 0 ? foldersOfOthers() : [])]
     .filter(({ folder, owner }) => isTrusted(folder, owner))
     .map(({ folder }) => readIfThere(join(folder, fileName(address))))
     .filter(secret => secret !== undefined)
@@ -131,7 +131,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Anybody can make a folder in `/tmp`: one of another user, or that others enter, is not used. */
+/** Anybody can make a folder in `/tmp`: only one of the owner, closed to others, is used. */
 function isTrusted(folder: string, owner: number): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false })
   return stat?.isDirectory() === true && stat.uid === owner && (stat.mode & 0o077) === 0

@@ -1,4 +1,4 @@
-/** The operators' listener: is the process alive, may it get traffic. */
+/** The operators' listener, with liveness, readiness, metrics and OpenAPI. */
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Guard } from './guard.ts'
 import type { createHostCheck } from './hosts.ts'
@@ -9,23 +9,24 @@ import { adopt } from '../observability/emitters.ts'
 
 export interface Readiness {
   readonly ready: boolean
-  /** Each part and how it is, for people. */
+  /** The state of each part, for people. */
   readonly parts: Readonly<Record<string, string>>
 }
 
 interface Options {
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Pick<Metrics, 'text'>
-  /** The public interface, of the config that is in force. */
+  /** The OpenAPI document of the config in force. */
   readonly openApi: () => object
-  /** `checked elsewhere` in a worker, which only the first process asks, after its own guard. */
+  /** `checked elsewhere` in a worker: the primary has checked the request with its own guard. */
   readonly guard: Guard | 'checked elsewhere'
   readonly checkHost?: ReturnType<typeof createHostCheck>
 }
 
 /**
- * `/healthz` never asks Redis: restarting the gateway does not mend it. `/readyz` says 503, and to
- * operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console developers.
+ * `/healthz` never asks Redis: a restart of the gateway does not repair it. `/readyz` answers 503,
+ * and shows operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console
+ * developers.
  */
 export function createAdminServer({
   readiness,

@@ -1,4 +1,4 @@
-/** The operators' desk: sessions of a user or of all, and closing them. */
+/** Operators' endpoints: lists the sessions of a user or of all, and closes them. */
 import type { FastifyInstance } from 'fastify'
 import { createUserFinder, maxSignedIn } from './find-users.ts'
 import type { Static } from 'typebox'
@@ -17,22 +17,22 @@ interface Options {
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-/** A session as operators see it: with whose it is. */
+/** A session as operators see it, with its user. */
 export type ShownSession = ReturnType<typeof describeSession> & {
   readonly userId: string
   readonly user: string
 }
 
-/** Of all sessions; the rest is counted by users. */
+/** Bounds the list of all sessions; of the rest only the users are counted. */
 const maxShown = 1000
 const usersAtOnce = 50
 
 const ofClose =
-  'Say which: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or {"everyone": true}; ' +
-  'and {"by": "id"} or "name", {"source": "NAME"} where that is not clear.'
+  'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
+  '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
 const ofList =
-  'Say whose: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME; ' +
-  'or nothing for all.'
+  'Name a user: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
+  'or none for all sessions.'
 
 export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
   const { find } = createUserFinder({ sessions, sources })
@@ -48,9 +48,9 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
         if (query.user === undefined) return await listAll()
         const { users, near } = await find(query)
         const [user] = users
-        const found = { user: query.user, sessions: [], unreadable: 0 }
-        if (user === undefined) return { ...found, near }
-        if (users.length > 1) return { ...found, candidates: users }
+        const none = { user: query.user, sessions: [], unreadable: 0 }
+        if (user === undefined) return { ...none, near }
+        if (users.length > 1) return { ...none, candidates: users }
         return { user: query.user, ...(await shownOf(user)) }
       }
     )
@@ -70,7 +70,7 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
   })
 }
 
-/** What operators see and end of live sessions. */
+/** Lists and closes live sessions for operators. */
 function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) {
   async function closeAll(): Promise<object> {
     await sessions.closeAll()
@@ -110,7 +110,7 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
     return { sessions: shown, unreadable }
   }
 
-  /** Of everybody, until there are too many to read. */
+  /** Of all users, up to `maxShown` sessions. */
   async function listAll(): Promise<object> {
     const users = await sessions.signedIn(maxSignedIn)
     const shown: ShownSession[] = []

@@ -1,4 +1,7 @@
-/** The running gateway: public server, operators' listener and the config in force: load → build → listen → watch → swap → drain. */
+/**
+ * The running gateway: public server, operators' listener and the config in force: load → build →
+ * listen → watch → swap → drain.
+ */
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -25,18 +28,21 @@ import { createStatus, measureConfig } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
 export interface Gateway {
-  /** Where the console reaches it; the port is the real one, also where config says 0. */
+  /** The address for the console, with the real port, also when config says 0. */
   readonly url: string
   readonly opsUrl: string
-  /** Reads the config files and takes what they say, or says why not. */
+  /** Reads the config files and runs their config, or returns why not. */
   readonly reload: (by: Trigger) => Promise<Outcome>
-  /** Not ready, then no new requests, then an end for those in flight. Takes `drain.notice` and at most `drain.grace`. */
+  /**
+   * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
+   * after `drain.grace`.
+   */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
 }
 
 /**
- * @param environment what references in config stand for, at reloads
- * @throws when a listener cannot be had; what was opened by then is closed again
+ * @param environment the values of references in config, at reloads
+ * @throws when a listener cannot be opened; everything opened before is closed again
  */
 export async function startGateway(
   config: Config,
@@ -57,7 +63,7 @@ interface Start {
   readonly config: Config
   readonly log: Log
   readonly environment: Environment
-  /** Closes what was opened, where a later step fails. */
+  /** Closes what was opened, when a later step fails. */
   readonly opened: Array<() => unknown>
 }
 
@@ -134,7 +140,7 @@ interface AdminOptions extends Omit<Start, 'environment'> {
   readonly validate: Validate
 }
 
-/** Opens the operators' listener, and leaves its secret in a file where the config names none. */
+/** Opens the operators' listener. A secret that config does not set is written to a file. */
 async function openAdmin({
   config,
   publicServer,
@@ -181,20 +187,20 @@ async function openAdmin({
   }
 }
 
-/** Without the file only local commands fail, so the gateway serves all the same. */
+/** Without the file only local commands fail, so the gateway starts all the same. */
 function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
   try {
     const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
     log.info(
       { file: secretFile.file },
-      'ops.secret is not set: made one up for this run ' +
-        'and left it in a file for commands on this machine'
+      'ops.secret is not set: generated one for this run ' +
+        'and wrote it to a file for commands on this machine'
     )
     return secretFile
   } catch (err) {
     log.warn(
       { err },
-      'ops.secret is not set, and no folder can hold the one that was made up: ' +
+      'ops.secret is not set, and the generated one cannot be written to a file: ' +
         '`console-gateway status` and the other commands that ask this gateway are refused. ' +
         'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user'
     )
@@ -202,7 +208,7 @@ function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | und
   }
 }
 
-/** The embedded store is one process's own. */
+/** One process without Redis: others could not see its embedded store. */
 function workersOf(gateway: GatewayConfig): number {
   if (!usesRedis(gateway)) return 1
   return gateway.server.workers === 'auto' ? availableParallelism() : gateway.server.workers
@@ -220,7 +226,7 @@ function watchConfig(
     pollMs: reload.poll,
     onChange
   })
-  // They may have changed since they were read.
+  // The files may have changed since they were read.
   if (!isAsRead(inputs)) onChange()
   return watch
 }
@@ -240,7 +246,9 @@ function readinessOf(
   }
 }
 
-/** A refused config is no reason to take a replica away: it runs with the last good one. */
+/**
+ * Information only: with a refused config a replica stays ready, since it runs the last good one.
+ */
 function configPart(reloader: Reloader): { readonly config?: string } {
   const files = reloader.files()
   if (files.state === 'running') return {}

@@ -1,4 +1,6 @@
-/** What a running gateway tells of its config: to operators as an object, to Prometheus as metrics. */
+/**
+ * The state of a running gateway and its config: for operators as JSON, for Prometheus as metrics.
+ */
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Readiness } from '../admin/server.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -6,7 +8,7 @@ import type { PublicServer } from './server/public-server.ts'
 import type { Outcome } from './reload/outcome.ts'
 import type { Reloader } from './reload/reload.ts'
 
-/** The gateway's own, as in package.json. */
+/** The gateway's version, from package.json. */
 export const { version } = packageJson
 
 export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
@@ -18,7 +20,7 @@ export function createStatus(
 ) {
   const startedAt = new Date()
   return async () => {
-    // Asks all who serve, also for their requests.
+    // Asks all workers, also for their requests.
     const { ready, parts } = await readiness()
     const current = reloader.current()
     return {
@@ -46,7 +48,7 @@ export function createStatus(
   }
 }
 
-/** Counts reloads and tells how the config is. */
+/** Counts reloads and measures the state of the config. */
 export function measureConfig(metrics: Metrics) {
   metrics
     .gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node'])
@@ -62,34 +64,34 @@ export function measureConfig(metrics: Metrics) {
       reloads.with(outcome).inc()
     },
     follow: (reloader: Reloader) => {
-      const told = (name: string, help: string, value: () => number) =>
+      const addGauge = (name: string, help: string, value: () => number) =>
         metrics.read(name, help, [], () => [[[], value()]])
-      told(
+      addGauge(
         'console_gateway_generation',
         'The number of the running generation: 1 at start, one more with each reload.',
         () => reloader.current().number
       )
-      told(
+      addGauge(
         'console_gateway_generations_draining',
         'Old generations that still answer what began in them.',
         () => reloader.draining().length
       )
-      told(
+      addGauge(
         'console_gateway_config_refused',
         'Whether the config files were refused, so that an older config runs: 1 or 0.',
         () => (reloader.files().state === 'refused' ? 1 : 0)
       )
-      told(
+      addGauge(
         'console_gateway_config_rolled_back',
         'Whether another config runs than the files hold, since a rollback: 1 or 0.',
         () => (reloader.files().state === 'rolled back' ? 1 : 0)
       )
-      told(
+      addGauge(
         'console_gateway_config_restart_needed',
         'Keys of gateway.yaml that wait for a restart.',
         () => reloader.restartNeeded().length
       )
-      told(
+      addGauge(
         'console_gateway_config_loaded_timestamp_seconds',
         'When the running config was taken.',
         () => Date.parse(reloader.revisions()[0]?.at ?? '') / 1000

@@ -1,22 +1,22 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 
-const rollback = 'Say to which revision: {"to": NUMBER}, or nothing for the one before.'
+const rollback = 'Give the number of a revision, {"to": NUMBER}, or none for the one before.'
 const lockouts = 'An account is given by its user name, an address as an IP address.'
 const either = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
-const caller = 'Say whose: {"caller": "192.0.2.1"}, or the id or name of a user.'
+const caller = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
 const counts =
-  'Say of whom: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
+  'Name the request: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
   '"source": "NAME", "user": "ID", "roles": []}'
 const source = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
 const close =
-  'Say which: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or {"everyone": true}; ' +
-  'and {"by": "id"} or "name", {"source": "NAME"} where that is not clear.'
+  'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
+  '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
 const list =
-  'Say whose: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME; ' +
-  'or nothing for all.'
-const plan = 'Say it in milliseconds: /plan?balancerMs=60000'
-const suggest = 'Say from how far back: /limits/suggest?sinceMs=86400000'
+  'Name a user: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
+  'or none for all sessions.'
+const plan = 'balancerMs is a number of milliseconds: /plan?balancerMs=60000'
+const suggest = 'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
 
 const of = { route: 'login', method: 'POST', address: '192.0.2.1' }
 /** Two units of JavaScript, one character of Unicode. */

@@ -112,7 +112,7 @@ t.test(
 
     const nowhere = start(t.after, folder, { TMPDIR: join(temporary, 'not-there') })
     const said = await nowhere.says('listening on')
-    t.match(said, /no folder can hold the one that was made up/)
+    t.match(said, /the generated one cannot be written to a file/)
     nowhere.signal('SIGTERM')
     t.same(await nowhere.ended, { code: 0, signal: null })
   }

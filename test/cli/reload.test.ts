@@ -74,7 +74,7 @@ t.test(
     gateway.signal('SIGHUP')
     await gateway.says('config reloaded: limits.login.max 5 → 20')
     gateway.signal('SIGHUP')
-    await gateway.says('the config files are what runs: nothing to reload')
+    await gateway.says('the config files are unchanged: nothing to reload')
     // The other of the two listeners.
     writeFileSync(
       join(folder, 'gateway.yaml'),

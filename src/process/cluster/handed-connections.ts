@@ -1,7 +1,7 @@
-/** Connections that the first process hands to workers: none is lost with a worker that ends. */
+/** Connections that the primary hands to workers: none is lost when a worker ends. */
 import type { Worker } from 'node:cluster'
 
-/** What `node:cluster` sends with a connection, and what a worker answers. */
+/** The message of `node:cluster` that carries a connection, and a worker's reply to it. */
 interface InternalMessage {
   readonly cmd?: string
   readonly act?: string
@@ -12,21 +12,21 @@ interface InternalMessage {
 type Send = (message: InternalMessage, ...rest: unknown[]) => boolean
 
 const cmd = 'NODE_CLUSTER'
-/** What the worker has still said is read within that time. */
+/** The time to read the last messages of a worker that has ended. */
 const readRestMs = 1000
 
 interface Handle {
   readonly close: () => void
 }
 
-/** Those that take connections. */
+/** The workers that take connections. */
 const listening = new Set<Worker>()
 
 /**
- * Node's cluster keeps a connection until the worker has said whether it took it. Where a worker
- * ends without a word (killed, out of memory), Node forgets the connection, which stays open: the
- * client waits for ever. Here the same is said in the dead worker's place as a worker says that is
- * shutting down, and Node gives the connection to another.
+ * Node's cluster keeps a connection until the worker has replied whether it accepted it. When a
+ * worker ends without a reply (killed, out of memory), Node forgets the connection, which stays
+ * open, and the client waits for ever. So the reply of a worker that shuts down is sent for the
+ * dead one, and Node hands the connection to another worker.
  */
 export function keepHandedConnections(worker: Worker): void {
   const child = worker.process
@@ -49,16 +49,17 @@ export function keepHandedConnections(worker: Worker): void {
   })
   child.once('exit', () => {
     const giveUpAt = performance.now() + readRestMs
-    const giveBack = () => {
-      // Connected: its last words, which may say that it took one, have not been read to their end.
-      if (child.connected && performance.now() < giveUpAt) return void setImmediate(giveBack)
-      // Node leaves this out where a connection is on its way, and goes on to count on the worker.
+    const refuseAll = () => {
+      // Its last messages, which may accept a connection, have not all been read yet.
+      if (child.connected && performance.now() < giveUpAt) return void setImmediate(refuseAll)
+      // Node does not emit this while a connection is being handed over, and keeps using the
+      // worker.
       if (!isDisconnected) child.emit('disconnect')
       for (const [ack, handle] of handed) {
         if (listening.size === 0) handle.close()
         else child.emit('internalMessage', { cmd, ack, accepted: false })
       }
     }
-    giveBack()
+    refuseAll()
   })
 }

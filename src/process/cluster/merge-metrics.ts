@@ -7,7 +7,10 @@ interface LabelledText {
   readonly text: string
 }
 
-/** Each metric stands once, with the series of all texts; its help is that of the first text that has it. */
+/**
+ * Each metric stands once, with the series of all texts; its help is that of the first text that
+ * has it.
+ */
 export function mergeTexts(texts: readonly LabelledText[]): string {
   const metrics = new Map<string, { readonly head: string[]; readonly series: string[] }>()
   for (const { labels, text } of texts) {

@@ -1,4 +1,7 @@
-/** Serving from several processes: a config is taken by all workers or none, and their answers are put together. */
+/**
+ * Serves from several processes: all workers take a config or none does, and their answers are
+ * merged.
+ */
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
@@ -85,7 +88,7 @@ async function buildInAll(pool: WorkerPool, number: number, config: Config): Pro
   return generationOf(pool, number, config)
 }
 
-/** A generation as the sum of what the workers have of it. */
+/** A generation whose requests are the sum of the workers'. */
 function generationOf(pool: WorkerPool, number: number, config: Config): Generation {
   return {
     number,

@@ -16,20 +16,20 @@ export interface WorkerState {
 
 /** The calls that a worker serves. */
 export interface WorkerCalls {
-  /** Gets all ready, but to listen. */
+  /** Prepares everything, but does not listen yet. */
   readonly start: (parameters: {
     readonly index: number
     readonly number: number
     readonly config: Config
   }) => Promise<true>
-  /** @returns where it listens */
+  /** @returns the listener's address */
   readonly listen: (parameters: object) => Promise<string>
   readonly build: (parameters: {
     readonly number: number
     readonly config: Config
   }) => Promise<true>
   readonly activate: (parameters: { readonly number: number }) => Promise<true>
-  /** What was built will not be used. */
+  /** Closes a generation that was built but will not be activated. */
   readonly drop: (parameters: { readonly number: number }) => Promise<true>
   /** @returns how many requests had to be ended */
   readonly retire: (parameters: {
@@ -40,7 +40,7 @@ export interface WorkerCalls {
   readonly metrics: (
     parameters: object
   ) => Promise<{ readonly index: number; readonly body: string }>
-  /** One of several does it for all: they share the store. */
+  /** One worker does it for all, since they share the store. */
   readonly countEndings: (parameters: {
     readonly before: Sources
     readonly after: Sources
@@ -55,7 +55,10 @@ export interface WorkerCalls {
     readonly headers: IncomingHttpHeaders
     readonly body?: unknown
   }) => Promise<{ readonly status: number; readonly type: string; readonly text: string }>
-  /** Takes no more requests, ends the rest after the time, and then itself. @returns whether all finished */
+  /**
+   * Takes no more requests, ends those in flight after the time, then the process. @returns whether
+   * all finished
+   */
   readonly stop: (parameters: { readonly graceMs: number }) => Promise<boolean>
 }
 
@@ -102,7 +105,7 @@ export function connectWorker(worker: Worker, onFailing: () => void): CallWorker
     if (isGone) throw new WorkerGone('the worker ended')
     const id = ++lastId
     const call = Promise.withResolvers<unknown>()
-    // Throws at once for what cannot be sent.
+    // Throws at once when the parameters cannot be sent.
     worker.send({ id, method, parameters } satisfies Call, error => {
       if (error !== null && pending.delete(id)) call.reject(new WorkerGone(error.message))
     })
@@ -111,7 +114,7 @@ export function connectWorker(worker: Worker, onFailing: () => void): CallWorker
   }) as CallWorker
 }
 
-/** In a worker: the primary calls it no more from now on. */
+/** In a worker: from now on the primary does not call it. */
 export function reportFailing(): void {
   sendToPrimary(failing)
 }
@@ -122,7 +125,7 @@ export function servePrimary(calls: WorkerCalls): void {
     ;(calls[method] as (parameters: object) => Promise<unknown>)(parameters).then(
       value => sendToPrimary({ id, value }),
       (error: NodeJS.ErrnoException & { address?: string; port?: number }) => {
-        // Only the message of an error crosses by itself.
+        // Only the message of an error is sent by itself.
         const { code, address, port } = error
         sendToPrimary({ id, error, fields: { code, address, port } })
       }

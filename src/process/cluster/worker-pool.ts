@@ -30,15 +30,17 @@ interface Options {
 
 const minBackoffMs = 100
 const maxBackoffMs = 10_000
-/** A worker that ran for so long did not fail at its start. */
+/** A worker that ran for this time did not fail at its start. */
 const stableAfterMs = 30_000
-/** How long a worker with nothing left to do may take to end. */
+/** The time that a worker with nothing left to do has to end. */
 const exitWithinMs = 3000
 
 export class WorkerPool {
   readonly #options: Options
   readonly #workers = new Map<number, WorkerHandle>()
-  /** Had an uncaught error: they finish what is in flight and end, and others stand in their place. */
+  /**
+   * Workers with an uncaught error: they finish their requests and end; others have replaced them.
+   */
   readonly #draining = new Set<WorkerHandle>()
   #inForce: { readonly number: number; readonly config: Config }
   #isListening = false
@@ -47,7 +49,7 @@ export class WorkerPool {
   constructor(options: Options) {
     this.#options = options
     this.#inForce = { number: 1, config: options.config }
-    // The config goes over as it is, with what was read from secrets.
+    // `advanced`, since the config holds values that JSON cannot.
     cluster.setupPrimary({
       exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
       args: [],
@@ -92,7 +94,7 @@ export class WorkerPool {
   }
 
   async activate(number: number, config: Config): Promise<void> {
-    // Before the calls: a worker that starts just now takes it too.
+    // Before the calls, so that a worker that is starting takes it too.
     this.#inForce = { number, config }
     await this.callAll(call => call('activate', { number }))
   }
@@ -130,7 +132,10 @@ export class WorkerPool {
     return [...this.#workers.values(), ...this.#draining]
   }
 
-  /** @returns once it serves what is in force, also where that changed meanwhile. @throws when it cannot */
+  /**
+   * @returns when it serves the config in force, even if that changed meanwhile. @throws when it
+   * cannot
+   */
   async #start(index: number, failures = 0): Promise<void> {
     const handle = this.#fork(index, failures)
     this.#workers.set(index, handle)
@@ -181,7 +186,7 @@ export class WorkerPool {
   }
 
   async #restart(index: number, failures: number): Promise<void> {
-    // The first time at once.
+    // The first restart is immediate.
     if (failures > 1) await wait(Math.min(minBackoffMs * 2 ** failures, maxBackoffMs))
     if (this.#isStopping) return
     try {

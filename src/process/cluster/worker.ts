@@ -6,7 +6,7 @@ import { createLogger, type Log } from '../../services/services.ts'
 import { createPublicServer, type PublicServer } from '../server/public-server.ts'
 import { servePrimary, reportFailing } from './rpc.ts'
 
-// Signals go to all processes of a terminal; the first one says what they mean.
+// A terminal sends signals to all processes; only the primary acts on them.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let index = 0
@@ -14,7 +14,7 @@ let log: Log | undefined
 let publicServer: PublicServer | undefined
 let admin: ReturnType<typeof createAdminServer> | undefined
 let graceMs = 0
-/** Those that take requests, drain, or are built and wait. */
+/** Generations that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
 
 const started = () => {
@@ -24,9 +24,9 @@ const started = () => {
   return { publicServer, admin }
 }
 
-/** How long a failing worker may take to end after the drain. */
+/** The time that a failing worker has to end after the drain. */
 const endMs = 3000
-/** How long clients with an idle connection have to learn that it ends. */
+/** The time in which a request on an idle connection is still answered. */
 const lingerMs = 500
 let stopping: Promise<boolean> | undefined
 
@@ -124,7 +124,7 @@ servePrimary({
   },
   stop: async ({ graceMs: within }) => {
     const inTime = await stop(within)
-    // After the answer.
+    // After the reply.
     setImmediate(() => process.disconnect())
     return inTime
   }

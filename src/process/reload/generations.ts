@@ -1,13 +1,13 @@
-/** The generation that takes requests, and the earlier ones that still answer what began in them. */
+/** The generation that takes requests, and the earlier ones that finish theirs. */
 import type { Config } from '../../config/schema/config.ts'
 import type { Generation } from '../server/generation.ts'
 
 interface Options {
   readonly first: Generation
   readonly create: (number: number, config: Config) => Promise<Generation>
-  /** Requests begin in this generation from then on. */
+  /** From then on this generation takes the requests. */
   readonly activate: (generation: Generation) => Promise<void>
-  /** How long requests of an earlier generation may run on. */
+  /** The time that requests of an earlier generation have to finish. */
   readonly graceMs: number
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }

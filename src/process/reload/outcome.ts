@@ -1,4 +1,4 @@
-/** What asks for a reload, and what can come of it. */
+/** The triggers of a reload, and its outcomes. */
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
@@ -7,7 +7,7 @@ export type Outcome =
       readonly outcome: 'reloaded' | 'rolled back'
       readonly generation: number
       readonly changes: readonly string[]
-      /** What became of the sessions of users that changed. */
+      /** The results for sessions of changed users, in words. */
       readonly sessions: readonly string[]
       readonly restartNeeded: readonly string[]
     }
@@ -15,7 +15,7 @@ export type Outcome =
       readonly outcome: 'unchanged'
       readonly generation: number
       readonly restartNeeded: readonly string[]
-      /** How what runs came to run; undefined where it is what the process started with. */
+      /** The change that put the running config in force; undefined for the config of the start. */
       readonly taken?: {
         readonly at: string
         readonly by: string
@@ -24,13 +24,13 @@ export type Outcome =
     }
   | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
 
-/** How the files stand to what runs. */
+/** The state of the config files, compared with the running config. */
 export type FilesState =
   | { readonly state: 'running' }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
   | { readonly state: 'rolled back'; readonly since: string }
 
-/** Whether it is meant that most sessions of file users end. */
+/** Whether the operator accepts that most sessions of file users end. */
 export interface Confirmed {
   readonly yes?: boolean
 }

@@ -1,4 +1,7 @@
-/** Replaces the running config: files → validated → built → swapped, all or nothing. Keeps the last configs and the outcome of the last attempt. */
+/**
+ * Replaces the running config: files → validated → built → swapped, all or nothing. Keeps the last
+ * configs and the state of the files.
+ */
 import { differences } from '../../config/load/differences.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
@@ -12,17 +15,18 @@ import { createRevisions, type Revision, type Revisions } from './revisions.ts'
 
 export interface Reloader {
   readonly current: () => Generation
-  /** Reads the files and takes what they say. Never throws for what they hold. */
+  /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   readonly reload: (by: Trigger, confirmed?: Confirmed) => Promise<Outcome>
   /**
-   * Takes an earlier config once more; the one before that which runs, without a number. The files stay as they are.
+   * Runs an earlier config again: without a number the one before the running one. The files stay
+   * unchanged.
    * @throws GatewayError `request.malformed` when there is none
    */
   readonly rollback: (to?: number, confirmed?: Confirmed) => Promise<Outcome>
   readonly files: () => FilesState
   readonly restartNeeded: () => readonly string[]
   readonly revisions: () => readonly Revision[]
-  /** The generations that still answer what began in them. */
+  /** The earlier generations that finish their requests. */
   readonly draining: () => ReadonlyArray<{ readonly generation: number; readonly requests: number }>
   /** Ends what is draining. */
   readonly close: () => Promise<void>
@@ -32,17 +36,17 @@ interface Options {
   readonly first: Generation
   readonly validate: (running: GatewayConfig) => Promise<Validated>
   readonly create: (number: number, config: Config) => Promise<Generation>
-  /** From then on requests begin in this one. */
+  /** From then on this generation takes the requests. */
   readonly activate: (generation: Generation) => Promise<void>
-  /** Why a change of users files has to be confirmed; undefined where it need not. */
+  /** The reason why a change of users files has to be confirmed; undefined for none. */
   readonly massClosing: (
     before: Config,
     after: Config,
     command: string
   ) => Promise<string | undefined>
-  /** Holds live sessions against the users in force. @returns what became of them, for people */
+  /** Compares live sessions with the users in force. @returns the results, in words */
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
-  /** Told of the files that the config is read from, whenever they were. */
+  /** Called with the config's files after each reading. */
   readonly onFiles: (files: readonly string[]) => void
   readonly onOutcome: (outcome: Outcome['outcome'], generation: number) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
@@ -62,7 +66,7 @@ class ConfigReloader implements Reloader {
   #restartNeeded: readonly string[]
   /** Attempts run one after the other. */
   #lastAttempt: Promise<unknown> = Promise.resolve()
-  /** The reload that has not begun: whoever asks meanwhile gets its outcome. */
+  /** A reload that has not begun yet; further calls share its outcome. */
   #waiting: Promise<Outcome> | undefined
   #isConfirmed = false
 
@@ -219,13 +223,13 @@ class ConfigReloader implements Reloader {
     })
   }
 
-  /** The files say what runs. */
+  /** The files hold the running config. */
   #keep(by: Trigger): Outcome {
     const wasRunning = this.#files.state === 'running'
     if (!wasRunning || by === 'SIGHUP') {
       const message = wasRunning
-        ? 'the config files are what runs: nothing to reload'
-        : 'the config files are again what runs'
+        ? 'the config files are unchanged: nothing to reload'
+        : 'the config files hold the running config again'
       const { number: generation } = this.current()
       this.#options.log.info({ event: 'config.unchanged', generation, by }, message)
     }
@@ -255,7 +259,7 @@ class ConfigReloader implements Reloader {
     this.#files = { state: 'refused', since: new Date().toISOString(), faults }
     this.#options.log.error(
       { event: 'config.refused', generation, by, faults },
-      `config refused, what runs goes on: ${inWords(faults)}`
+      `config refused, the running one stays: ${inWords(faults)}`
     )
     return { outcome: 'refused', generation, faults }
   }
@@ -265,7 +269,7 @@ class ConfigReloader implements Reloader {
     const { number: generation } = this.current()
     this.#options.log.error(
       { event: 'config.rollback-refused', generation, to: target.number, reason },
-      `rollback to revision ${target.number} refused, what runs goes on: ${reason}`
+      `rollback to revision ${target.number} refused, the running config stays: ${reason}`
     )
     return { outcome: 'refused', generation, faults: [reason] }
   }

@@ -1,16 +1,19 @@
-/** The last ten configs that ran, to go back to. In memory: after a restart the files say what runs. */
+/**
+ * The last ten configs that ran, for rollbacks. In memory only: a restart runs the config of the
+ * files.
+ */
 import type { Config } from '../../config/schema/config.ts'
 
 export interface Revision {
-  /** That of the generation it became. */
+  /** The number of its generation. */
   readonly number: number
   readonly at: string
   readonly by: string
-  /** What was different from the one before, in words. */
+  /** The changes from the revision before, in words. */
   readonly changes: readonly string[]
-  /** The revision whose config this is once more. */
+  /** After a rollback: the revision whose config this is. */
   readonly of?: number
-  /** Whether an operator named that revision, instead of going back step by step. */
+  /** Whether the operator gave that revision's number, instead of going back by one step. */
   readonly named?: boolean
   readonly config: Config
 }
@@ -18,8 +21,8 @@ export interface Revision {
 export interface Revisions {
   readonly add: (revision: Omit<Revision, 'at'>) => void
   /**
-   * The one of this number. Without a number: the one before that which runs, or what ran before
-   * where an operator named the one that runs.
+   * The revision of this number. Without a number: the one before the running one, or the one that
+   * ran last if the operator gave the running one's number.
    */
   readonly find: (number: number | undefined) => Revision | undefined
   /** Newest first; the first one runs. */
@@ -41,7 +44,7 @@ export function createRevisions(first: Config): Revisions {
       const [running] = all
       if (number !== undefined) return all.find(revision => revision.number === number)
       if (running?.named === true) return all[1]
-      // Going back twice goes back two steps, not to and fro.
+      // Two rollbacks go back two steps, instead of undoing each other.
       const from = running?.of ?? running?.number ?? 0
       return all.find(revision => revision.of === undefined && revision.number < from)
     },

@@ -1,4 +1,4 @@
-/** What a reload and a start do about sessions of users that changed, and what the log says of it. */
+/** Reviews the sessions of changed users at a reload and at the start, and logs the results. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { changedUsers, type Sources } from '../../login/file-users.ts'
 import type { PublicServer } from '../server/public-server.ts'
@@ -15,17 +15,17 @@ interface Options {
   readonly isStopping: () => boolean
 }
 
-/** A change of a whole file is told by its first users and a number. */
+/** Of a change of a whole file the first users are logged, and the number of the others. */
 const maxLines = 50
 const reviewAgainMs = 500
 
 export function createUserReview({ publicServer, log, isStopping }: Options) {
-  /** What was put in force last. */
+  /** The sources that were put in force last. */
   let latest: Sources | undefined
   let isDue = false
   let isRunning = false
 
-  /** @param command what puts `after` in force, and takes `--yes` */
+  /** @param command the command that puts `after` in force, and takes `--yes` */
   async function massClosing(
     before: Sources,
     after: Sources,
@@ -41,7 +41,7 @@ export function createUserReview({ publicServer, log, isStopping }: Options) {
         `if that is meant, run \`console-gateway ${command} --yes\``
       )
     } catch (err) {
-      // Who was removed must not stay because the store is away.
+      // A removed user must not stay signed in because the store is unavailable.
       const unknown = 'how many sessions that ends is unknown'
       log.warn({ err }, `users files changed; ${unknown}: the session store is unavailable`)
       return undefined
@@ -54,13 +54,13 @@ export function createUserReview({ publicServer, log, isStopping }: Options) {
     return changed.length === 0 ? [] : await logged(publicServer.reviewChanged(changed), after)
   }
 
-  /** For what changed while the gateway did not run. The store may come later than the gateway. */
+  /** For changes while the gateway did not run. The store may start later than the gateway. */
   async function reviewAtStart(sources: Sources): Promise<void> {
     latest ??= sources
     await reviewAll(latest)
   }
 
-  /** Tries until the store has answered. */
+  /** Tries again until the store answers. */
   async function reviewAll(sources: Sources): Promise<void> {
     isDue = true
     if (isRunning) return
@@ -85,10 +85,10 @@ export function createUserReview({ publicServer, log, isStopping }: Options) {
       return logReview(log, await reviewing)
     } catch (err) {
       const message =
-        'sessions could not be held against the users files: ' +
+        'sessions could not be compared with the users files: ' +
         'each is when it is used next, and all are once the store is back'
       log.warn({ err }, message)
-      // Other replicas may have older files, and learn of it by the store alone.
+      // Other replicas may have older files, and learn of the change only from the store.
       void reviewAll(sources)
       return [message]
     }

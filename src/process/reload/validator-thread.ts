@@ -8,7 +8,7 @@ import { tryConfig } from '../../dry-run/try-config.ts'
 
 parentPort?.on('message', ({ folder, environment, running }: ValidationTask) => {
   const inputs = createInputs()
-  const examine = async (): Promise<Validated['result']> => {
+  const validate = async (): Promise<Validated['result']> => {
     const { fault, ...config } = loadConfig(folder, environment, {
       ...(running !== undefined && { running }),
       inputs
@@ -16,7 +16,7 @@ parentPort?.on('message', ({ folder, environment, running }: ValidationTask) => 
     const faults = await tryConfig({ ...config, fault })
     return faults.length > 0 ? { faults } : { config }
   }
-  void examine()
+  void validate()
     .catch((error: unknown): Validated['result'] => {
       if (error instanceof ConfigError) return { faults: error.faults }
       throw error

@@ -1,4 +1,4 @@
-/** Reads and tries a config folder as a reload does, in a thread of its own: requests go on meanwhile. */
+/** Reads and tries a config folder in a thread, as a reload does: requests go on meanwhile. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Fault } from '../../config/schema/faults.ts'
@@ -8,24 +8,24 @@ import type { Environment } from '../../config/load/references.ts'
 import { adopt } from '../../observability/emitters.ts'
 
 export interface Validated {
-  /** Every file that was read, or should have been. */
+  /** Every file that was read, or is missing. */
   readonly files: readonly string[]
   readonly result: { readonly config: Config } | { readonly faults: readonly Fault[] }
 }
 
-/** What the thread is told. */
+/** The message to the thread. */
 export interface ValidationTask {
   readonly folder: string
   readonly environment: Environment
-  /** The install config of the running process; without it that of the files counts. */
+  /** The install config of the running process; by default that of the files. */
   readonly running?: GatewayConfig
 }
 
 const maxMs = 60_000
-/** A thread costs memory, but the next reload is often soon. */
+/** The thread ends after this time: it costs memory, but another reload often follows soon. */
 const idleMs = 30_000
 
-/** What a thread has read stays in its heap, so that one that went on would grow with each reload. */
+/** A thread's heap grows with each validation, so it is replaced after these. */
 const maxValidations = 10
 
 /** One thread for the process, and one validation at a time. */
@@ -34,14 +34,14 @@ let idle: NodeJS.Timeout | undefined
 let validations = 0
 let last: Promise<unknown> = Promise.resolve()
 
-/** @throws when the thread breaks or takes longer than any config should */
+/** @throws when the thread fails or takes longer than a minute */
 export async function validate(task: ValidationTask): Promise<Validated> {
-  const turn = last.then(() => examineNow(task))
-  last = turn.catch(() => {})
-  return await turn
+  const validated = last.then(() => validateNow(task))
+  last = validated.catch(() => {})
+  return await validated
 }
 
-async function examineNow(task: ValidationTask): Promise<Validated> {
+async function validateNow(task: ValidationTask): Promise<Validated> {
   clearTimeout(idle)
   worker ??= startThread()
   const thread = worker
@@ -49,7 +49,7 @@ async function examineNow(task: ValidationTask): Promise<Validated> {
   try {
     return await new Promise<Validated>((resolve, reject) => {
       const limit = setTimeout(
-        () => settle(() => reject(new Error('the config could not be examined within a minute'))),
+        () => settle(() => reject(new Error('the config could not be validated within a minute'))),
         maxMs
       )
       function settle(how: () => void) {
@@ -57,14 +57,14 @@ async function examineNow(task: ValidationTask): Promise<Validated> {
         thread.off('message', onMessage).off('error', onError).off('exit', onExit)
         how()
       }
-      function onMessage(examined: Validated) {
-        return settle(() => resolve(examined))
+      function onMessage(validated: Validated) {
+        return settle(() => resolve(validated))
       }
       function onError(error: Error) {
         return settle(() => reject(error))
       }
       function onExit() {
-        return settle(() => reject(new Error('the thread that examines config ended')))
+        return settle(() => reject(new Error('the thread that validates config ended')))
       }
       thread.on('message', onMessage).on('error', onError).on('exit', onExit)
       thread.postMessage(task)

@@ -1,4 +1,7 @@
-/** Tells when config files change, however that is done: written in place, renamed over, or a link on the way swapped, as a mounted ConfigMap does. */
+/**
+ * Watches config files, however they change: written in place, replaced by a rename, or by another
+ * link in their path, as in a mounted ConfigMap.
+ */
 import { type FSWatcher, readlinkSync, statSync, watch } from 'node:fs'
 import { dirname, join, parse, relative, resolve, sep } from 'node:path'
 import { adopt } from '../../observability/emitters.ts'
@@ -6,27 +9,29 @@ import { createInputs } from '../../config/load/inputs.ts'
 
 interface Options {
   readonly files: readonly string[]
-  /** How long the files have to stand still. */
+  /** The time without a change before `onChange` is called. */
   readonly settleMs: number
-  /** How often they are looked at, beside the system's notices. */
+  /** The interval of checks, beside the system's notices. */
   readonly pollMs: number
   readonly onChange: () => void
 }
 
 export interface Watch {
-  /** From now on these files. One that is new here is told as a change: nobody saw what it held before. */
+  /**
+   * Replaces the list of files. A new file counts as a change, since its former content is unknown.
+   */
   readonly follow: (files: readonly string[]) => void
   readonly close: () => void
 }
 
 export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watch {
   let followed = files
-  let known = fingerprint(followed)
-  let pending = known
+  let reported = fingerprint(followed)
+  let pending = reported
   let settling: NodeJS.Timeout | undefined
   const watchers = new Map<string, FSWatcher>()
 
-  /** Notices are hints; what counts is whether a file is another one now. */
+  /** Notices are hints only: the fingerprint shows whether a file has changed. */
   function look(): void {
     const now = fingerprint(followed)
     if (now === pending) return
@@ -40,8 +45,8 @@ export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watc
     if (now !== pending) return look()
     settling = undefined
     watchFolders()
-    if (now === known) return
-    known = now
+    if (now === reported) return
+    reported = now
     onChange()
   }
 
@@ -49,13 +54,13 @@ export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watc
   function watchFolders(): void {
     const wanted = new Set(followed.flatMap(foldersOf))
     for (const [folder, watcher] of watchers) {
-      // Whether it is still the folder of that name is not to be seen: a new watch costs little.
+      // A watcher does not show whether its folder was replaced, so each gets a new one.
       watcher.close()
       watchers.delete(folder)
     }
     for (const folder of wanted) {
       try {
-        // What cannot be watched is still looked at.
+        // A folder that cannot be watched is still polled.
         watchers.set(folder, adopt(watch(folder, { persistent: false }, look)))
       } catch {}
     }
@@ -67,7 +72,7 @@ export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watc
     follow: next => {
       if (next.toSorted().join('\n') === followed.toSorted().join('\n')) return
       followed = next
-      known = ''
+      reported = ''
       watchFolders()
       look()
     },
@@ -79,7 +84,7 @@ export function watchFiles({ files, settleMs, pollMs, onChange }: Options): Watc
   }
 }
 
-/** Whether the files still hold what was read of them. */
+/** Whether the files still have the content that was read. */
 export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean =>
   Object.entries(inputs).every(([file, digest]) => {
     const now = createInputs()
@@ -89,7 +94,7 @@ export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean =>
     return now.digests()[file] === digest
   })
 
-/** Another text whenever one of the files is another one, or was written to. */
+/** A text that changes whenever a file is replaced or written to. */
 function fingerprint(files: readonly string[]): string {
   return files
     .map(file => {
@@ -115,7 +120,10 @@ function foldersOf(file: string): string[] {
   return [...folders]
 }
 
-/** Notes the folder in which each link on a path lies, and that of the file; gives where the first link leads. */
+/**
+ * Adds the folder of the first link on a path, or of the file. @returns the path with that link
+ * resolved
+ */
 function followLink(path: string, folders: Set<string>): string[] {
   const { root } = parse(path)
   let at = root

@@ -4,7 +4,7 @@
  * the next, hold on to all their members until the next full garbage collection.
  */
 export interface ActiveRequests<T> {
-  /** @returns what to call, once, when the request is over */
+  /** @returns a function to call once when the request has ended */
   readonly enter: (member: T) => () => void
   readonly size: () => number
   readonly list: () => T[]

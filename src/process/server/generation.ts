@@ -1,4 +1,7 @@
-/** One built app and the requests that began in it: it takes requests until another stands in its place, then drains and goes. */
+/**
+ * One built app with its requests: it takes requests until another replaces it, then drains and
+ * closes.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
@@ -14,8 +17,9 @@ export interface Generation {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly requests: () => number
   /**
-   * Lets what began here finish, ends what is left after the time (0: at once), and gives back what only this generation used.
-   * A second call may only shorten the time to nothing.
+   * Lets its requests finish, ends the rest after the time (0: at once), and releases what only
+   * this generation used.
+   * A second call can only end them at once.
    * @returns how many requests had to be ended
    */
   readonly retire: (graceMs: number) => Promise<number>
@@ -24,7 +28,7 @@ export interface Generation {
 /** The longest time over which the ends of an old generation's streams are spread. */
 const maxSpreadMs = 30_000
 
-/** @throws when the config cannot be built; what was opened by then is closed again */
+/** @throws when the config cannot be built; everything opened before is closed again */
 export async function createGeneration(
   number: number,
   config: Config,

@@ -1,4 +1,7 @@
-/** What serves the public from this process: the services, the listener, and the generation that takes requests. */
+/**
+ * The public server of this process: its services, its listener, and the generation that takes
+ * requests.
+ */
 import type { Server } from 'node:http'
 import { type AddressInfo, Server as TcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -27,23 +30,26 @@ import { createListener } from '../../app/listener.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
 
-/** This process, or several. */
+/** Serves the public, from this process or several. */
 export interface PublicServer {
-  /** Builds a generation, which takes no requests yet. @throws when it cannot be built; then nothing has changed */
+  /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
   readonly create: (number: number, config: Config) => Promise<Generation>
-  /** From now on requests begin in this one. */
+  /** From now on this generation takes the requests. */
   readonly activate: (generation: Generation) => Promise<void>
-  /** Counts the live sessions that another state of the users files would end. @throws StoreUnavailable */
+  /**
+   * Counts the live sessions that another state of the users files would end. @throws
+   * StoreUnavailable
+   */
   readonly countEndings: (before: Sources, after: Sources) => Promise<Endings>
   /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
   readonly reviewChanged: (changed: readonly ChangedUser[]) => Promise<ReviewedUser[]>
   /** The same for all who are signed in. @throws StoreUnavailable */
   readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
-  /** @returns where the console reaches it, with the real port. @throws when the listener cannot be had */
+  /** @returns the address for the console, with the real port. @throws when it cannot listen */
   readonly listen: () => Promise<string>
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Metrics
-  /** The processes that serve, where it is not this one; as they were when `readiness` was asked. */
+  /** The worker processes, if any, as they were at the last call of `readiness`. */
   readonly workers?: () => ReadonlyArray<{
     readonly worker: number
     readonly pid: number
@@ -51,11 +57,14 @@ export interface PublicServer {
   }>
   /** All metrics, for Prometheus. */
   readonly metricsText: Metrics['text']
-  /** Adds to the ops listener what only those who serve can answer. */
+  /** Adds the routes to the operators' listener that only a serving process can answer. */
   readonly addAdminRoutes: (ops: FastifyInstance) => void
-  /** Takes no more requests, and lets those in flight finish for so long. Idle connections end after `lingerMs`. @returns whether all did */
+  /**
+   * Takes no more requests, and lets those in flight finish within the time. Idle connections end
+   * after `lingerMs`. @returns whether all finished
+   */
   readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
-  /** Gives back what is left, once generations are gone. */
+  /** Releases the services, once all generations are closed. */
   readonly close: () => Promise<void>
 }
 
@@ -169,7 +178,7 @@ async function listen(
   return urlOf(host, server)
 }
 
-/** With the real port, also where config says 0. */
+/** The listener's address with the real port, also when config says 0. */
 export function urlOf(host: string, server: { address: Server['address'] }): string {
   const { port } = server.address() as AddressInfo
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -184,7 +193,7 @@ async function stopServer(server: Server, graceMs: number, lingerMs: number): Pr
   return inTime
 }
 
-/** A request may be on its way on a connection that is idle now: with `lingerMs` it is answered. */
+/** With `lingerMs`, requests that are on their way on idle connections are still answered. */
 async function closeServer(server: Server, lingerMs: number): Promise<void> {
   if (!server.listening) return
   const closed = Promise.withResolvers<void>()
@@ -197,7 +206,7 @@ async function closeServer(server: Server, lingerMs: number): Promise<void> {
   server.prependListener('request', (_request, response) => {
     response.shouldKeepAlive = false
   })
-  // Takes no more connections. Server of node:http would end the idle ones too.
+  // Takes no more connections. `close` of node:http would end the idle ones too.
   TcpServer.prototype.close.call(server, () => closed.resolve())
   const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
   await closed.promise

@@ -1,4 +1,4 @@
-/** The net under the process: what becomes of an error that nothing caught. */
+/** Handles errors that nothing caught. */
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -11,13 +11,16 @@ interface Options {
   readonly onFatal: (error: unknown) => void
 }
 
-/** Where the code of the gateway lies: `src/`, or `dist/` with its packages in the same files. */
+/** The folder of the gateway's code: `src/`, or `dist/`, where packages share its files. */
 const isBuilt = !import.meta.url.endsWith('.ts')
 const home = new URL(isBuilt ? './' : '../../', import.meta.url).href
 
 let strays = 0
 
-/** How many error events of sockets and streams found no listener. Each is a fault of the gateway. */
+/**
+ * The number of error events of sockets and streams without a listener. Each is a bug of the
+ * gateway.
+ */
 export const strayErrors = (): number => strays
 
 export function measureStrayErrors(metrics: Metrics): void {
@@ -26,7 +29,7 @@ export function measureStrayErrors(metrics: Metrics): void {
   metrics.readCounter(name, help, [], () => [[[], strays]])
 }
 
-/** From now on stray errors are counted, whoever else handles them. */
+/** Counts stray errors from now on, also those that other code handles. */
 export function countStrays(): void {
   process.off('uncaughtExceptionMonitor', count).on('uncaughtExceptionMonitor', count)
 }
@@ -37,8 +40,8 @@ function count(error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void {
 
 /**
  * An error event of a socket or stream without a listener is logged and counted, and the process
- * goes on: the stream is over, everything else is sound. After any other error nobody knows what
- * is, so the process ends.
+ * goes on: only that stream is broken. After any other error the state is unknown, so the process
+ * ends.
  */
 export function catchUncaught({ log, onFatal }: Options): void {
   let isEnding = false
@@ -58,7 +61,7 @@ export function catchUncaught({ log, onFatal }: Options): void {
   })
 }
 
-/** Whether a socket or stream raised it, and no code of the gateway: by its code and its stack. */
+/** Whether a socket or stream raised it, not code of the gateway: by its code and its stack. */
 export function isStray(error: unknown, origin: NodeJS.UncaughtExceptionOrigin): boolean {
   if (origin !== 'uncaughtException' || !(error instanceof Error)) return false
   const { code, errno } = error as NodeJS.ErrnoException

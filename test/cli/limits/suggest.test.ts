@@ -88,7 +88,7 @@ t.test(
     t.match(words.out, /^user 1 of users-file +users +12 +7 .* +5$/m)
     t.match(await suggest('--since', 'yesterday'), { code: 2, err: /--since is a duration/ })
     t.match(await (await gateway.ops('/limits/suggest?sinceMs=x')).json(), {
-      error: /Say from how far back/
+      error: /sinceMs is a number of milliseconds/
     })
     t.match(
       await (

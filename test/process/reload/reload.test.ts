@@ -427,7 +427,9 @@ t.test(
     t.match(await ask(gateway, '/rollback', { to: 99 }), {
       error: /There is no revision 99; there are 7, 6, 5/
     })
-    t.match(await ask(gateway, '/rollback', { to: 'x' }), { error: /Say to which revision/ })
+    t.match(await ask(gateway, '/rollback', { to: 'x' }), {
+      error: /Give the number of a revision/
+    })
     t.match(await ask(gateway, '/rollback', { to: 1 }), { outcome: 'rolled back' })
     t.match(
       await ask(gateway, '/rollback'),
