@@ -46,6 +46,8 @@ export function isLocalError(error: unknown): boolean {
 
 export class Address {
   readonly endpoint: Endpoint
+  /** The same for the same endpoint. */
+  readonly key: string
   /** For logs and operators. */
   readonly label: string
   readonly state: AddressState
@@ -61,6 +63,7 @@ export class Address {
     onTransition: (address: Address, transition: Transition) => void
   ) {
     this.endpoint = endpoint
+    this.key = keyOf(endpoint)
     this.label = labelOf(endpoint)
     this.state = new AddressState(config.breaker, transition => onTransition(this, transition))
     this.#connect = connectorOf(endpoint, config, tls)
@@ -68,8 +71,9 @@ export class Address {
       new Pool(endpoint.origin, {
         connections: config.connections,
         pipelining: 1,
-        keepAliveTimeout: 4000,
-        keepAliveMaxTimeout: 60_000,
+        // A `Keep-Alive` hint of the back-end counts instead, less undici's threshold of 2 s.
+        keepAliveTimeout: Math.max(1, config.keepAlive),
+        keepAliveMaxTimeout: Math.max(60_000, config.keepAlive),
         // `Attempt` has a clock for the first byte: undici's is only exact to a second.
         headersTimeout: 0,
         bodyTimeout: config.idleTimeout,
@@ -144,6 +148,10 @@ function lookupOf(ips: readonly string[]): LookupFunction {
     const [first] = addresses
     process.nextTick(done, null, first?.address ?? '', first?.family)
   }
+}
+
+export function keyOf(endpoint: Endpoint): string {
+  return JSON.stringify(endpoint)
 }
 
 function labelOf({ origin, ips, port }: Endpoint): string {

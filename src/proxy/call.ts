@@ -32,6 +32,7 @@ export interface CallContext {
   /** Statuses that count as failures of the address. */
   readonly failureStatuses: ReadonlySet<number>
   readonly budget: RetryBudget
+  readonly onRetry: (kind: 'again' | 'elsewhere') => void
 }
 
 /** Retries that may be made at once, whatever came before. */
@@ -193,7 +194,7 @@ export class Call implements Watcher {
 
   /** The address for another attempt, if there may be one. */
   #next(error: unknown, { code }: GatewayError): Address | undefined {
-    const { balancer, budget } = this.#context
+    const { balancer, budget, onRetry } = this.#context
     const failed = this.#address
     const exchange = this.#exchange
     if (exchange.isGone || failed === undefined) return undefined
@@ -202,10 +203,14 @@ export class Call implements Watcher {
     const isInTime = performance.now() - exchange.startedAt < exchange.timeoutMs
     if (isConnectError(error) && isInTime) {
       const other = balancer.pickOther(this.#tried)
-      if (other !== undefined) return other
+      if (other !== undefined) {
+        onRetry('elsewhere')
+        return other
+      }
     }
     if (!this.#mayRetry || this.#hasRetried || !isBroken(code) || !budget.spend()) return undefined
     this.#hasRetried = true
+    onRetry('again')
     return balancer.pickOther(this.#tried) ?? failed
   }
 }

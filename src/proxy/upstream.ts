@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { targetsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { Address, type TlsFiles } from './address.ts'
-import type { Transition } from './address-state.ts'
-import { Balancer } from './balancer.ts'
+import type { TlsFiles } from './address.ts'
+import { type AddressEvents, AddressSet } from './address-set.ts'
+import type { Lookup } from './resolver.ts'
 import { Call, type CallContext, type Done, RetryBudget, type UpstreamRequest } from './call.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
@@ -43,30 +43,41 @@ export type Upstream = Pick<
 export interface UpstreamOptions {
   /** The PEM texts of `config.ca` and `config.tls`. */
   readonly tls?: TlsFiles
-  /** Told of each change of an address' state. */
-  readonly onTransition?: (address: string, transition: Transition) => void
+  readonly events?: AddressEvents
+  /** In the place of the system's. */
+  readonly lookup?: Lookup
+}
+
+const noEvents: AddressEvents = {
+  onTransition: () => {},
+  onMoved: () => {},
+  onUnresolved: () => {},
+  onRetry: () => {}
 }
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(config: UpstreamConfig, options: UpstreamOptions = {}) {
-  const { tls = {}, onTransition = () => {} } = options
+  const { tls = {}, events = noEvents, lookup } = options
   const targets = targetsOf(config)
   const { origin, pathname } = new URL(targets[0]?.url ?? '')
   const base = pathname.replace(/\/$/, '')
-  const addresses = targets.map(
-    ({ url, weight }) =>
-      new Address({ origin: new URL(url).origin, weight }, config, tls, ({ label }, transition) =>
-        onTransition(label, transition)
-      )
-  )
-  const balancer = new Balancer(addresses, config.breaker.maxOpenFor)
+  const budget = new RetryBudget(config.connections, targets.length)
+  const addresses = new AddressSet({
+    config,
+    tls,
+    events,
+    ...(lookup && { lookup }),
+    onChanged: ({ length }) => budget.resize(config.connections, length)
+  })
+  const { balancer } = addresses
   const queue = new ConnectionQueue(config)
   const context: CallContext = {
     balancer,
     queue,
     stallMs: config.idleTimeout,
     failureStatuses: new Set(config.breaker.statuses),
-    budget: new RetryBudget(config.connections, targets.length)
+    budget,
+    onRetry: events.onRetry
   }
 
   /**
@@ -75,7 +86,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
    */
   function dispatch(request: UpstreamRequest, exchange: Exchange, done: Done): void {
     if (exchange.isGone) return done(gone())
-    context.budget.earn()
+    budget.earn()
     new Call(context, request, exchange, done).begin()
   }
 
@@ -103,11 +114,11 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     /** Ends what is running. */
     close: async () => {
       queue.close(new GatewayError('gateway.stopping'))
-      await Promise.all(balancer.addresses.map(address => address.close()))
+      await addresses.close()
     },
     /** Lets what is running finish. */
     retire: async () => {
-      await Promise.all(balancer.addresses.map(address => address.retire()))
+      await addresses.retire()
     }
   }
 }

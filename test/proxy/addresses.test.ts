@@ -14,7 +14,12 @@ type Written = Record<string, unknown>
 function upstreamOf(t: Test, written: Written) {
   const transitions: string[] = []
   const upstream = createUpstream(upstreamConfig(t.after, written), {
-    onTransition: (address, { to }) => transitions.push(`${address} ${to}`)
+    events: {
+      onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
+      onMoved: () => {},
+      onUnresolved: () => {},
+      onRetry: () => {}
+    }
   })
   t.after(() => upstream.close())
   const ask = (method = 'GET', body?: string) =>

@@ -235,6 +235,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/uploads': ['proxy/request-body'],
   'wire/upstream-faults': ['proxy/upstream'],
   'proxy/addresses': ['proxy/address'],
+  'proxy/resolver': ['proxy/address-set'],
   'proxy/retries': ['proxy/call']
 }
 

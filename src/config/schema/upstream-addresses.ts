@@ -1,6 +1,6 @@
 /** The addresses of an upstream: which there are, and when one is left out. */
 import { Type } from 'typebox'
-import { closed, duration, list, section, url, whole } from './primitives.ts'
+import { closed, duration, list, oneOf, section, url, whole } from './primitives.ts'
 
 /** One of `urls`. */
 export type TargetConfig = string | { readonly url: string; readonly weight: number }
@@ -62,6 +62,36 @@ const breaker = section(
   'When an address of the upstream is left out, and for how long.'
 )
 
+const dns = section(
+  {
+    records: oneOf(['lookup', 'a', 'srv'], {
+      default: 'lookup',
+      description:
+        '`lookup` asks the system, which knows `/etc/hosts` and search domains. `a` asks DNS for ' +
+        'A and AAAA records and follows their time to live. `srv` asks for SRV records of the ' +
+        'name in `url`: they give addresses, ports and weights.'
+    }),
+    interval: duration({
+      default: '10s',
+      description:
+        'How often `lookup` asks; for the others, how soon after a failure. At least 1 second.'
+    }),
+    servers: list(
+      Type.String({
+        pattern: '^(\\[[0-9a-fA-F:]+\\]|[0-9.]+)(:[0-9]{1,5})?$',
+        expected: 'an IP address, or IP:PORT such as 127.0.0.1:8600 or [::1]:53',
+        description: 'A name server.'
+      }),
+      {
+        default: [],
+        description: 'Name servers for `a` and `srv`; those of the system without it.',
+        examples: [['127.0.0.1:8600']]
+      }
+    )
+  },
+  'How the name in a URL becomes addresses. All of them get requests, and a move is followed.'
+)
+
 export const addresses = {
   url: Type.Optional(
     url({
@@ -83,7 +113,15 @@ export const addresses = {
       ]
     })
   ),
-  breaker
+  dns,
+  breaker,
+  keepAlive: duration({
+    default: '4s',
+    description:
+      'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
+      'a request that meets its closing fails. A `Keep-Alive: timeout` of the back-end counts ' +
+      'instead, less two seconds.'
+  })
 }
 
 interface Addressed {

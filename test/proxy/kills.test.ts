@@ -1,0 +1,8 @@
+/** A short run of what `test/chaos/upstreams.chaos.ts` does for a minute. */
+import t from 'tap'
+import { killUnderLoad } from '../support/upstream-kills.ts'
+
+t.test('addresses that are killed under load cost no collected GET', async t => {
+  const { kills, requests } = await killUnderLoad(t, 5)
+  t.ok(kills > 1 && requests > 100, `${kills} kills, ${requests} requests`)
+})
