@@ -134,6 +134,7 @@ export class AddressSet {
 
   #retire(address: Address): void {
     this.#retiring.add(address)
-    address.retire().finally(() => this.#retiring.delete(address))
+    const forget = () => this.#retiring.delete(address)
+    address.retire().then(forget, forget)
   }
 }
