@@ -1,6 +1,6 @@
 /**
- * A contract's JSON Schema as components of an OpenAPI document: each of its own definitions becomes a
- * component of its own, because generators of client types look for named types there and nowhere else.
+ * A contract's JSON Schema as components of an OpenAPI document. Each definition becomes its own
+ * component, because generators of client types find named types only there.
  */
 import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
 
@@ -9,14 +9,14 @@ const definitionKeywords = ['$defs', 'definitions'] as const
 /** One schema that becomes a component. */
 interface Lifted {
   readonly component: string
-  /** Where it stands in the contract, as a JSON Pointer in a fragment (RFC 6901 §6), such as `#/$defs/Item`. */
+  /** Its place in the contract as a JSON Pointer fragment (RFC 6901 §6), such as `#/$defs/Item`. */
   readonly pointer: string
   readonly schema: JsonSchema
 }
 
 /**
- * @param name the component's name of the contract itself
- * @param nameOf a free component name, made of the wanted one
+ * @param name the component name of the contract itself
+ * @param nameOf returns the wanted component name, or a free one like it
  * @returns the components by name; the contract itself is the first
  */
 export function contractComponents(
@@ -38,8 +38,14 @@ export function contractComponents(
   }
   return Object.fromEntries(
     lifted.map(({ component, schema }) => {
-      const { $schema: _schema, $id: _id, $defs: _defs, definitions: _definitions, ...own } = schema
-      return [component, withReferences(own, target)]
+      const {
+        $schema: _schema,
+        $id: _id,
+        $defs: _defs,
+        definitions: _definitions,
+        ...plain
+      } = schema
+      return [component, withReferences(plain, target)]
     })
   )
 }

@@ -1,4 +1,4 @@
-/** Every public operation that a config makes: its own endpoints and its routes. */
+/** All public operations of a config: the gateway's own endpoints and the routes. */
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
 import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -81,7 +81,7 @@ function addLogout(builder: DescriptionBuilder, { routes }: Config): void {
   })
 }
 
-/** A profile without a session says so beside the error. */
+/** Without a session, the profile has `isLogin: false` beside the error. */
 const notSignedIn: JsonSchema = {
   data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] }
 }
@@ -128,7 +128,7 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
     })
   const session = builder.success(builder.addSchema('Session', sessionSchema))
   add('session', {
-    summary: 'What is left of the session; asking does not extend it',
+    summary: 'The time left of the session; the call does not extend it',
     ...session
   })
   add('extend', { summary: 'Extend the session', ...session })
@@ -141,7 +141,7 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
     )
   })
   add('close', {
-    summary: 'Close one of them, the others, or all',
+    summary: 'Close one session of the user, the others, or all',
     request: closeBody,
     ...builder.success(closedSchema)
   })
@@ -189,7 +189,7 @@ function addRoute(
   })
 }
 
-/** Whether an upstream of the route takes the credentials of one source only. */
+/** Whether an upstream of the route gets credentials of one source only. */
 function namesSource(
   { upstream, parts }: Pick<RouteConfig, 'upstream' | 'parts'>,
   upstreams: Config['routes']['upstreams']
@@ -199,7 +199,7 @@ function namesSource(
   )
 }
 
-/** The member that names missing parts, where a part may be missing. */
+/** The member that lists missing parts, if a part may be missing. */
 function missingOf({
   parts,
   missing
@@ -209,7 +209,7 @@ function missingOf({
         [missing]: {
           type: 'array',
           items: { type: 'string' },
-          description: 'The parts of the answer that are missing; absent where none is.'
+          description: 'The missing parts of the response; absent if none is missing.'
         }
       }
     : {}

@@ -1,32 +1,32 @@
-/** Which error codes an operation may answer. A code that is missing here is a type error. */
+/** The possible error codes of an operation. A code that is missing here is a type error. */
 import type { ErrorCode } from '../errors.ts'
 import type { EndpointName } from '../config/schema/own-endpoints.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 
-/** What decides over the codes of an operation. */
+/** The facts that decide the codes of an operation. */
 export interface OperationFacts {
   /** One of the gateway's own endpoints; undefined for a route. */
   readonly endpoint?: EndpointName
   readonly access: RouteConfig['access']
   readonly isUnsafe: boolean
   readonly asksUpstream: boolean
-  /** Whether an upstream of it gets credentials of one source only. */
+  /** Whether one of its upstreams gets credentials of one source only. */
   readonly namesSource: boolean
-  /** Whether the upstream's answer is read, and not passed byte for byte. */
+  /** Whether the upstream's response is parsed, and not passed byte for byte. */
   readonly isRead: boolean
   readonly isStrict: boolean
-  /** Whether the limits name how many requests of it may be in flight. */
+  /** Whether the limits bound its requests in flight. */
   readonly isBounded: boolean
   /** Whether refused sign-ins are errors. */
   readonly refusesSignIn: boolean
-  /** Whether a sign-in too many is refused. */
+  /** Whether a sign-in beyond `session.perUser` is refused. */
   readonly refusesSessions: boolean
 }
 
 type Occurs = (facts: OperationFacts) => boolean
 
 const always: Occurs = () => true
-/** Other listeners' codes, and those of addresses that are no operation. */
+/** The codes of other listeners, and of requests without an operation. */
 const never: Occurs = () => false
 const withSession: Occurs = ({ access }) => access !== 'public'
 const withBody: Occurs = ({ isUnsafe }) => isUnsafe

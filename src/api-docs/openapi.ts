@@ -16,7 +16,7 @@ const rest = {
   in: 'path',
   required: true,
   schema: { type: 'string', minLength: 1 },
-  description: 'What is below; it may hold slashes.'
+  description: 'The rest of the path; may contain slashes.'
 }
 
 function pathParameters(path: string): Members[] {
@@ -53,8 +53,8 @@ export function openApi(config: Config): Members {
   const document = {
     servers: [{ url: server.mount ?? '/' }],
     tags: [
-      { name: 'account', description: 'What the gateway answers itself.' },
-      { name: 'routes', description: 'What is proxied.' }
+      { name: 'account', description: 'Endpoints of the gateway itself.' },
+      { name: 'routes', description: 'Endpoints of back-ends.' }
     ],
     paths,
     components: {
@@ -64,14 +64,14 @@ export function openApi(config: Config): Members {
           in: 'cookie',
           name: cookie.secure ? `__Host-${cookie.name}` : cookie.name,
           description:
-            'Set at sign-in, HttpOnly. A call that changes something, and sign-out, has to come from the console’s own origin or a listed one.'
+            'Set at sign-in, HttpOnly. Calls other than GET, and sign-out, must come from the console’s own origin or from one of server.origins.'
         }
       },
       schemas,
       responses
     }
   }
-  // Whoever keeps a copy sees by it whether something has changed.
+  // A hash of the document, so that owners of a copy see changes.
   const version = createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 12)
   return {
     openapi: '3.1.0',
@@ -79,15 +79,15 @@ export function openApi(config: Config): Members {
       title: 'Console Gateway',
       version,
       description:
-        'What the console can call, written from the gateway’s config; the version changes with what stands here. Every GET of a proxied route answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
+        'The endpoints of the console, generated from the gateway’s config; the version changes with the content. Every GET of a proxied route answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
     },
     ...document
   }
 }
 
-/** What is shared by the operations of a document. */
+/** State that the operations of a document share. */
 interface Shared {
-  /** Filled with what more than one operation may answer. */
+  /** Filled with the responses that operations refer to. */
   readonly responses: Record<string, Members>
   readonly operationIds: Set<string>
 }
@@ -95,8 +95,8 @@ interface Shared {
 function operationOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
   const { name, method, summary, access, request, isAlias } = operation
   const isOwn = isEndpoint(name)
-  const operationId = freeName(`${method.toLowerCase()}${pascal(name)}`, given =>
-    shared.operationIds.has(given)
+  const operationId = freeName(`${method.toLowerCase()}${pascal(name)}`, id =>
+    shared.operationIds.has(id)
   )
   shared.operationIds.add(operationId)
   return {
@@ -110,7 +110,7 @@ function operationOf(operation: Operation, usual: Operation['dialect'], shared: 
     ...(request === undefined &&
       !isOwn &&
       method !== 'GET' && {
-        requestBody: { content: { '*/*': {} }, description: 'As the upstream takes it.' }
+        requestBody: { content: { '*/*': {} }, description: 'Passed to the upstream.' }
       }),
     responses: responsesOf(operation, usual, shared.responses)
   }
@@ -120,18 +120,18 @@ function json(schema: JsonSchema) {
   return { 'application/json': { schema } }
 }
 
-/** A response that is there already, or is from now on. */
+/** A reference to an equal response of the document, which is added if there is none. */
 function sharedResponse(
   response: Members,
   name: string,
   responses: Shared['responses']
 ): JsonSchema {
   const text = JSON.stringify(response)
-  const known =
+  const component =
     Object.keys(responses).find(each => JSON.stringify(responses[each]) === text) ??
-    freeName(name, given => Object.hasOwn(responses, given))
-  responses[known] = response
-  return { $ref: `#/components/responses/${known}` }
+    freeName(name, other => Object.hasOwn(responses, other))
+  responses[component] = response
+  return { $ref: `#/components/responses/${component}` }
 }
 
 function responsesOf(
@@ -158,20 +158,20 @@ function responsesOf(
   if (errorsAreOk) {
     return {
       200: {
-        description: 'How it went is in the envelope.',
+        description: 'Success or failure, as the envelope says.',
         content: json({ anyOf: [answer ?? {}, reference(envelopeName('Failure', dialect, usual))] })
       }
     }
   }
   const success =
     answer === undefined
-      ? { description: 'As the upstream answers.', content: { '*/*': {} } }
-      : { description: 'It went well.', content: json(answer) }
+      ? { description: 'The upstream’s response.', content: { '*/*': {} } }
+      : { description: 'Success.', content: json(answer) }
   const headers = {
     'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
   }
   return {
-    // A back-end may say 201 to what it made.
+    // A back-end may answer 201 or 204.
     [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : 200]: success,
     ...Object.fromEntries(
       errorsByStatus(errors).map(([status, codes]) => [
@@ -195,11 +195,11 @@ function responsesOf(
             upstreamErrors === 'plain'
               ? {
                   description:
-                    'As the upstream answers where that is JSON; else enveloped, `upstream.error`.',
+                    'The upstream’s response if it is JSON; else an envelope, `upstream.error`.',
                   content: { '*/*': {} }
                 }
               : {
-                  description: 'What the upstream says, enveloped: `upstream.error`.',
+                  description: 'The upstream’s error in an envelope: `upstream.error`.',
                   content: json(reference(envelopeName('Failure', dialect, usual)))
                 },
             'UpstreamFailure',

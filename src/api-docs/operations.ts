@@ -1,4 +1,4 @@
-/** A public operation with what it takes and answers, and the collection of them: what OpenAPI and TypeScript are written from. */
+/** Public operations with their requests and responses: the source of OpenAPI and TypeScript. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
@@ -13,23 +13,23 @@ export interface Operation {
   /** The route's or endpoint's name, as in logs and limits. */
   readonly name: string
   readonly method: Method
-  /** As in config, without the mount; `/*` at its end stands for what is below. */
+  /** As in config, without the mount; `/*` at the end matches every path below. */
   readonly path: string
   readonly isAlias: boolean
   readonly summary: string
   readonly access: RouteConfig['access']
   readonly dialect: Dialect
   readonly request?: JsonSchema
-  /** The whole body of a success; undefined where it is the upstream's own. */
+  /** The whole body of a success; undefined for an upstream's body that is passed unchanged. */
   readonly answer?: JsonSchema
-  /** Where that is an envelope and nothing else: what is in it. */
+  /** The content of `answer`, if that is only an envelope. */
   readonly wrapped?: Wrapped
-  /** What a failure has beside the standard members, by status. */
+  /** Members of a failure beside the standard ones, by status. */
   readonly failureBeside?: Readonly<Record<number, JsonSchema>>
   readonly errors: readonly ErrorCode[]
   /** Whether errors have the status 200. */
   readonly errorsAreOk: boolean
-  /** How an upstream's own errors come through, with statuses of its own: as they are, or in the envelope. */
+  /** The form of an upstream's own errors: unchanged (`plain`), or in the envelope. */
   readonly upstreamErrors: 'none' | 'plain' | 'enveloped'
 }
 
@@ -41,7 +41,7 @@ interface Wrapped {
 
 export interface Description {
   readonly operations: readonly Operation[]
-  /** By name; they refer to each other by `#/components/schemas/NAME`. */
+  /** By name; references are `#/components/schemas/NAME`. */
   readonly schemas: Readonly<Record<string, JsonSchema>>
 }
 
@@ -53,7 +53,7 @@ export const envelopeName = (
   usual: Dialect
 ): string => (dialect === usual ? kind : `${pascal(dialect)}${kind}`)
 
-/** The facts of an operation that are not the same for all. */
+/** The facts that differ between operations. */
 export type Facts = Partial<OperationFacts>
 
 type OperationInput = Omit<
@@ -65,9 +65,9 @@ type OperationInput = Omit<
 /** Members of a success beside `data`. */
 interface Beside {
   readonly members?: Readonly<Record<string, JsonSchema>>
-  /** All of them without it. */
+  /** All members by default. */
   readonly required?: readonly string[]
-  /** That of the config without it. */
+  /** The config's dialect by default. */
   readonly dialect?: Dialect
 }
 
@@ -91,7 +91,7 @@ export class DescriptionBuilder {
     return reference(name)
   }
 
-  /** @returns a reference to the schema of the route's contract; undefined where it has none */
+  /** @returns a reference to the schema of the route's contract; undefined without a contract */
   addContract(route: string, name: string): JsonSchema | undefined {
     const schema = this.#config.contracts[route]
     if (schema === undefined) return undefined
@@ -165,20 +165,17 @@ export class DescriptionBuilder {
   }
 }
 
-/** With a number where it is taken: `a-b` and `a--b` would be one name. */
+/** The name, with a number if it is taken: `a-b` and `a--b` give the same name. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
-  let found = name
-  for (let number = 2; isTaken(found); number++) found = `${name}${number}`
-  return found
+  let candidate = name
+  for (let number = 2; isTaken(candidate); number++) candidate = `${name}${number}`
+  return candidate
 }
 
-/** The codes of an operation by the status that they have. */
+/** The codes of an operation, grouped by status. */
 export function errorsByStatus(
   errors: readonly ErrorCode[]
 ): Array<readonly [status: number, codes: readonly ErrorCode[]]> {
-  const found = new Map<number, ErrorCode[]>()
-  for (const code of errors) {
-    found.set(errorKinds[code].status, [...(found.get(errorKinds[code].status) ?? []), code])
-  }
-  return [...found].toSorted(([a], [b]) => a - b)
+  const byStatus = Map.groupBy(errors, code => errorKinds[code].status)
+  return [...byStatus].toSorted(([a], [b]) => a - b)
 }

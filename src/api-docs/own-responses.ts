@@ -1,4 +1,4 @@
-/** The bodies of what the gateway answers itself, as JSON Schemas: envelopes in their dialects, the current user, sign-in, sessions. */
+/** JSON Schemas of the gateway's own responses: envelopes, the current user, sign-in, sessions. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { loginBody } from '../config/schema/request-bodies.ts'
@@ -35,15 +35,15 @@ export function successSchema(
     required: []
   }
 ): JsonSchema {
-  const own = successMembers[dialect](successCode)
-  return record({ ...own, data, ...beside.members }, [
-    ...Object.keys(own),
+  const standard = successMembers[dialect](successCode)
+  return record({ ...standard, data, ...beside.members }, [
+    ...Object.keys(standard),
     'data',
     ...beside.required
   ])
 }
 
-/** Every error under the public paths. */
+/** The envelope of every error of public paths. */
 export function failureSchema(dialect: Dialect): JsonSchema {
   const code: JsonSchema = { $ref: '#/components/schemas/ErrorCode' }
   const requestId = { type: 'string', description: 'Finds the request in the gateway’s log.' }
@@ -91,26 +91,26 @@ const optionalUser = {
   geographic: { type: 'object' }
 }
 
-/** Always there, whoever answers: consoles of either family look for their own. */
+/** Always present, because consoles of either family look for their own members. */
 const ownUser = {
   id: { type: ['string', 'number'] },
   userid: text,
   username: text,
   name: text,
-  avatar: { type: 'string', description: 'Empty where there is no picture.' },
-  access: { type: 'string', description: 'What the menus ask for, such as admin.' },
+  avatar: { type: 'string', description: 'Empty if there is no picture.' },
+  access: { type: 'string', description: 'The role that menus check, such as admin.' },
   role: text
 }
 
-/** @param known what the profile's shape tells beside */
-export const currentUserSchema = (known: Members): JsonSchema => ({
-  description: 'Who is signed in.',
+/** @param shaped the members that the profile's shape adds */
+export const currentUserSchema = (shaped: Members): JsonSchema => ({
+  description: 'The signed-in user.',
   ...record(
     {
       ...optionalUser,
       ...ownUser,
       ...Object.fromEntries(
-        Object.entries(known).filter(
+        Object.entries(shaped).filter(
           ([name]) => !Object.hasOwn(ownUser, name) && !Object.hasOwn(optionalUser, name)
         )
       )
@@ -119,12 +119,12 @@ export const currentUserSchema = (known: Members): JsonSchema => ({
   )
 })
 
-/** With a member that is read where it is a text, and ignored where it is not. */
+/** With `type`, which is ignored unless it is a text. */
 export function loginRequestSchema(fields: GatewayConfig['login']['fields']): JsonSchema {
   const { properties, ...rest } = loginBody(fields) as { properties: Members }
   const type = {
     type: 'string',
-    description: 'Comes back in the answer, such as account or mobile.'
+    description: 'Returned in the response, such as account or mobile.'
   }
   return { ...rest, properties: { ...properties, type } }
 }
@@ -138,16 +138,16 @@ const outcome = (status: string) => ({
 export const loginResultSchema: JsonSchema = record({
   authToken: {
     const: '',
-    description: 'Always empty: the session is a cookie that scripts do not see.'
+    description: 'Always empty: the session is a cookie that scripts cannot read.'
   },
   ...outcome('ok')
 })
 
-/** Beside `data`, for consoles that look there. */
+/** Members beside `data`, for consoles that look for them there. */
 export const loginBeside = (dialect: Dialect): Members =>
   dialect === 'base-response' ? {} : outcome('ok')
 
-/** Where a refused sign-in has the status 200. */
+/** The body of a refused sign-in with the status 200. */
 export function loginRefusedSchema(dialect: Dialect): JsonSchema {
   const { properties, required } = failureSchema(dialect) as {
     properties: Members
@@ -161,12 +161,12 @@ export function loginRefusedSchema(dialect: Dialect): JsonSchema {
 }
 
 const secondsLeft = {
-  idleIn: { type: 'integer', description: 'Seconds until it ends if it is not used.' },
-  absoluteIn: { type: 'integer', description: 'Seconds until it ends in any case.' }
+  idleIn: { type: 'integer', description: 'Seconds until an unused session ends.' },
+  absoluteIn: { type: 'integer', description: 'Seconds until the session ends in any case.' }
 }
 
 export const sessionSchema: JsonSchema = record({
-  id: { type: 'string', description: 'Its public id, which opens nothing.' },
+  id: { type: 'string', description: 'The public id, which grants no access.' },
   user: record({ id: text, username: text, name: text }),
   roles: { type: 'array', items: text },
   ...secondsLeft
@@ -180,7 +180,7 @@ export const listedSessionSchema: JsonSchema = record({
   address: text,
   agent: text,
   source: text,
-  current: { type: 'boolean', description: 'Whether it is the one that asks.' }
+  current: { type: 'boolean', description: 'Whether it is the session of this call.' }
 })
 
 export const closedSchema: JsonSchema = record({ closed: whole })

@@ -1,10 +1,10 @@
-/** What a shape tells of its result, as a JSON Schema: the members that it names and the types that it makes. What only the back-end knows stays open. */
+/** The JSON Schema of a shape's result: named members and made types; the rest stays open. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { flatten, isWrapped } from '../shaping/shape.ts'
 
 interface Described {
-  /** Of what stands under `data`, or of the whole where nothing is put around it. */
+  /** The schema of `data`, or of the whole body without an envelope. */
   readonly data: JsonSchema
   readonly isWrapped: boolean
   /** Members beside `data`. */
@@ -48,7 +48,7 @@ const withMembers = ({ properties, required }: Members): JsonSchema => ({
 const itemsOf = (schema: JsonSchema) =>
   schema['type'] === 'array' ? ((schema['items'] ?? {}) as JsonSchema) : {}
 
-/** The schema of what an operation makes of something with this schema. */
+/** The schema after an operation on a value with this schema. */
 function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.pick !== undefined) return pick(schema, step.pick)
   if (step.drop !== undefined) return without(schema, step.drop)
@@ -63,8 +63,8 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
     return change(
       schema,
       step.default,
-      (known, value) =>
-        known === undefined || Object.keys(known).length === 0 ? schemaOf(value) : known,
+      (member, value) =>
+        member === undefined || Object.keys(member).length === 0 ? schemaOf(value) : member,
       true
     )
   }
@@ -161,8 +161,8 @@ function rename(
 }
 
 function move(schema: JsonSchema, from: string, to: string): JsonSchema {
-  const known = membersOf(schema).properties[from] ?? {}
-  return put(from.includes('.') ? schema : without(schema, [from]), to.split('.'), known)
+  const member = membersOf(schema).properties[from] ?? {}
+  return put(from.includes('.') ? schema : without(schema, [from]), to.split('.'), member)
 }
 
 function put(
@@ -193,18 +193,18 @@ function at(
 
 function change<T>(
   schema: JsonSchema,
-  given: Readonly<Record<string, T>>,
-  to: (known: JsonSchema | undefined, detail: T) => JsonSchema,
-  makesIt: boolean
+  details: Readonly<Record<string, T>>,
+  to: (member: JsonSchema | undefined, detail: T) => JsonSchema,
+  isRequired: boolean
 ): JsonSchema {
   const { properties, required } = membersOf(schema)
   return withMembers({
     properties: {
       ...properties,
       ...Object.fromEntries(
-        Object.entries(given).map(([name, detail]) => [name, to(properties[name], detail)])
+        Object.entries(details).map(([name, detail]) => [name, to(properties[name], detail)])
       )
     },
-    required: makesIt ? [...new Set([...required, ...Object.keys(given)])] : required
+    required: isRequired ? [...new Set([...required, ...Object.keys(details)])] : required
   })
 }

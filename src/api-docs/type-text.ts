@@ -1,8 +1,8 @@
-/** JSON Schema as TypeScript: the part of it that has a counterpart there; the rest is `unknown`. */
+/** JSON Schema as TypeScript; what has no counterpart there is `unknown`. */
 import { pascal } from './contract-components.ts'
 import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
 
-/** @returns the type's text; the lines after the first are indented to stand within `indent` */
+/** @returns the type's text; lines after the first are indented by `indent` */
 export function typeText(schema: unknown, indent = ''): string {
   if (!isRecord(schema)) return schema === false ? 'never' : 'unknown'
   const parts = [
@@ -10,7 +10,7 @@ export function typeText(schema: unknown, indent = ''): string {
     ...unionOf(schema['anyOf'], indent),
     ...unionOf(schema['oneOf'], indent),
     ...(Array.isArray(schema['allOf']) ? schema['allOf'].map(each => typeText(each, indent)) : []),
-    ...own(schema, indent)
+    ...ownTypes(schema, indent)
   ]
   const [only = 'unknown', ...more] = new Set(parts.filter(part => part !== 'unknown'))
   return more.length === 0 ? only : [only, ...more].map(grouped).join(' & ')
@@ -37,7 +37,8 @@ function unionOf(branches: unknown, indent: string): string[] {
   return Array.isArray(branches) ? [union(branches.map(branch => typeText(branch, indent)))] : []
 }
 
-function own(schema: JsonSchema, indent: string): string[] {
+/** The types of the schema itself, without references and combinations. */
+function ownTypes(schema: JsonSchema, indent: string): string[] {
   if (Object.hasOwn(schema, 'const')) return [literal(schema['const'])]
   if (Array.isArray(schema['enum'])) return [union(schema['enum'].map(literal))]
   const types = Array.isArray(schema['type'])
@@ -46,13 +47,13 @@ function own(schema: JsonSchema, indent: string): string[] {
   return [union(types.map(type => ofType(type, schema, indent)))]
 }
 
-/** The type of a schema that names none. */
+/** The type of a schema without `type`. */
 function guessedType({ properties, items }: JsonSchema): 'object' | 'array' | undefined {
   if (isRecord(properties)) return 'object'
   return items === undefined ? undefined : 'array'
 }
 
-/** As the code of consoles writes texts. */
+/** A literal type, with single quotes as in the code of consoles. */
 export function literal(value: unknown): string {
   if (typeof value === 'string') {
     return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
@@ -103,7 +104,7 @@ function objectText(
   const others = isRecord(additionalProperties)
     ? [additionalProperties]
     : Object.values(isRecord(patternProperties) ? patternProperties : {})
-  // Beside named members an index would have to fit them all.
+  // No index beside named members: it would have to match all their types.
   if (members.length === 0) {
     return others.length > 0
       ? `Record<string, ${union(others.map(other => typeText(other, indent)))}>`

@@ -27,20 +27,20 @@ export function typeDeclarations(config: Config): string {
     callsText(operations, usual)
   ].join('\n\n')
   return `/**
- * What the console can call, written by \`console-gateway types\` from the gateway's config. Do not edit.
- * Version ${createHash('sha256').update(body).digest('hex').slice(0, 12)}, which changes with what stands here.
+ * The endpoints of the console, written by \`console-gateway types\` from the gateway's config. Do not edit.
+ * Version ${createHash('sha256').update(body).digest('hex').slice(0, 12)}, which changes with the content.
  */
 
 ${body}
 
-/** Any JSON: what the config does not know more of. */
+/** Any JSON: the config does not describe it. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-/** Tells a failure from an answer, whatever the HTTP status is. */
-export type Answer<C extends keyof Calls> = Known<Calls[C]['answer']> | Calls[C]['failure']
+/** A success or a failure, whatever the HTTP status is. */
+export type Answer<C extends keyof Calls> = AsJson<Calls[C]['answer']> | Calls[C]['failure']
 
-/** An unknown answer is any JSON: \`unknown\` would swallow the failure beside it. */
-type Known<T> = unknown extends T ? Json : T
+/** \`unknown\` becomes any JSON: in a union it would hide the failure. */
+type AsJson<T> = unknown extends T ? Json : T
 `
 }
 
@@ -84,7 +84,7 @@ function callsText(operations: readonly Operation[], usual: Operation['dialect']
     ]
     return `  ${comment(description, '  ')}\n  ${literal(`${method} ${path}`)}: {\n${members.map(member => `    ${member}`).join('\n')}\n  }`
   }
-  return `/** Every call, by method and path; \`*\` stands for what is below. */\nexport interface Calls {\n${operations.map(line).join('\n')}\n}`
+  return `/** Every call, by method and path; \`*\` matches every path below. */\nexport interface Calls {\n${operations.map(line).join('\n')}\n}`
 }
 
 function accessText(access: Operation['access']): string {

@@ -1,4 +1,4 @@
-/** Tries the examples of `routes.yaml`: what shapes make of answers, before any request meets them. */
+/** Runs the examples of `routes.yaml`: tests of shapes, before any request uses them. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -11,7 +11,7 @@ import { isRecord } from '../json/values.ts'
 import { createExpressions } from '../shaping/expressions.ts'
 import { compileShape } from '../shaping/shape.ts'
 
-/** One fault for each example that does not hold. */
+/** One fault for each example that fails. */
 export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
   const {
     gateway,
@@ -32,15 +32,15 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
     }
     const faults: Fault[] = []
     for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
-      const told = (key: string, message: string) =>
+      const report = (key: string, message: string) =>
         faults.push(config.fault('routes', ['examples', name, key], message))
-      let given = input
+      let response = input
       try {
         if (inputFile !== undefined) {
-          given = parseKeepingDigits(readFileSync(resolve(folder, inputFile), 'utf8'))
+          response = parseKeepingDigits(readFileSync(resolve(folder, inputFile), 'utf8'))
         }
       } catch (error) {
-        told(
+        report(
           'inputFile',
           error instanceof SyntaxError
             ? 'not valid JSON'
@@ -49,26 +49,26 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
         continue
       }
       const { refusal, apply } = compileShape(shapes[shape] ?? [], context)
-      const refused = refusal(given)
+      const refused = refusal(response)
       if (refused !== undefined) {
         if (refused.status !== status) {
-          told(
+          report(
             status === undefined ? 'output' : 'status',
-            `the shape tells a failure with the status ${refused.status}`
+            `the shape gives a failure with the status ${refused.status}`
           )
         }
         continue
       }
       if (status !== undefined) {
-        told('status', 'the shape takes this answer for a success')
+        report('status', 'the shape takes this response for a success')
         continue
       }
       try {
-        const shaped = parseKeepingDigits(JSON.stringify(await apply(given)))
+        const shaped = parseKeepingDigits(JSON.stringify(await apply(response)))
         const difference = firstDifference(shaped, output, '')
-        if (difference !== undefined) told('output', difference)
+        if (difference !== undefined) report('output', difference)
       } catch (error) {
-        told(
+        report(
           'shape',
           error instanceof GatewayError
             ? `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`
@@ -85,28 +85,28 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
 const show = (value: unknown) =>
   ((JSON.stringify(value) as string | undefined) ?? 'nothing').slice(0, 80)
 
-/** `at data.0.title: expected "a", the shape gives "b"`, or undefined where both are alike. */
-function firstDifference(found: unknown, expected: unknown, path: string): string | undefined {
-  if (isDeepStrictEqual(found, expected)) return undefined
-  for (const name of membersOf(found, expected)) {
+/** `at data.0.title: expected "a", the shape gives "b"`; undefined if both are equal. */
+function firstDifference(actual: unknown, expected: unknown, path: string): string | undefined {
+  if (isDeepStrictEqual(actual, expected)) return undefined
+  for (const name of membersOf(actual, expected)) {
     const at = (value: unknown) =>
       Object.hasOwn(value as object, name) ? (value as Record<string, unknown>)[name] : undefined
     const difference = firstDifference(
-      at(found),
+      at(actual),
       at(expected),
       path === '' ? name : `${path}.${name}`
     )
     if (difference !== undefined) return difference
   }
-  return `${path === '' ? '' : `at ${path}: `}expected ${show(expected)}, the shape gives ${show(found)}`
+  return `${path === '' ? '' : `at ${path}: `}expected ${show(expected)}, the shape gives ${show(actual)}`
 }
 
-/** The names of members that two records or two lists have. */
-function membersOf(found: unknown, expected: unknown): string[] {
-  if (isRecord(found) && isRecord(expected)) {
-    return [...new Set([...Object.keys(expected), ...Object.keys(found)])]
+/** The member names of two records, or the indexes of two lists. */
+function membersOf(actual: unknown, expected: unknown): string[] {
+  if (isRecord(actual) && isRecord(expected)) {
+    return [...new Set([...Object.keys(expected), ...Object.keys(actual)])]
   }
-  if (!Array.isArray(found) || !Array.isArray(expected)) return []
-  const length = Math.max(found.length, expected.length)
+  if (!Array.isArray(actual) || !Array.isArray(expected)) return []
+  const length = Math.max(actual.length, expected.length)
   return Array.from({ length }, (_, index) => String(index))
 }

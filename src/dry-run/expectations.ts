@@ -1,4 +1,4 @@
-/** Tries what `routes.yaml` expects of itself: the real app, without sockets; upstreams only note what they are asked. */
+/** Runs the expectations of `routes.yaml` through the real app, without sockets. */
 import type { Expectation } from '../config/schema/expectations.ts'
 import type { Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
@@ -10,22 +10,22 @@ import { createMemoryTally } from '../limits/counting/memory-tally.ts'
 import { type OfflineResponse, type UpstreamRequest, createOfflineApp } from './offline-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 
-/** One fault for each expectation that does not hold. */
+/** One fault for each expectation that fails. */
 export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
   const { gateway, routes } = config
   const counts = createCounts()
   const { counters, leases, lockouts } = counts
-  let asked: UpstreamRequest | undefined
-  let answer: unknown
+  let sent: UpstreamRequest | undefined
+  let upstreamResponse: unknown
   const app = await createOfflineApp(config, {
     counters,
     leases,
     lockouts,
     source: { name: 'expect', verify: async () => ({ vouched: false }) },
-    onUpstreamRequest: given => {
-      // Parts count only where the route has no upstream of its own.
-      if (!given.isPart || asked?.isPart !== false) asked = given
-      return answer
+    onUpstreamRequest: request => {
+      // A part counts only if the route has no upstream of its own.
+      if (!request.isPart || sent?.isPart !== false) sent = request
+      return upstreamResponse
     }
   })
 
@@ -33,7 +33,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     try {
       return await differencesOf(name, expected, index)
     } catch (error) {
-      // Headers that no client can send, or a request whose answer broke off.
+      // Headers that no client can send, or a response that broke off.
       const reason = `this request cannot be tried: ${(error as Error).message}`
       return [config.fault('routes', ['expect', name], reason)]
     }
@@ -45,7 +45,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     index: number
   ): Promise<Fault[]> {
     await counts.reset()
-    ;({ answer } = expected)
+    upstreamResponse = expected.answer
     const [method = '', target = ''] = expected.request.split(' ')
     const id = `${name}-${index}`
     const { roles } = expected
@@ -55,10 +55,10 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     const headers = Object.fromEntries(
       Object.entries(expected.headers).map(([field, value]) => [field.toLowerCase(), value])
     )
-    let answered: OfflineResponse | undefined
+    let response: OfflineResponse | undefined
     for (let n = 0; n < expected.times; n++) {
-      asked = undefined
-      answered = await app.ask({
+      sent = undefined
+      response = await app.ask({
         method,
         target,
         address: expected.address ?? `198.18.${(index >> 8) & 255}.${index & 255}`,
@@ -71,9 +71,9 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
         ...(expected.body !== undefined && { body: JSON.stringify(expected.body) })
       })
     }
-    return answered === undefined
+    return response === undefined
       ? []
-      : differences(expected, answered, asked).map(([key, message]) =>
+      : differences(expected, response, sent).map(([key, message]) =>
           config.fault('routes', ['expect', name, key], message)
         )
   }
@@ -90,12 +90,12 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   }
 }
 
-/** Counters, leases and lockouts in memory that start anew for each case. */
+/** Counters, leases and lockouts in memory, reset before each expectation. */
 function createCounts() {
   let counted = createMemoryCounters()
   const counters: Counters = {
     hit: (key, windowMs) => counted.hit(key, windowMs),
-    refund: (...given) => counted.refund(...given),
+    refund: (...args) => counted.refund(...args),
     look: key => counted.look(key),
     forget: key => counted.forget(key),
     close: () => counted.close()
@@ -110,11 +110,11 @@ function createCounts() {
   }
   let locked = createMemoryLockouts()
   const lockouts: Lockouts = {
-    attempt: (...given) => locked.attempt(...given),
-    look: (...given) => locked.look(...given),
-    refund: (...given) => locked.refund(...given),
-    admit: (...given) => locked.admit(...given),
-    settle: (...given) => locked.settle(...given),
+    attempt: (...args) => locked.attempt(...args),
+    look: (...args) => locked.look(...args),
+    refund: (...args) => locked.refund(...args),
+    admit: (...args) => locked.admit(...args),
+    settle: (...args) => locked.settle(...args),
     list: () => locked.list(),
     lift: keys => locked.lift(keys),
     close: () => locked.close()
@@ -139,28 +139,26 @@ function createCounts() {
 function differences(
   expected: Expectation,
   { status, body }: OfflineResponse,
-  asked: UpstreamRequest | undefined
+  sent: UpstreamRequest | undefined
 ): Array<readonly [key: string, message: string]> {
   const code = codeOf(body)
-  const was = `got ${status}${code === undefined ? '' : ` ${code}`}`
-  const went =
-    asked === undefined
-      ? `no upstream was asked (${was})`
-      : `${asked.upstream} was asked for ${asked.path}`
-  const found: Array<readonly [string, string]> = []
+  const result = `got ${status}${code === undefined ? '' : ` ${code}`}`
+  const target =
+    sent === undefined ? `no upstream was called (${result})` : `${sent.upstream} got ${sent.path}`
+  const failures: Array<readonly [string, string]> = []
   if (expected.status !== undefined && expected.status !== status) {
-    found.push(['status', `expected ${expected.status}, ${was}`])
+    failures.push(['status', `expected ${expected.status}, ${result}`])
   }
   if (expected.code !== undefined && expected.code !== code) {
-    found.push(['code', `expected ${expected.code}, ${was}`])
+    failures.push(['code', `expected ${expected.code}, ${result}`])
   }
-  if (expected.upstream !== undefined && expected.upstream !== asked?.upstream) {
-    found.push(['upstream', `expected ${expected.upstream}; ${went}`])
+  if (expected.upstream !== undefined && expected.upstream !== sent?.upstream) {
+    failures.push(['upstream', `expected ${expected.upstream}; ${target}`])
   }
-  if (expected.upstreamPath !== undefined && expected.upstreamPath !== asked?.path) {
-    found.push(['upstreamPath', `expected ${expected.upstreamPath}; ${went}`])
+  if (expected.upstreamPath !== undefined && expected.upstreamPath !== sent?.path) {
+    failures.push(['upstreamPath', `expected ${expected.upstreamPath}; ${target}`])
   }
-  return found
+  return failures
 }
 
 function codeOf(body: string): string | undefined {

@@ -1,4 +1,4 @@
-/** The real app of a config without sockets, for trying and explaining it: stores are empty, upstreams only note what they are asked. */
+/** The real app of a config without sockets, for dry runs: empty stores, recorded upstream calls. */
 import { randomBytes } from 'node:crypto'
 import { request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
@@ -28,26 +28,26 @@ import type { Credential, Identity } from '../session/record.ts'
 import { createSeal } from '../session/seal.ts'
 import { createSessions } from '../session/session.ts'
 
-/** What an upstream was asked. */
+/** A request to an upstream. */
 export interface UpstreamRequest {
   readonly upstream: string
   readonly method: string
-  /** With its query, below the upstream's own path. */
+  /** With the query, below the path of the upstream's URL. */
   readonly path: string
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  /** To the first byte of the answer. */
+  /** To the first byte of the response. */
   readonly timeoutMs: number | undefined
-  /** Whether for a part of an answer, and not by the route itself. */
+  /** Whether for a part of a response, and not for the route itself. */
   readonly isPart: boolean
 }
 
 export interface OfflineRequest {
   readonly method: string
-  /** As it stands in the request line: nothing repairs it on the way. */
+  /** As in the request line: nothing normalises it on the way. */
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Of the socket. */
+  /** The client's address at the socket. */
   readonly address: string
 }
 
@@ -63,10 +63,10 @@ interface Options {
   readonly lockouts: Lockouts
   readonly source: CredentialSource
   readonly inFlight?: Map<string, number>
-  /** Sees the app before anything is added to it. */
+  /** Gets the app before any hook or route is added. */
   readonly watch?: (app: FastifyInstance) => void
-  /** @returns what the upstream answers, as JSON */
-  readonly onUpstreamRequest: (asked: UpstreamRequest) => unknown
+  /** @returns the upstream's response, as JSON */
+  readonly onUpstreamRequest: (request: UpstreamRequest) => unknown
 }
 
 interface SignedIn {
@@ -78,7 +78,7 @@ interface SignedIn {
 
 export interface OfflineApp {
   readonly ask: (request: OfflineRequest) => Promise<OfflineResponse>
-  /** @returns the `Cookie` field of a new session */
+  /** @returns the `Cookie` header of a new session */
   readonly signIn: (user: SignedIn) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -92,7 +92,7 @@ export async function createOfflineApp(
     source,
     inFlight = new Map<string, number>(),
     watch,
-    onUpstreamRequest: onAsked
+    onUpstreamRequest
   }: Options
 ): Promise<OfflineApp> {
   const { gateway } = config
@@ -124,7 +124,9 @@ export async function createOfflineApp(
     running: { begin: () => () => {} },
     bindStream: () => () => {},
     upstream: (name, upstreamConfig) =>
-      noting(upstreamConfig, asked => JSON.stringify(onAsked({ upstream: name, ...asked }) ?? {})),
+      offlineUpstream(upstreamConfig, request =>
+        JSON.stringify(onUpstreamRequest({ upstream: name, ...request }) ?? {})
+      ),
     sources: [source],
     ...(watch && { watch })
   }
@@ -164,7 +166,7 @@ async function askOffline(
 ): Promise<OfflineResponse> {
   const [ours, theirs] = duplexPair()
   server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
-  const asking = adopt(
+  const request = adopt(
     httpRequest({
       createConnection: () => adopt(ours),
       method,
@@ -177,13 +179,14 @@ async function askOffline(
     })
   )
   const { promise, resolve, reject } = Promise.withResolvers<OfflineResponse>()
-  asking.once('error', reject).once('response', answer => {
-    text(answer).then(
-      all => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: all }),
+  request.once('error', reject).once('response', response => {
+    const { statusCode: status = 0, headers: responseHeaders } = response
+    text(response).then(
+      received => resolve({ status, headers: responseHeaders, body: received }),
       reject
     )
   })
-  asking.end(body)
+  request.end(body)
   try {
     return await promise
   } finally {
@@ -192,18 +195,17 @@ async function askOffline(
   }
 }
 
-/** An upstream without sockets: `onAsked` gives the JSON of the answer. */
-function noting(
+/** An upstream without sockets: `respond` returns the JSON of the response. */
+function offlineUpstream(
   config: UpstreamConfig,
-  onAsked: (asked: Omit<UpstreamRequest, 'upstream'>) => string
+  respond: (request: Omit<UpstreamRequest, 'upstream'>) => string
 ): Upstream {
   const { origin, pathname } = new URL(firstUrlOf(config))
   const base = pathname.replace(/\/$/, '')
-  const fields = (bytes: Buffer) => ({
+  const headersOf = (bytes: Buffer) => ({
     'content-type': 'application/json',
     'content-length': String(bytes.length)
   })
-  const answer = (asked: Omit<UpstreamRequest, 'upstream'>) => Buffer.from(onAsked(asked))
   return {
     config,
     origin,
@@ -211,18 +213,15 @@ function noting(
     base,
     dispatch: ({ method, path, headers, body }, { timeoutMs }, done) => {
       if (body instanceof Readable) body.resume()
-      const bytes = answer({
-        method,
-        path: path.slice(base.length),
-        headers,
-        timeoutMs,
-        isPart: false
-      })
-      done(null, { status: 200, headers: fields(bytes), body: new CollectedBody(bytes) })
+      const target = path.slice(base.length)
+      const bytes = Buffer.from(
+        respond({ method, path: target, headers, timeoutMs, isPart: false })
+      )
+      done(null, { status: 200, headers: headersOf(bytes), body: new CollectedBody(bytes) })
     },
     fetchWhole: async ({ method, path, headers, timeoutMs }) => {
-      const body = answer({ method, path, headers, timeoutMs, isPart: true })
-      return { status: 200, headers: fields(body), body }
+      const body = Buffer.from(respond({ method, path, headers, timeoutMs, isPart: true }))
+      return { status: 200, headers: headersOf(body), body }
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The real app without sockets, which traces each request: what every gate decided, and what was asked of limits and upstreams. */
+/** The real app without sockets, with a trace of each request: gates, limits and upstream calls. */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { fromRouterPath } from '../config/schema/public-path.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -18,7 +18,7 @@ import {
   type OfflineRequest
 } from './offline-app.ts'
 
-/** What is counted already, as far as it is known. */
+/** The present counts, as far as they are known. */
 export interface CurrentCounts {
   readonly verdictOf: (rule: Rule) => Verdict | undefined
   readonly inFlight: Readonly<Record<string, number>>
@@ -26,14 +26,14 @@ export interface CurrentCounts {
 
 export interface Traced {
   readonly answer: OfflineResponse
-  /** The error that was answered; undefined for none, and where the request never reached the app. */
+  /** The error of the response; undefined without one, and if the request never reached the app. */
   readonly error: GatewayError | undefined
   /** The gates that decided, in order. */
   readonly trace: ReadonlyArray<{
     readonly step: GateStep
     readonly error: GatewayError | undefined
   }>
-  /** Where the router led; undefined for a request that never reached a hook. */
+  /** The router's choice; undefined for a request that never reached a hook. */
   readonly at:
     | {
         readonly url: string | undefined
@@ -44,16 +44,16 @@ export interface Traced {
         readonly touch: boolean
       }
     | undefined
-  /** The limits that were asked, sign-in attempts apart. */
+  /** The limits that were checked, without those of sign-in attempts. */
   readonly rules: readonly Rule[]
-  /** Keys of the counters of sign-in attempts that were asked. */
+  /** Keys of the counters of sign-in attempts that were checked. */
   readonly attempts: readonly string[]
   readonly asked: readonly UpstreamRequest[]
 }
 
 export interface PublicPath {
   readonly method: string
-  /** With what stands before every path. */
+  /** With the mount. */
   readonly url: string
   readonly route: string
 }
@@ -62,14 +62,14 @@ export interface TracedApp {
   readonly signIn: OfflineApp['signIn']
   /** One at a time. */
   readonly run: (request: OfflineRequest, counts?: CurrentCounts) => Promise<Traced>
-  /** All that the router knows. */
+  /** All paths of the router. */
   readonly paths: readonly PublicPath[]
   readonly close: () => Promise<void>
 }
 
 const nothing: CurrentCounts = { verdictOf: () => undefined, inFlight: {} }
 
-/** What one request showed on its way. */
+/** The observations of one request. */
 interface Observed {
   request?: FastifyRequest
   error?: GatewayError
@@ -87,7 +87,7 @@ interface Run {
   counts: CurrentCounts
 }
 
-/** @param source vouches for sign-ins */
+/** @param source verifies sign-ins */
 export async function createTracedApp(
   config: Config,
   source: CredentialSource
@@ -152,7 +152,7 @@ function tracedFrom(
   }
 }
 
-/** Leases that note the rules, and give the verdicts of the current counts. */
+/** Leases that record the rules and return the verdicts of the current counts. */
 function tracedLeases(run: Run): Leases {
   return {
     tryLocally: rules => {
@@ -174,7 +174,7 @@ function tracedLeases(run: Run): Leases {
   }
 }
 
-/** Counters that note the keys of sign-in attempts, and count nothing. */
+/** Counters that record the keys of sign-in attempts and count nothing. */
 function tracedCounters(run: Run): Counters {
   return {
     hit: async (key, windowMs) => {
@@ -208,7 +208,7 @@ function collectPaths(app: FastifyInstance, paths: PublicPath[]): void {
   })
 }
 
-/** Every gate that is added from now on leaves its step and its error in the trace. */
+/** Each gate added from now on records its step and its error in the trace. */
 function traceGates(app: FastifyInstance, run: Run): void {
   const { addHook } = app as unknown as {
     readonly addHook: (this: FastifyInstance, name: string, hook: object) => FastifyInstance

@@ -1,8 +1,8 @@
-/** What is tried of a config before it is taken: its examples of shapes, and what it expects of itself. */
+/** Runs the tests of a config before it is used: its examples of shapes and its expectations. */
 import type { Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 
-/** One fault for each that does not hold. What a config does not have costs nothing. */
+/** One fault for each that fails. Nothing is loaded for a config without any. */
 export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
   const { examples, expect } = config.routes
   return [

@@ -2,7 +2,19 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { adopt } from '../observability/emitters.ts'
-import type { ExpressionResult, Task } from './expressions.ts'
+
+/** The message to the thread. */
+export interface Task {
+  readonly expression: string
+  readonly input: string
+  readonly timeoutMs: number
+  readonly maxLength: number
+}
+export type ExpressionResult = { readonly output: string } | Failure
+interface Failure {
+  readonly error: string
+  readonly code?: 'shape.number-too-long'
+}
 
 export interface Job extends Task {
   /** @param isAbandoned whether the thread was ended because of the job */

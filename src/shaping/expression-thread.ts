@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import jsonata from 'jsonata'
 import { hasLongNumber, parseKeepingDigits } from '../json/digits.ts'
 import { isAboutLongNumber, makeExact } from '../json/exact-jsonata.ts'
-import type { ExpressionResult, Task } from './expressions.ts'
+import type { ExpressionResult, Task } from './expression-runner.ts'
 
 const maxKept = 500
 const maxSequence = 1_000_000

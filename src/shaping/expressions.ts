@@ -6,6 +6,7 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import { Lanes } from './expression-lanes.ts'
+import type { ExpressionResult } from './expression-runner.ts'
 
 export interface Bounds {
   /** For one expression, without the wait for its turn. */
@@ -14,19 +15,6 @@ export interface Bounds {
   readonly maxBytes: number
   /** The route of the expression: routes take turns. */
   readonly route?: string
-}
-
-/** The message to the thread. */
-export interface Task {
-  readonly expression: string
-  readonly input: string
-  readonly timeoutMs: number
-  readonly maxLength: number
-}
-export type ExpressionResult = { readonly output: string } | Failure
-interface Failure {
-  readonly error: string
-  readonly code?: 'shape.number-too-long'
 }
 
 export interface Expressions {

@@ -297,7 +297,7 @@ t.test(
     has('· session     bob of users.yaml (role user)')
     has('✗ access      roles admin: Your role does not allow this.  routes.yaml:10')
     has('- upstream    backend: GET http://127.0.0.1:1/base/v2/orders  routes.yaml:12')
-    has('- timeouts    7s to the first byte of the answer  routes.yaml:13')
+    has('- timeouts    7s to the first byte of the response  routes.yaml:13')
     has('1s to connect, 30s for a body that stalls  routes.yaml:2')
     has('- sizes       a body of 1KiB at most  routes.yaml:14')
     has('- touch       does not keep the session from going idle  routes.yaml:15')
@@ -342,7 +342,7 @@ t.test(
     )
     t.equal(
       await route('DELETE', '/x/api/orders'),
-      '/x/api/orders is there, but not with DELETE: it takes GET, HEAD, POST'
+      '/x/api/orders exists, but not with DELETE: it takes GET, HEAD, POST'
     )
     t.equal(
       await route('GET', '/x/api/files/../orders'),

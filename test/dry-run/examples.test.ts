@@ -52,15 +52,15 @@ t.test(
     )
     t.match(
       await check('input: { code: 404 }\n    output: {}'),
-      'examples.e.output: the shape tells a failure with the status 404'
+      'examples.e.output: the shape gives a failure with the status 404'
     )
     t.match(
       await check('input: { code: 404 }\n    status: 403'),
-      'examples.e.status: the shape tells a failure with the status 404'
+      'examples.e.status: the shape gives a failure with the status 404'
     )
     t.match(
       await check('input: { code: 0 }\n    status: 404'),
-      'examples.e.status: the shape takes this answer for a success'
+      'examples.e.status: the shape takes this response for a success'
     )
     t.match(
       await check('inputFile: answer.json\n    status: 404', '{'),

@@ -136,10 +136,10 @@ t.test('what does not hold is a fault with file and line, and says what came ins
     }),
     [
       'routes.yaml:line expect.a.status: expected 200, got 401 session.none',
-      'routes.yaml:line expect.b.upstream: expected backend; other was asked for /orders',
-      'routes.yaml:line expect.b.upstreamPath: expected /o; other was asked for /orders',
+      'routes.yaml:line expect.b.upstream: expected backend; other got /orders',
+      'routes.yaml:line expect.b.upstreamPath: expected /o; other got /orders',
       'routes.yaml:line expect.c.code: expected session.none, got 404 route.unknown',
-      'routes.yaml:line expect.c.upstream: expected backend; no upstream was asked (got 404 route.unknown)',
+      'routes.yaml:line expect.c.upstream: expected backend; no upstream was called (got 404 route.unknown)',
       'routes.yaml:line expect.d.status: expected 429, got 401 login.refused'
     ]
   )

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** Alike to JavaScript: both are the double 1234567890123456800. */
@@ -125,23 +126,14 @@ t.test('a sign-in passes on other members with all their digits', async t => {
     seen.push(body.toString())
     response.setHeader('content-type', 'application/json').end('{"user":{"id":1}}')
   })
-  const gateway = await testGateway(t.after, {
-    gateway: {
-      login: {
-        sources: [
-          {
-            kind: 'upstream-login',
-            upstream: 'b',
-            path: '/login',
-            passExtra: true,
-            body: { username: '{username}', password: '{password}' },
-            user: { id: 'user.id' }
-          }
-        ]
-      }
-    },
-    routes: { upstreams: { b: { url: backend.url } } }
-  })
+  const gateway = await testGateway(
+    t.after,
+    signInAt(backend.url, {
+      passExtra: true,
+      body: { username: '{username}', password: '{password}' },
+      user: { id: 'user.id' }
+    })
+  )
   const answer = await gateway.call('/api/auth/admin/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

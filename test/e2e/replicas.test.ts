@@ -1,10 +1,12 @@
 import t from 'tap'
 import { Redis } from 'ioredis'
 import { createReplicas } from '../../src/limits/counting/replicas.ts'
+import { testAuthority } from '../support/authority.ts'
 import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
@@ -389,44 +391,18 @@ t.test(
 )
 
 t.test('a rediss:// Redis with user and password is reached', async t => {
-  const { execFileSync } = await import('node:child_process')
-  const { mkdtempSync } = await import('node:fs')
-  const { tmpdir } = await import('node:os')
-  const folder = mkdtempSync(`${tmpdir()}/tls-`)
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      'subjectAltName=DNS:localhost',
-      '-keyout',
-      `${folder}/key.pem`,
-      '-out',
-      `${folder}/cert.pem`
-    ],
-    { stdio: 'ignore' }
-  )
+  const { key, certificate } = testAuthority(t.after)
   const { freePort } = await import('../support/ports.ts')
   const port = await freePort()
   await testRedis(t.after, [
     '--tls-port',
     String(port),
     '--tls-cert-file',
-    `${folder}/cert.pem`,
+    certificate,
     '--tls-key-file',
-    `${folder}/key.pem`,
+    key,
     '--tls-ca-cert-file',
-    `${folder}/cert.pem`,
+    certificate,
     '--tls-auth-clients',
     'no',
     '--user',
@@ -442,7 +418,7 @@ t.test('a rediss:// Redis with user and password is reached', async t => {
       gateway: withRedis(`rediss://localhost:${port}`, {
         username: 'gateway',
         password: '${REDIS_PASSWORD}',
-        ca: `${folder}/cert.pem`
+        ca: certificate
       })
     }),
     { ...environment, REDIS_PASSWORD: 'pw' }
@@ -460,22 +436,10 @@ t.test(
       asked++
       response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
     })
+    const { gateway, routes } = signInAt(backend.url, { success: { path: 'code', in: [0] } })
     const files = {
-      gateway: {
-        ...withRedis(redis.url),
-        login: {
-          sources: [
-            {
-              kind: 'upstream-login',
-              upstream: 'b',
-              path: '/login',
-              success: { path: 'code', in: [0] },
-              user: { id: 'id' }
-            }
-          ]
-        }
-      },
-      routes: { upstreams: { b: { url: backend.url } } },
+      gateway: { ...withRedis(redis.url), ...gateway },
+      routes,
       limits: { lockout: {} }
     }
     const all = await three(t.after, redis.port, files)

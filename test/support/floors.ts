@@ -33,7 +33,7 @@ const forbidden: IForbiddenRuleType[] = [
     name: 'no cycles',
     severity: 'error',
     from: {},
-    to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } }
+    to: { circular: true }
   },
   ...packageHomes.map(([name, home, packages]): IForbiddenRuleType => ({
     name,
@@ -82,6 +82,7 @@ const canaryFaults = [
   'config/schema must not import app: src/config/schema/upward.ts → src/app/app.ts',
   'session must not import app: src/session/upward-type.ts → src/app/app.ts',
   'no cycles: src/proxy/one.ts → src/proxy/other.ts',
+  'no cycles: src/session/one-type.ts → src/session/other-type.ts',
   'src/stray.ts is in no part, or in more than one (test/support/parts.ts)'
 ]
 
@@ -90,7 +91,7 @@ const maxFileLines = 320
 const maxLongFiles = 0
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 208
+const maxWideLines = 193
 
 /** Ways around the gates, each with how often it stands in these folders. They may only fall. */
 const exceptions: ReadonlyArray<

@@ -1,6 +1,16 @@
 /** What clients of tests need to sign in. */
 export const password = 'correct horse battery'
 
+/** Config of a gateway whose users sign in at the back-end `b` with this URL. */
+export function signInAt(url: string, source: object = {}) {
+  const login = {
+    sources: [
+      { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' }, ...source }
+    ]
+  }
+  return { gateway: { login }, routes: { upstreams: { b: { url } } } }
+}
+
 /** The `name=value` of the session cookie among the Set-Cookie fields of an answer. */
 export function cookieIn(setCookies: readonly string[] | string | undefined): string {
   const found = [setCookies ?? []].flat().find(cookie => /^(?:__Host-)?console_sid=/.test(cookie))

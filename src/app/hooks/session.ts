@@ -9,7 +9,6 @@ import { GatewayError } from '../../errors.ts'
 import { keyOf, publicId, type Session } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
-import './context.ts'
 import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
 

@@ -1,7 +1,6 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
 import { dotted, duration, flag, name, named, pathTemplate, text } from './primitives.ts'
-import type { RoutesConfig } from './routes.ts'
 import type { Path } from './visit.ts'
 
 const part = Type.Object(
@@ -75,11 +74,18 @@ export const missingSchema = text({
 
 export type PartConfig = Static<typeof part>
 
-/** All parts of a config, each with its path in the file. */
+interface WithParts {
+  readonly parts: Readonly<Record<string, PartConfig>>
+}
+
+/** All parts of `routes.yaml`, each with its path in the file. */
 export function partsOf({
   routes,
   endpoints: { profile }
-}: RoutesConfig): Array<{ readonly place: Path; readonly part: PartConfig }> {
+}: {
+  readonly routes: Readonly<Record<string, WithParts>>
+  readonly endpoints: { readonly profile: WithParts }
+}): Array<{ readonly place: Path; readonly part: PartConfig }> {
   const of = (place: Path, parts: Readonly<Record<string, PartConfig>>) =>
     Object.entries(parts).map(([key, each]) => ({ place: [...place, 'parts', key], part: each }))
   return [

@@ -1,4 +1,4 @@
-/** An explanation's decisions: their steps, results and places in config. */
+/** The types of an explanation's decisions: steps, results and places in config. */
 import { endpointNames } from '../../config/schema/own-endpoints.ts'
 import type { ConfigFile, LoadedConfig } from '../../config/schema/config.ts'
 import type { Path } from '../../config/schema/visit.ts'
@@ -32,7 +32,7 @@ export interface Decision {
     | 'shape'
     | 'contract'
     | 'errors'
-  /** `skipped`: something before it refused. `info`: nothing is decided. */
+  /** `skipped`: an earlier step refused. `info`: nothing is decided. */
   readonly result: 'passes' | 'refuses' | 'info' | 'skipped'
   readonly text: string
   readonly at?: Location
@@ -43,14 +43,14 @@ export interface Decision {
   }>
 }
 
-/** Finds where config says something; the nearest thing above it, where it says nothing. */
+/** Finds the place of a path in config; of a missing key, the place of the nearest key above. */
 export type Locate = (file: ConfigFile, path: Path) => Location
 
 export interface Explained {
   readonly method: string
   readonly target: string
   readonly from: string
-  /** The client's own, in lower case; a page of the console itself is assumed beside them. */
+  /** The client's own, in lower case; beside them, those of a page of the console are assumed. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly who?: {
@@ -72,7 +72,7 @@ export interface Context {
   readonly locate: Locate
 }
 
-/** The gateway's own. */
+/** The names of the gateway's own endpoints. */
 export const endpoints: ReadonlySet<string> = new Set(endpointNames)
 
 export const pathOfRoute = (route: string): Path =>

@@ -1,4 +1,4 @@
-/** Explains a request decision by decision, from a dry run by the real app, with the place in config of each. */
+/** Explains each decision on a request, with its place in config, from a dry run of the real app. */
 import { sourceName } from '../../config/schema/gateway.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
@@ -23,7 +23,7 @@ export interface Explanation {
   }
   readonly verdict: {
     readonly passes: boolean
-    /** Where the gateway answers. An upstream that is asked has its own. */
+    /** The status of the gateway's own response; undefined if an upstream answers. */
     readonly status?: number
     readonly code?: string
     readonly message?: string
@@ -33,7 +33,7 @@ export interface Explanation {
     readonly url?: string
   }
   readonly decisions: readonly Decision[]
-  /** Whether a running gateway told what is counted now, or why not. */
+  /** Whether the present counts come from a running gateway, or the reason why not. */
   readonly counts: 'running' | { readonly unknown: string }
 }
 
@@ -48,7 +48,7 @@ const order: ReadonlyArray<Decision['step']> = [
   'maintenance'
 ]
 
-/** The user of a request for which none is named. */
+/** The user of a request without a named one. */
 const someone: Identity = {
   id: 'someone',
   username: 'someone',
@@ -57,7 +57,7 @@ const someone: Identity = {
   profile: {}
 }
 
-/** @param countsOf asks a running gateway; rejects with the reason where none can be asked */
+/** @param countsOf asks a running gateway; rejects with the reason if none answers */
 export async function explain(
   config: LoadedConfig,
   request: Explained,
@@ -106,17 +106,17 @@ export async function explain(
   }
 }
 
-/** Whose counts a running gateway is asked for. */
+/** The caller whose counts are requested from a running gateway. */
 function subjectOf({ method, from, who }: Explained, { at }: Traced): CountsOf {
   const route = at?.route ?? unknownRoute
   const subject = { route, method, address: from }
-  // Public routes look for no session, unless they are the gateway's own.
+  // Only the gateway's own public endpoints look up a session.
   const isAnonymous = route === unknownRoute || (at?.access === 'public' && !endpoints.has(route))
   if (who === undefined || isAnonymous) return subject
   return { ...subject, source: who.source, user: who.identity.id, roles: who.identity.roles }
 }
 
-/** Decisions behind the gates; of a refused request, as they are for one who may pass. */
+/** The decisions after the gates; for a refused request, those for a permitted caller. */
 async function decisionsBehind(
   context: Context,
   sent: Readonly<Record<string, string>>
@@ -176,7 +176,7 @@ function codeIn(body: string, error: Traced['error']): { code?: string; message?
   }
 }
 
-/** The same request from one whom nothing refuses. Undefined where nobody could pass. */
+/** The same request from a permitted caller. Undefined if nobody can pass. */
 async function traceAsPermitted(
   config: LoadedConfig,
   request: Explained,

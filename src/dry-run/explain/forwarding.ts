@@ -1,4 +1,4 @@
-/** What happens to a request that nothing refused: its upstream, headers, bounds, and what is made of the response. */
+/** The decisions after the gates: upstream, headers, bounds, and the handling of the response. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
@@ -15,20 +15,20 @@ interface Options {
   /** The headers of the request. */
   readonly sent: Readonly<Record<string, string>>
   readonly locate: Locate
-  /** Whether the request itself is refused: this is what one who may pass would get. */
+  /** Whether the request itself is refused, so that this is for a permitted caller. */
   readonly isStopped: boolean
 }
 
 type Lines = NonNullable<Decision['lines']>
 
-/** The route of a request, as the decisions about it need it. */
+/** A request with its route and its calls of upstreams. */
 interface Forwarded extends Options {
   readonly name: string
   readonly at: NonNullable<Traced['at']>
-  /** Where config has the route. */
+  /** The route's path in config. */
   readonly path: Path
   readonly route: Partial<RouteConfig>
-  /** What the route's own upstream is asked. */
+  /** The request to the route's own upstream. */
   readonly main: UpstreamRequest | undefined
   readonly parts: readonly UpstreamRequest[]
 }
@@ -66,7 +66,7 @@ export function forwardingDecisions(options: Options): Decision[] {
 /** A decision of this file: none of them passes or refuses. */
 type Info = Omit<Decision, 'result'>
 
-/** Where the route has the key, or else where its default stands. */
+/** The place of a key of the route, or else of its default. */
 function locationOf(
   { route, path, locate }: Forwarded,
   key: keyof RouteConfig,
@@ -80,7 +80,7 @@ function upstreamDecisions(forwarded: Forwarded): Info[] {
   const upstream = main && config.routes.upstreams[main.upstream]
   if (main === undefined || upstream === undefined) {
     const itself = `the gateway answers this itself (${name})`
-    const text = parts.length > 0 ? 'made of its parts alone' : itself
+    const text = parts.length > 0 ? 'made of its parts only' : itself
     return [{ step: 'answer', text, at: locate('routes', path) }]
   }
   const upstreamPath = ['upstreams', main.upstream]
@@ -95,7 +95,7 @@ function upstreamDecisions(forwarded: Forwarded): Info[] {
     timeoutsDecision(forwarded, main, upstream),
     {
       step: 'fields',
-      text: 'header fields of the request to the upstream',
+      text: 'headers of the request to the upstream',
       lines: [
         ...headerLines(forwarded.sent, main),
         ...identityLines(upstream, upstreamPath, locate)
@@ -131,7 +131,7 @@ function timeoutsDecision(
   const path = ['upstreams', main.upstream]
   return {
     step: 'timeouts',
-    text: `${ms(main.timeoutMs ?? upstream.responseTimeout)} to the first byte of the answer`,
+    text: `${ms(main.timeoutMs ?? upstream.responseTimeout)} to the first byte of the response`,
     at: locationOf(forwarded, 'timeout', ['routes', [...path, 'responseTimeout']]),
     lines: [
       {
@@ -152,7 +152,7 @@ function identityLines(
   locate: Locate
 ): Lines {
   const anonymous = {
-    text: 'the upstream is not told who asks',
+    text: 'the upstream does not get the user',
     at: locate('routes', [...path, 'identity'])
   }
   const withCredential = {
@@ -164,7 +164,7 @@ function identityLines(
 
 function credentialText(credential: UpstreamConfig['credential']): string {
   const { as, from } = credentialOf(credential)
-  return from === undefined ? as : `${as}, of sessions of ${from} alone`
+  return from === undefined ? as : `${as}, of sessions of ${from} only`
 }
 
 function sizesDecision(forwarded: Forwarded): Info {
@@ -211,7 +211,7 @@ function partsDecision({ route, parts, path, locate }: Forwarded): Info[] {
     }
   })
   const at = locate('routes', [...path, 'parts'])
-  return [{ step: 'parts', text: 'asked at the same time, and added', at, lines }]
+  return [{ step: 'parts', text: 'requested at the same time, and added', at, lines }]
 }
 
 function shapeDecision({ config, name, route, main, parts, path, locate }: Forwarded): Info[] {
@@ -221,7 +221,7 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
     const text =
       name === 'profile'
         ? 'none: names are filled for the console'
-        : 'none: the answer passes byte for byte'
+        : 'none: the response passes byte for byte'
     return [{ step: 'shape', text, at: locate('routes', path) }]
   }
   const { shapes } = config.routes
@@ -230,7 +230,7 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
   return [
     {
       step: 'shape',
-      text: `${shape}, of answers up to ${bytes(maxShaped)}; a larger one ${larger}`,
+      text: `${shape}, of responses up to ${bytes(maxShaped)}; a larger one ${larger}`,
       at: locate('routes', [...path, 'shape']),
       lines: flatten(shapes[shape] ?? [], shapes).map((step, index) => ({
         text: brief(step),
@@ -243,7 +243,7 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
 function contractDecision({ route: { contract }, path, locate }: Forwarded): Info[] {
   if (contract === undefined) return []
   const { file = 'a schema', mode, sample } = contract
-  const share = mode === 'observe' ? `, ${sample * 100} of 100 answers` : ''
+  const share = mode === 'observe' ? `, ${sample * 100} of 100 responses` : ''
   const at = locate('routes', [...path, 'contract'])
   return [{ step: 'contract', text: `${file}, ${mode}${share}`, at }]
 }
@@ -253,8 +253,8 @@ function errorsDecision(forwarded: Forwarded): Info {
   const { envelope } = config.gateway
   const status =
     (route.errorStatus ?? envelope.errorStatus) === 'ok'
-      ? 'the status 200 whatever they are'
-      : 'a status of their own'
+      ? 'always the status 200'
+      : 'the status of the error'
   return {
     step: 'errors',
     text: `in the dialect ${route.dialect ?? envelope.dialect}, with ${status}`,
@@ -273,7 +273,7 @@ function brief(value: object): string {
   return text.length > maxBriefLength ? `${text.slice(0, maxBriefLength - 1)}…` : text
 }
 
-/** Headers that are the gateway's own on both sides: no difference of theirs says anything. */
+/** Headers that always differ, because each connection has its own. */
 const hopHeaders = new Set(['host', 'connection', 'content-length', 'x-request-id'])
 
 /** Headers that the gateway adds, changes and removes, with the values of this dry run. */

@@ -9,7 +9,7 @@ import {
 import type { PublicPath, Traced } from '../traced-app.ts'
 import { type Context, type Decision, endpoints, type Location, pathOfRoute } from './decision.ts'
 
-/** @returns the step that refuses the request; undefined where none does */
+/** @returns the step that refuses the request; undefined if none does */
 export function refusingStep({
   trace,
   error,
@@ -21,10 +21,10 @@ export function refusingStep({
   if (refusal !== undefined) return refusal.step
   if (at === undefined) return answer.status >= 400 ? 'request' : undefined
   if (asked.length > 0) return undefined
-  // Without an error of ours, only the handler of preflights refuses.
+  // Without an error of the gateway, only the handler of preflights refuses.
   if (error === undefined) return answer.status >= 400 ? 'origin' : undefined
   if (error.code === 'route.unknown' || error.code === 'route.method') return 'route'
-  // A path without a route counts against limits outside of the hooks.
+  // A path without a route is counted outside of the hooks.
   return error.code === 'limit.exceeded' || error.code === 'overloaded' ? 'limits' : 'answer'
 }
 
@@ -49,11 +49,11 @@ export function requestDecision({
 
 function unparsedText(body: string): string {
   return body.includes('"request.path"')
-    ? 'The path holds an escape that cannot be decoded.'
+    ? 'The path contains an escape that cannot be decoded.'
     : 'The request cannot be parsed.'
 }
 
-/** @param paths all that the router knows */
+/** @param paths all paths of the router */
 export function routeDecisions(context: Context, paths: readonly PublicPath[]): Decision[] {
   const { traced, refusedBy, locate } = context
   if (traced.at === undefined || refusedBy === 'request') {
@@ -91,7 +91,7 @@ function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decis
     return {
       step: 'route',
       result: 'info',
-      text: 'no route has it: the console’s own page is sent',
+      text: 'no route matches: the console’s page is sent',
       at: locate('gateway', ['console'])
     }
   }
@@ -103,8 +103,8 @@ function preflightDecision(isAnswered: boolean, at: Location): Decision {
     step: 'origin',
     result: isAnswered ? 'info' : 'refuses',
     text: isAnswered
-      ? 'a preflight (CORS), answered before any route: only pages of server.origins are told that they may'
-      : 'a preflight (CORS) names its Origin and Access-Control-Request-Method',
+      ? 'a preflight (CORS), answered before any route: only pages of server.origins are allowed'
+      : 'a preflight (CORS) must have Origin and Access-Control-Request-Method',
     at
   }
 }
@@ -115,16 +115,16 @@ function methodDecision(
   path: string,
   paths: readonly PublicPath[]
 ): Decision | undefined {
-  const [longest] = paths
+  const [nearestPath] = paths
     .filter(({ url }) => takes(url, path))
     .toSorted((a, b) => nearerFirst(a.url, b.url))
-  if (longest === undefined) return undefined
-  const { url, route } = longest
+  if (nearestPath === undefined) return undefined
+  const { url, route } = nearestPath
   const methods = paths.filter(each => each.url === url).map(each => each.method)
   return {
     step: 'route',
     result: 'refuses',
-    text: `${url} is there, but not with ${method}: it takes ${[...new Set(methods)].join(', ')}`,
+    text: `${url} exists, but not with ${method}: it takes ${[...new Set(methods)].join(', ')}`,
     at: locate('routes', pathOfRoute(route))
   }
 }
@@ -197,7 +197,7 @@ function sessionDecision(
   if (refusedBy === step) return { step, result: 'refuses', text: traced.error?.message ?? '' }
   const needsSession = access !== 'public' || endpoints.has(name)
   const signedIn = who?.description ?? 'nobody is signed in (--as USER or --role ROLE)'
-  return { step, result: 'info', text: needsSession ? signedIn : 'nobody asks who is signed in' }
+  return { step, result: 'info', text: needsSession ? signedIn : 'no session is looked up' }
 }
 
 function originDecision(context: Context): Decision {
@@ -209,7 +209,7 @@ function originDecision(context: Context): Decision {
   }
 }
 
-const fieldsOfPage: ReadonlySet<string> = new Set(['sec-fetch-site', 'origin', 'referer'])
+const headersOfPage: ReadonlySet<string> = new Set(['sec-fetch-site', 'origin', 'referer'])
 
 function originText({ config, traced, refusedBy, request }: Context): string {
   if (refusedBy === 'origin') {
@@ -219,9 +219,9 @@ function originText({ config, traced, refusedBy, request }: Context): string {
   if (['GET', 'HEAD', 'OPTIONS'].includes(request.method)) {
     return `${request.method} changes nothing`
   }
-  return Object.keys(request.headers).some(name => fieldsOfPage.has(name))
-    ? 'the page that calls may'
-    : 'called by a page of the console itself (say otherwise with --header)'
+  return Object.keys(request.headers).some(name => headersOfPage.has(name))
+    ? 'the calling page is allowed'
+    : 'called by a page of the console itself (set --header for another)'
 }
 
 function accessDecision(context: Context, { name, access }: Route): Decision {
@@ -237,7 +237,7 @@ function accessDecision(context: Context, { name, access }: Route): Decision {
 
 function accessText(access: Route['access']): string {
   if (access === 'public') return 'public: anyone may call it'
-  if (access === 'session') return 'whoever is signed in'
+  if (access === 'session') return 'every signed-in user'
   return `roles ${access.roles.join(', ')}`
 }
 

@@ -1,4 +1,4 @@
-/** The limits that hold for a request, and what is left of each now. */
+/** The limits that apply to a request, and what is left of each now. */
 import type { Counts } from '../../admin/limits.ts'
 import type { ConfigFile } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
@@ -8,7 +8,7 @@ import type { Context, Decision } from './decision.ts'
 
 type Line = NonNullable<Decision['lines']>[number]
 
-/** What a running gateway has counted of the caller; undefined where none could be asked. */
+/** The caller's present counts in a running gateway; undefined if none answers. */
 interface Counted {
   readonly counts: Counts | undefined
   readonly verdictOf: (rule: Rule) => Verdict | undefined
@@ -33,8 +33,8 @@ export function limitDecision(context: Context, counted: Counted): Decision {
   const count = rules.length + attempts.length
   const text =
     count === 0
-      ? 'none holds for this caller here'
-      : `${count} of ${Object.keys(config.limits.limits).length} hold`
+      ? 'none applies to this caller here'
+      : `${count} of ${Object.keys(config.limits.limits).length} apply`
   return { step: 'limits', result: 'passes', text, lines }
 }
 
@@ -77,15 +77,13 @@ function kindText({ kind, burst }: Rule): string {
 
 function usageText(verdict: Verdict | undefined, room: number, isCounted: boolean): string {
   if (verdict === undefined) {
-    return isCounted
-      ? '; the running gateway has it with other numbers or not at all (reload?)'
-      : ''
+    return isCounted ? '; the running gateway has other numbers or no such limit (reload?)' : ''
   }
   if (verdict.exceeded) return `; over it, for ${Math.ceil(verdict.retryMs / 1000)} s more`
   return `; ${room - verdict.remaining} used now, ${verdict.remaining} left`
 }
 
-/** Counted once somebody tries a password. What is counted of an account is not public. */
+/** Counted when a password is tried. The counts of an account are not public. */
 function attemptsLine({ config, locate }: Context, name: string): Line {
   const limit = config.limits.limits[name]
   const by = (limit?.by ?? []).join(' and ')
@@ -102,15 +100,22 @@ function attemptsLine({ config, locate }: Context, name: string): Line {
 /** The rules of lockouts; `lockouts list` shows who is locked now. */
 function lockoutLines({ config, locate }: Context): Line[] {
   return (['account', 'address'] as const).flatMap(kind => {
-    const { mode, after, within, delay, longest } = config.limits.lockout[kind]
+    const { mode, after, within, delay, longest: maxLockMs } = config.limits.lockout[kind]
     if (mode === 'off') return []
-    const [window, first, last] = [within, delay, longest].map(ms => inUnits('x-duration', ms))
+    const [window, first, last] = [within, delay, maxLockMs].map(ms => inUnits('x-duration', ms))
     const shadow = mode === 'shadow' ? ', in shadow: locks nobody' : ''
     return [
       {
         text: `lockout of the ${kind}: after ${after} failures in ${window}, for ${first} up to ${last}${shadow}`,
         at: locate('limits', ['lockout', kind]),
-        facts: { lockout: kind, mode, after, withinMs: within, delayMs: delay, longestMs: longest }
+        facts: {
+          lockout: kind,
+          mode,
+          after,
+          withinMs: within,
+          delayMs: delay,
+          longestMs: maxLockMs
+        }
       }
     ]
   })

@@ -1,10 +1,10 @@
-/** The request of a dry run: as a browser sends it that shows the console. */
+/** The request of a dry run, as a browser with the console would send it. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import type { OfflineRequest } from '../offline-app.ts'
 import type { TracedApp } from '../traced-app.ts'
 import type { Explained } from './decision.ts'
 
-/** @returns the request with the assumed fields and body, which `headers` and `body` replace */
+/** @returns the request with assumed headers and body, which `headers` and `body` replace */
 export async function requestOf(
   { gateway, routes }: LoadedConfig,
   { method, target, from, headers, body, who }: Explained,

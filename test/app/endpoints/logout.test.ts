@@ -1,5 +1,6 @@
 import t from 'tap'
 import { cookieOf, testGateway } from '../../support/gateway.ts'
+import { signInAt } from '../../support/sign-in.ts'
 import { raw, request } from '../../support/raw.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
@@ -156,23 +157,10 @@ t.test('a session that a new sign-in replaces is ended at the back-end too', asy
   const backend = await testUpstream(t.after, (request, response) =>
     json(200, { id: '7', token: `T${request.url}` })(request, response, {} as never)
   )
-  const gateway = await testGateway(t.after, {
-    gateway: {
-      login: {
-        sources: [
-          {
-            kind: 'upstream-login',
-            upstream: 'backend',
-            path: '/login',
-            user: { id: 'id' },
-            token: 'token',
-            logout: { path: '/bye' }
-          }
-        ]
-      }
-    },
-    routes: { upstreams: { backend: { url: backend.url } } }
-  })
+  const gateway = await testGateway(
+    t.after,
+    signInAt(backend.url, { token: 'token', logout: { path: '/bye' } })
+  )
   const first = cookieOf(
     await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
   )
@@ -193,23 +181,10 @@ t.test(
     const backend = await testUpstream(t.after, (_request, response, { url }) =>
       json(url === '/login' ? 200 : 500, { id: '7', token: 'T' })(_request, response, {} as never)
     )
-    const gateway = await testGateway(t.after, {
-      gateway: {
-        login: {
-          sources: [
-            {
-              kind: 'upstream-login',
-              upstream: 'backend',
-              path: '/login',
-              user: { id: 'id' },
-              token: 'token',
-              logout: { path: '/bye' }
-            }
-          ]
-        }
-      },
-      routes: { upstreams: { backend: { url: backend.url } } }
-    })
+    const gateway = await testGateway(
+      t.after,
+      signInAt(backend.url, { token: 'token', logout: { path: '/bye' } })
+    )
     const cookie = cookieOf(
       await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
     )

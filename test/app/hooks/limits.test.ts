@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { password, testGateway } from '../../support/gateway.ts'
 import { raw, request } from '../../support/raw.ts'
 import { until } from '../../support/until.ts'
@@ -244,18 +244,24 @@ t.test(
   }
 )
 
-t.test('requests of one user at the same time are bounded; others go on', async t => {
+/** A gateway whose back-end answers `/api/slow` when the functions in `waiting` are called. */
+async function withSlowBackend({ after }: Test, limits: Record<string, unknown>) {
   const waiting: Array<() => void> = []
-  const backend = await testUpstream(t.after, (request, response) => {
+  const backend = await testUpstream(after, (request, response) => {
     waiting.push(() => json(200, {})(request, response, {} as never))
   })
-  const gateway = await testGateway(t.after, {
+  const gateway = await testGateway(after, {
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: { slow: { path: '/api/slow', upstream: 'b' } }
     },
-    limits: { inFlightPerUser: 3, limits: {} }
+    limits
   })
+  return { gateway, waiting }
+}
+
+t.test('requests of one user at the same time are bounded; others go on', async t => {
+  const { gateway, waiting } = await withSlowBackend(t, { inFlightPerUser: 3, limits: {} })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const running = Array.from({ length: 3 }, () => gateway.call('/api/slow', { cookie: alice }))
   await until('three requests wait at the back-end', () => waiting.length >= 3)
@@ -360,16 +366,9 @@ t.test('where config says so, limits are told only to who is refused, or to nobo
 })
 
 t.test('requests of a route at the same time are bounded', async t => {
-  const waiting: Array<() => void> = []
-  const backend = await testUpstream(t.after, (request, response) => {
-    waiting.push(() => json(200, {})(request, response, {} as never))
-  })
-  const gateway = await testGateway(t.after, {
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { slow: { path: '/api/slow', upstream: 'b' } }
-    },
-    limits: { inFlightPerRoute: { slow: 1 }, limits: {} }
+  const { gateway, waiting } = await withSlowBackend(t, {
+    inFlightPerRoute: { slow: 1 },
+    limits: {}
   })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const running = gateway.call('/api/slow', { cookie: alice })

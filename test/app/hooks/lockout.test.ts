@@ -10,6 +10,7 @@ import {
   testGateway
 } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
+import { signInAt } from '../../support/sign-in.ts'
 import { testUpstream } from '../../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -265,20 +266,7 @@ t.test('what could not be decided is no failure', async t => {
     response.writeHead(500).end()
   })
   const gateway = await testGateway(t.after, {
-    gateway: {
-      login: {
-        sources: [
-          {
-            kind: 'upstream-login',
-            upstream: 'b',
-            path: '/login',
-            success: { path: 'code', in: [200] },
-            user: { id: 'id' }
-          }
-        ]
-      }
-    },
-    routes: { upstreams: { b: { url: backend.url } } },
+    ...signInAt(backend.url, { success: { path: 'code', in: [200] } }),
     limits: {
       lockout: { account: { after: 2 }, address: { after: 2 } },
       limits: {
@@ -330,20 +318,7 @@ t.test(
       response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
     })
     const gateway = await testGateway(t.after, {
-      gateway: {
-        login: {
-          sources: [
-            {
-              kind: 'upstream-login',
-              upstream: 'b',
-              path: '/login',
-              success: { path: 'code', in: [0] },
-              user: { id: 'id' }
-            }
-          ]
-        }
-      },
-      routes: { upstreams: { b: { url: backend.url } } },
+      ...signInAt(backend.url, { success: { path: 'code', in: [0] } }),
       limits: { lockout, limits: {} }
     })
     const answers = await Promise.all(Array.from({ length: 40 }, () => attempt(gateway, 'alice')))

@@ -242,6 +242,15 @@ t.test('a flood of made-up names does not push out who is locked', async t => {
 })
 
 /** Lockouts over a real Redis that can be stopped, with a clock for the pause after a failure. */
+function answersAgain(redis: { readonly ping: () => Promise<unknown> }): Promise<void> {
+  const answers = () =>
+    redis.ping().then(
+      () => true,
+      () => false
+    )
+  return until('Redis answers again', answers)
+}
+
 async function withOutages(t: Test, commandTimeoutMs?: number) {
   const { server, redis } = await connected(t.after, commandTimeoutMs)
   let time = 0
@@ -281,12 +290,7 @@ t.test(
     for (const attempt of attempts) await lockouts.refund('account:x', lockRule(), attempt)
     t.same(away, [true])
     server.signal('SIGCONT')
-    await until('Redis answers again', () =>
-      redis.ping().then(
-        () => true,
-        () => false
-      )
-    )
+    await answersAgain(redis)
     passPause()
     const waits: number[] = []
     for (let index = 0; index < 4; index++) {
@@ -306,12 +310,7 @@ t.test('what is owed to Redis is told when it is back, though nobody signs in', 
   server.signal('SIGSTOP')
   await lockouts.refund('account:x', lockRule(), attempt)
   server.signal('SIGCONT')
-  await until('Redis answers again', () =>
-    redis.ping().then(
-      () => true,
-      () => false
-    )
-  )
+  await answersAgain(redis)
   passPause()
   await until('the attempt is given back', async () => (await failures()) === 0)
 })
@@ -325,12 +324,7 @@ t.test(
     const attempt = await lockouts.attempt('account:x', lockRule())
     t.equal(attempt.isLocal, true)
     server.signal('SIGCONT')
-    await until('Redis answers again', () =>
-      redis.ping().then(
-        () => true,
-        () => false
-      )
-    )
+    await answersAgain(redis)
     passPause()
     await lockouts.refund('account:x', lockRule(), attempt)
     await lockouts.look('account:x', lockRule())
@@ -354,20 +348,10 @@ t.test('right passwords all through an outage lock nobody', async t => {
     passPause()
     if (round % 3 !== 1) continue
     server.signal('SIGCONT')
-    await until('Redis answers again', () =>
-      redis.ping().then(
-        () => true,
-        () => false
-      )
-    )
+    await answersAgain(redis)
   }
   server.signal('SIGCONT')
-  await until('Redis answers again', () =>
-    redis.ping().then(
-      () => true,
-      () => false
-    )
-  )
+  await answersAgain(redis)
   passPause()
   await lockouts.look('account:x', lockRule())
   t.equal(await failures(), 0)
