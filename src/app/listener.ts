@@ -11,7 +11,11 @@ import { countedErrors, logUnrouted } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void
+interface Handler {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** The response that a connection waits for, of those that have begun. */
+  readonly responseOn: (socket: Socket) => ServerResponse | undefined
+}
 
 const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'request.headers'],
@@ -21,7 +25,7 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 
 export function createListener(
   { server: settings, envelope }: GatewayConfig,
-  handle: Handler,
+  handler: Handler,
   { log, metrics }: Pick<Services, 'log' | 'metrics'>
 ): Server {
   const dialect = createEnvelope(envelope)
@@ -32,7 +36,7 @@ export function createListener(
     const { status } = new GatewayError(code)
     logUnrouted(log, code, socket.remoteAddress)
     errors.with(code).inc()
-    end(socket, status, body(code))
+    end(socket, handler.responseOn(socket), status, body(code))
   }
   const server: Server = adopt(
     createServer(
@@ -50,7 +54,7 @@ export function createListener(
       },
       (request, response) => {
         ignoreTypeOfNoBody(request)
-        handle(request, adopt(response))
+        handler.handle(request, adopt(response))
       }
     ),
     err => {
@@ -103,11 +107,15 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
 }
 
 /** Answers bytes that are not a request, and closes the connection: its framing is in doubt. */
-function end(socket: Socket, status: number, body: string): void {
-  const pending = pendingResponse(socket)
+function end(
+  socket: Socket,
+  response: ServerResponse | undefined,
+  status: number,
+  body: string
+): void {
   // An earlier request is being answered: the refusal must not be taken for its response.
-  if (pending !== undefined && (pending.headersSent || pending.req.complete)) {
-    return void (pending.writableEnded ? endUnread(socket) : socket.destroy())
+  if (response !== undefined && (response.headersSent || response.req.complete)) {
+    return void (response.writableEnded ? endUnread(socket) : socket.destroy())
   }
   endUnread(
     socket,
@@ -126,10 +134,4 @@ function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
   destroySoon(unreadMs.flush)
   socket.end(last, () => destroySoon(unreadMs.close))
-}
-
-/** The response that a connection is sending; Node has no public way to get it. */
-function pendingResponse(socket: Socket): ServerResponse | undefined {
-  const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
-  return pending ?? undefined
 }

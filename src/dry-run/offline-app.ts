@@ -131,10 +131,15 @@ export async function createOfflineApp(
     ...(watch && { watch })
   }
   const app = await buildApp(config, parts)
-  const server = createListener(gateway, (request, response) => app.routing(request, response), {
-    log,
-    metrics
-  })
+  const server = createListener(
+    gateway,
+    {
+      handle: (request, response) => app.routing(request, response),
+      // One request a connection.
+      responseOn: () => undefined
+    },
+    { log, metrics }
+  )
 
   return {
     ask: request => askOffline(server, request),

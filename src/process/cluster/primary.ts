@@ -96,6 +96,7 @@ function generationOf(pool: WorkerPool, number: number, config: Config): Generat
     handle: () => {
       throw new Error('workers handle requests')
     },
+    responseOn: () => undefined,
     requests: () =>
       sum(
         pool

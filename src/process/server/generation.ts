@@ -3,6 +3,7 @@
  * closes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -16,6 +17,8 @@ export interface Generation {
   readonly config: Config
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly requests: () => number
+  /** The response that a connection waits for, where its request began here. */
+  readonly responseOn: (socket: Socket) => ServerResponse | undefined
   /**
    * Lets its requests finish, ends the rest after the time (0: at once), and releases what only
    * this generation used.
@@ -95,6 +98,11 @@ export async function createGeneration(
     config,
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
+    // A response has its socket from its turn on the connection until its last byte is written.
+    responseOn: socket => {
+      for (const response of running.list()) if (response.socket === socket) return response
+      return undefined
+    },
     retire: async graceMs => {
       gone ??= drain()
       if (graceMs === 0) endAll()

@@ -2,8 +2,8 @@
  * The public server of this process: its services, its listener, and the generation that takes
  * requests.
  */
-import type { Server } from 'node:http'
-import { type AddressInfo, Server as TcpServer } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { splitHostPort } from '../../config/schema/host-port.ts'
@@ -71,6 +71,40 @@ export interface PublicServer {
 /** Of a stop's time: within it streams are told to end, in the rest they may do so. */
 const drainShare = 0.8
 
+/** The generation that takes requests, and those before it that still answer some. */
+class ServingGenerations {
+  #config: Config
+  #current: Generation | undefined
+  #former: readonly Generation[] = []
+
+  /** @param config in force until the first generation takes requests */
+  constructor(config: Config) {
+    this.#config = config
+  }
+
+  get config(): Config {
+    return this.#config
+  }
+
+  activate(generation: Generation): void {
+    const former = this.#current === undefined ? this.#former : [this.#current, ...this.#former]
+    this.#former = former.filter(({ requests }) => requests() > 0)
+    this.#current = generation
+    this.#config = generation.config
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    this.#current?.handle(request, response)
+  }
+
+  responseOn(socket: Socket): ServerResponse | undefined {
+    const ofCurrent = this.#current?.responseOn(socket)
+    if (ofCurrent !== undefined) return ofCurrent
+    const former = this.#former.find(({ responseOn }) => responseOn(socket) !== undefined)
+    return former?.responseOn(socket)
+  }
+}
+
 export function createPublicServer(config: Config, log: Log): PublicServer {
   tuneV8()
   const {
@@ -84,17 +118,13 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     metrics: services.metrics,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  let current: Generation | undefined
-  const server = createListener(
-    config.gateway,
-    (request, response) => current?.handle(request, response),
-    services
-  )
+  const generations = new ServingGenerations(config)
+  const server = createListener(config.gateway, generations, services)
 
   return {
     create: (number, next) => createGeneration(number, next, services, streams),
     activate: async generation => {
-      current = generation
+      generations.activate(generation)
       streams.activate(generation.config)
       if (services.fileUsers.activate(generation.config)) services.sessions.forgetReviews()
     },
@@ -116,14 +146,14 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       const sources = config.gateway.login.sources.map(sourceName)
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
       addOpsLimits(ops, {
-        limits: () => (current?.config ?? config).limits,
+        limits: () => generations.config.limits,
         readUsage: services.readUsage,
         leases: services.leases,
         inFlight: services.inFlight
       })
       addCallerLimits(ops, {
-        limits: () => (current?.config ?? config).limits,
-        idsOf: name => idsOf((current?.config ?? config).users, name),
+        limits: () => generations.config.limits,
+        idsOf: name => idsOf(generations.config.users, name),
         sources,
         callers: services.callers,
         leases: services.leases,
@@ -132,7 +162,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       })
       addOpsLockouts(ops, {
         lockouts: services.lockouts,
-        ipv6Prefix: () => (current?.config ?? config).limits.ipv6Prefix,
+        ipv6Prefix: () => generations.config.limits.ipv6Prefix,
         log
       })
     },
