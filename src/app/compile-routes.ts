@@ -2,18 +2,15 @@
  * Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes,
  * credential sources.
  */
-import { sourceName } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
+import type { BodyMapping } from '../proxy/body-mapping.ts'
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
-import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
+import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
-import type { CredentialSource } from '../login/credential-source.ts'
-import { createUpstreamLogin } from '../login/upstream-login.ts'
-import { createUsersFile } from '../login/users-file.ts'
 import { readJson } from '../json/body.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
@@ -105,6 +102,8 @@ class RouteCompiler {
       ...common,
       ...this.#target(route, route.upstream),
       methods: route.methods,
+      query: route.query,
+      body: this.#bodyMappingOf(name, route, envelope),
       maxBody: route.maxBody ?? limits.sizes.body,
       ...(shape !== undefined || parts !== undefined
         ? { shaping }
@@ -239,6 +238,20 @@ class RouteCompiler {
     })
   }
 
+  #bodyMappingOf(
+    name: string,
+    { body, maxShaped }: RouteConfig,
+    envelope: Envelope
+  ): BodyMapping | undefined {
+    if (body === undefined) return undefined
+    const shape = this.#shapeOf(name, body.shape, envelope)
+    return {
+      maxBytes: maxShaped ?? this.#config.limits.sizes.shape,
+      shape: value => (shape === undefined ? value : shape.apply(value)),
+      as: body.as
+    }
+  }
+
   #contractOf(
     name: string,
     config: ContractConfig | undefined,
@@ -284,27 +297,6 @@ function checkContract(contract: Contract | undefined, answer: unknown): unknown
   if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
   contract(() => answer)
   return answer
-}
-
-/** The credential sources, in the order of the config. */
-export function createSources(
-  { gateway, routes, users }: Config,
-  services: GenerationServices
-): CredentialSource[] {
-  return gateway.login.sources.map(source => {
-    const name = sourceName(source)
-    if (source.kind === 'users-file') {
-      return createUsersFile(name, users[source.file] ?? { users: {} }, source.decides)
-    }
-    const upstream = routes.upstreams[source.upstream]
-    if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
-    return createUpstreamLogin({
-      name,
-      config: source,
-      send: services.upstream(source.upstream, upstream).fetchWhole,
-      credentialStyle: credentialOf(upstream.credential).as
-    })
-  })
 }
 
 /** Logs each text once: a fault of every response must not fill the log. */

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
-import { createSources } from './compile-routes.ts'
+import { createSources } from './credential-sources.ts'
 import { type AppMetrics, createAppMetrics } from './app-metrics.ts'
 import type { GenerationServices } from './generation-services.ts'
 

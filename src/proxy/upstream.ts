@@ -71,6 +71,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   })
   const { balancer } = addresses
   const queue = new ConnectionQueue(config)
+  const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {
     balancer,
     queue,
@@ -85,6 +86,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
    * it may go on.
    */
   function dispatch(request: UpstreamRequest, exchange: Exchange, done: Done): void {
+    if (fixedHeaders !== undefined) Object.assign(request.headers, fixedHeaders)
     if (exchange.isGone) return done(gone())
     budget.earn()
     new Call(context, request, exchange, done).begin()
@@ -121,6 +123,14 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
       await addresses.retire()
     }
   }
+}
+
+/** The headers that an upstream always gets; undefined without any. */
+export function fixedHeadersOf(
+  config: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>
+): Readonly<Record<string, string>> | undefined {
+  const headers = { ...config.headers, ...config.secretHeaders }
+  return Object.keys(headers).length === 0 ? undefined : headers
 }
 
 async function fetchWhole(

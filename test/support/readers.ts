@@ -14,6 +14,8 @@ import { isPoisoned } from '../../src/json/poisoned.ts'
 import { cookiesIn } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
+import { mapBody } from '../../src/proxy/body-mapping.ts'
+import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
 
 interface Reader {
@@ -60,6 +62,11 @@ const caller = {
 const fieldsOf = (headers: Record<string, string>) => toFields(headers, caller, false, true)
 const rewrite = createRewrite(['/api/*', '/api/orders/*'], '/v1/*', '/base')
 const template = createRewrite(['/api/:id/*', '/api/:id/lines/*'], '/v1/:id/*', '/base')
+const toQuery = compileQuery({
+  rename: { a: 'b' },
+  paging: { page: 'page', firstPage: 1, to: { page: 'p', firstPage: 0 } }
+})
+const mapping = { maxBytes: 1000, shape: (body: unknown) => body }
 const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
 const checkCookies = soleSession(cookie)
 
@@ -175,6 +182,22 @@ export const readers: readonly Reader[] = [
     of: ['src/proxy/path.ts#toUpstream'],
     read: text => tried(() => rewrite.toUpstream(text)),
     worst: { slashes: within('/api', '/a', ''), questions: within('/api/a', '?', '') }
+  },
+  {
+    of: ['src/proxy/query.ts#parse'],
+    read: text => tried(() => toQuery(`?${text}`)),
+    worst: {
+      'parameters': repeated('a=b&'),
+      'paged names': repeated('page&'),
+      'ands': repeated('&'),
+      'escapes': within('a=', '%', ''),
+      'blanks': within('', '+', '=')
+    }
+  },
+  {
+    of: ['src/proxy/body-mapping.ts#typeOf'],
+    read: text => void tried(() => mapBody(Buffer.from('{}'), { 'content-type': text }, mapping)),
+    worst: { semicolons: repeated(';'), blanks: within('a', ' ', 'b'), pluses: repeated('a+') }
   },
   {
     of: ['src/proxy/path.ts#valuesOf', 'src/proxy/path.ts#fill'],

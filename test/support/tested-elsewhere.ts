@@ -24,6 +24,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'app/endpoints/proxied': [
     'app/compile-routes',
+    'app/credential-sources',
     'app/endpoints/exchange',
     'app/endpoints/http-proxy-adapter',
     'proxy/response'
@@ -74,6 +75,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'config/check/check': [
     'config/check/admin',
     'config/check/clashes',
+    'config/check/request-mapping',
     'config/check/expectations',
     'config/check/install',
     'config/check/limits',
@@ -109,6 +111,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/parts',
     'config/schema/primitives',
     'config/schema/proxied',
+    'config/schema/request-mapping',
     'config/schema/redis',
     'config/schema/route',
     'config/schema/routes',

@@ -1,4 +1,5 @@
 /** The state of a proxied request, which its stages read and write. */
+import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
@@ -9,6 +10,7 @@ export interface ExchangeOptions {
   readonly collectBytes: number
   readonly collectOnly: boolean
   readonly maxBodyBytes: number
+  readonly bodyMapping?: BodyMapping | undefined
 }
 
 type Headers = Record<string, string | string[]>
@@ -25,6 +27,7 @@ export class ProxiedExchange implements Exchange {
   readonly collectOnly: boolean
   /** Bound of the client's body. */
   readonly maxBodyBytes: number
+  readonly bodyMapping: BodyMapping | undefined
   readonly isHead: boolean
   startedAt = performance.now()
   isGone: boolean
@@ -52,6 +55,7 @@ export class ProxiedExchange implements Exchange {
     this.collectBytes = options.collectBytes
     this.collectOnly = options.collectOnly
     this.maxBodyBytes = options.maxBodyBytes
+    this.bodyMapping = options.bodyMapping
     this.isHead = request.method === 'HEAD'
     this.isGone = reply.raw.closed
     request.exchange = this

@@ -19,6 +19,7 @@
  * - A small body is collected bytes in an object with the `destroy` of a stream (`CollectedBody`),
  *   which the plugin hands on as it is.
  */
+import { type BodyMapping, mapBody } from '../../proxy/body-mapping.ts'
 import { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
@@ -122,7 +123,7 @@ function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' |
       const exchange = startExchange(route, request, reply)
       const { path } = exchange
       const mark = path.indexOf('?')
-      // The plugin adds the query by itself.
+      // The plugin adds the client's query; what is sent is the exchange's own path and query.
       return reply.from(mark < 0 ? path : path.slice(0, mark), replyOptions)
     }
   }
@@ -139,7 +140,6 @@ function finish({ stages }: CompiledRoute, exchange: ProxiedExchange): void {
 
 interface PluginRequest {
   readonly headers: Record<PropertyKey, unknown> & { readonly [exchangeKey]: ProxiedExchange }
-  readonly path: string
   readonly body?: unknown
 }
 
@@ -154,10 +154,10 @@ type PluginCallback = (
 
 /** Replaces undici's `request`. */
 function pluginRequest(upstream: Upstream) {
-  return function request({ headers, path, body }: PluginRequest, done: PluginCallback): void {
+  return function request({ headers, body }: PluginRequest, done: PluginCallback): void {
     const exchange = headers[exchangeKey]
-    exchange.path = path
-    readPluginBody(exchange, body, (error, whole) => {
+    const read = exchange.bodyMapping === undefined ? readPluginBody : readMappedBody
+    read(exchange, body, (error, whole) => {
       if (error !== null) return fail(exchange, error)
       exchange.body = whole ?? null
       upstream.dispatch(exchange, exchange, (failure, response) => {
@@ -194,6 +194,40 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
     if (whole instanceof Readable) endSlowUpload(body, exchange)
     done(null, whole)
   })
+}
+
+/** Reads the whole body, however it is framed, and makes the upstream's of it. */
+function readMappedBody(exchange: ProxiedExchange, body: unknown, done: BodyCallback): void {
+  const { bodyMapping, maxBodyBytes } = exchange
+  if (bodyMapping === undefined || !(body instanceof Readable)) return done(null)
+  const { 'content-length': written } = exchange.headers
+  const collectBytes = Math.min(bodyMapping.maxBytes, maxBodyBytes)
+  const length = written === undefined ? undefined : Number(written)
+  readBody(body, length, { collectBytes, maxBytes: maxBodyBytes }, (error, whole) => {
+    if (whole === undefined) return done(error ?? new GatewayError('request.malformed'))
+    if (whole instanceof Readable) {
+      whole.destroy()
+      return done(new GatewayError('request.too-large'))
+    }
+    // An empty body has no type.
+    if (whole.length === 0) return done(null)
+    void sendMapped(whole, exchange, bodyMapping, done)
+  })
+}
+
+async function sendMapped(
+  whole: Buffer,
+  { headers }: ProxiedExchange,
+  mapping: BodyMapping,
+  done: BodyCallback
+): Promise<void> {
+  let body: string
+  try {
+    body = await mapBody(whole, headers, mapping)
+  } catch (error) {
+    return done(toGatewayError(error))
+  }
+  done(null, body)
 }
 
 /** Ends a slow upload, unless its response has begun. */

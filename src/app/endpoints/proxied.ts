@@ -2,6 +2,9 @@
  * A route that goes to an upstream, as a list of stages: made once when the app is built, run per
  * request. Before them stand the hooks of its scope (`app.ts`): origin, limits, guard, maintenance.
  */
+import type { QueryConfig } from '../../config/schema/request-mapping.ts'
+import type { BodyMapping } from '../../proxy/body-mapping.ts'
+import { compileQuery } from '../../proxy/query.ts'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { withHead } from '../../config/schema/public-path.ts'
@@ -18,6 +21,7 @@ import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
 import type { PartsOptions } from './pending-parts.ts'
 import {
   partsStage,
+  queryStage,
   requestHeadersStage,
   type RequestStage,
   rewriteStage
@@ -50,6 +54,10 @@ export interface ProxiedRoute {
   readonly upstreamName: string
   /** At the upstream, without its base. */
   readonly upstreamPath: string
+  /** Without it the query passes byte for byte. */
+  readonly query?: QueryConfig | undefined
+  /** Without it the request's body passes byte for byte. */
+  readonly body?: BodyMapping | undefined
   readonly timeoutMs: number
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
@@ -110,7 +118,8 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
       timeoutMs: route.timeoutMs,
       collectBytes: shaping?.maxShaped ?? collectBytes,
       collectOnly: shaping !== undefined,
-      maxBodyBytes: route.maxBody
+      maxBodyBytes: route.maxBody,
+      bodyMapping: route.body
     },
     toClientHeaders,
     stages: stagesOf(route, options, toClientHeaders)
@@ -131,6 +140,7 @@ function stagesOf(
   return {
     request: onlyConfigured<RequestStage>([
       rewriteStage(rewrite),
+      route.query && queryStage(compileQuery(route.query)),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
       shaping?.parts && partsStage(name, shaping.parts, options)
     ]),

@@ -18,6 +18,15 @@ export function rewriteStage({ toUpstream }: Rewrite): RequestStage {
   }
 }
 
+/** The query becomes the upstream's. @throws GatewayError `request.malformed` */
+export function queryStage(toUpstream: (query: string) => string): RequestStage {
+  return function mapQuery(exchange) {
+    const mark = exchange.path.indexOf('?')
+    const path = mark < 0 ? exchange.path : exchange.path.slice(0, mark)
+    exchange.path = path + toUpstream(mark < 0 ? '' : exchange.path.slice(mark))
+  }
+}
+
 /** The upstream's headers are built anew from the client's, the session and the connection. */
 export function requestHeadersStage(
   toHeaders: ReturnType<typeof requestFields>,

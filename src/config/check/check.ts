@@ -13,6 +13,7 @@ import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkReach } from './reach.ts'
 import type { CheckedConfig, Report } from './report.ts'
+import { checkRequestMapping } from './request-mapping.ts'
 import { checkSession } from './session.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
@@ -27,6 +28,7 @@ const rules = [
   checkUpstreams,
   checkFields,
   checkPaths,
+  checkRequestMapping,
   checkClashes,
   checkParts,
   checkShapes,

@@ -48,7 +48,7 @@ function checkRoutes({ routes }: RoutesConfig, report: Report): void {
     )
     const idle = keyOfShaping(route)
     if (route.shape !== undefined || Object.keys(route.parts).length > 0) continue
-    if (idle === undefined) continue
+    if (idle === undefined || (idle === 'maxShaped' && route.body !== undefined)) continue
     const message = 'has no effect without a shape: a response of any size passes'
     report('routes', ['routes', name, idle], message)
   }
@@ -65,6 +65,9 @@ function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; read
   const { routes, endpoints } = config
   const holders: Array<readonly [Path, { readonly shape?: string }]> = [
     ...Object.entries(routes).map(([name, route]) => [['routes', name], route] as const),
+    ...Object.entries(routes).map(
+      ([name, { body }]) => [['routes', name, 'body'], body ?? {}] as const
+    ),
     [['endpoints', 'profile'], endpoints.profile],
     ...partsOf(config).map(({ place, part }) => [place, part] as const)
   ]

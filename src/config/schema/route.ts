@@ -1,4 +1,5 @@
 /** `routes` of `routes.yaml`: one public path that is proxied. */
+import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
 import { dialects, errorStatuses } from './envelope.ts'
 import { missingSchema, partsSchema } from './parts.ts'
@@ -76,6 +77,8 @@ export const route = closed(
       })
     ),
     ...proxied,
+    query: querySchema,
+    body: bodySchema,
     upstream: Type.Optional(
       name({ description: 'An upstream of this file. Optional for a route with `parts`.' })
     ),

@@ -1,9 +1,32 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
-import { Type } from 'typebox'
-import { closed, duration, flag, header, list, size, text, whole } from './primitives.ts'
+import { type TSchema, Type } from 'typebox'
+import {
+  closed,
+  duration,
+  flag,
+  header,
+  headerPattern,
+  list,
+  secret,
+  size,
+  text,
+  whole
+} from './primitives.ts'
 import { addresses } from './upstream-addresses.ts'
 
 export type CredentialConfig = string | { readonly from: string; readonly as: string }
+
+/** By header name in lower case. */
+const headerPairs = <T extends TSchema>(
+  value: T,
+  meta: { description: string; examples?: unknown[] }
+) => Type.Record(Type.String({ pattern: headerPattern }), value, meta)
+
+const fixedHeader = Type.String({
+  pattern: '^[\\x20-\\x7e]*$',
+  expected: 'printable ASCII',
+  description: 'The value of the header.'
+})
 
 const styles = 'bearer, cookies or header:NAME'
 
@@ -75,6 +98,20 @@ export const upstream = closed(
       default: true,
       description: 'Send the headers of `identity` to this upstream.'
     }),
+    headers: Type.Optional(
+      headerPairs(fixedHeader, {
+        description:
+          'Headers that this upstream always gets, also at sign-in. They replace those of the ' +
+          'client. For secrets, use `secretHeaders`.',
+        examples: [{ accept: 'application/json' }]
+      })
+    ),
+    secretHeaders: Type.Optional(
+      headerPairs(secret({ description: 'The value of the header.' }), {
+        description: 'As `headers`, with secret values, such as an API key.',
+        examples: [{ 'x-api-key': '${ORDERS_API_KEY}' }]
+      })
+    ),
     passHeaders: Type.Optional(
       list(header({ description: 'A request header.' }), {
         description:

@@ -147,7 +147,7 @@ function timeoutsDecision(
 }
 
 function identityLines(
-  { identity, credential }: UpstreamConfig,
+  { identity, credential, headers = {}, secretHeaders = {} }: UpstreamConfig,
   path: Path,
   locate: Locate
 ): Lines {
@@ -159,7 +159,20 @@ function identityLines(
     text: `credential: ${credentialText(credential)}`,
     at: locate('routes', [...path, 'credential'])
   }
-  return [...(identity ? [] : [anonymous]), ...(credential === 'none' ? [] : [withCredential])]
+  const fixed = Object.entries(headers).map(([name, value]) => ({
+    text: `${name}: ${value} (always)`,
+    at: locate('routes', [...path, 'headers', name])
+  }))
+  const secret = Object.keys(secretHeaders).map(name => ({
+    text: `${name}: a secret (always)`,
+    at: locate('routes', [...path, 'secretHeaders', name])
+  }))
+  return [
+    ...(identity ? [] : [anonymous]),
+    ...(credential === 'none' ? [] : [withCredential]),
+    ...fixed,
+    ...secret
+  ]
 }
 
 function credentialText(credential: UpstreamConfig['credential']): string {

@@ -445,6 +445,62 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml routes.r.path: expected a path that begins with /, with :name as a whole segment, and /* at its end at most, found "/api/users-:id"'
   ],
   [
+    'paging of a query has one target, which can be computed',
+    withRoute({
+      query: { paging: { page: 'p', to: { page: 'n', offset: 'o', size: 's' } } }
+    }),
+    'routes.yaml routes.r.query.paging.to: needs one of page and offset',
+    'routes.yaml routes.r.query.paging: `to.offset` needs `defaultSize`: the console may send a page without a size',
+    'routes.yaml routes.r.query.paging.to.size: has no effect: set `size` or `defaultSize`'
+  ],
+  [
+    'a body is mapped where requests have one, by a shape that is not about responses',
+    {
+      routes: {
+        upstreams,
+        routes: {
+          r: route({ body: { shape: 's' } }),
+          q: route({ path: '/api/q', methods: ['POST'], maxShaped: '1MiB', body: { shape: 'zzz' } })
+        },
+        shapes: { s: [{ use: 't' }], t: [{ rename: { a: 'b' } }, { wrap: 'list' }] }
+      }
+    },
+    'routes.yaml routes.r.body: has no effect: requests with GET have no body',
+    'routes.yaml routes.r.body.shape: must not use `wrap`, which is about responses',
+    'routes.yaml routes.q.body.shape: there is no shape "zzz".'
+  ],
+  [
+    'fixed headers of an upstream are not the gateway’s own, and there once',
+    {
+      routes: {
+        upstreams: {
+          b: {
+            ...upstreams.b,
+            credential: 'bearer',
+            headers: { 'host': 'x', 'x-user-id': '1', 'authorization': 'Basic x', 'x-key': 'k' },
+            secretHeaders: { 'x-key': '${LONG}' }
+          }
+        },
+        routes: { r: route() }
+      }
+    },
+    'routes.yaml upstreams.b.headers.host: "host" is set by the gateway',
+    'routes.yaml upstreams.b.headers.x-user-id: "x-user-id" is a header of `identity`: choose another one',
+    'routes.yaml upstreams.b.headers.authorization: `credential` sends "authorization" already',
+    'routes.yaml upstreams.b.headers.x-key: is in `secretHeaders` too',
+    'routes.yaml upstreams.b.credential: warning: no source of login.sources gives a token: none is ever sent'
+  ],
+  [
+    'a secret header is a reference',
+    {
+      routes: {
+        upstreams: { b: { ...upstreams.b, secretHeaders: { 'x-key': 'plain' } } },
+        routes: { r: route() }
+      }
+    },
+    'routes.yaml upstreams.b.secretHeaders.x-key: a secret never stands in the file itself: write ${NAME} for an environment variable, or file:PATH'
+  ],
+  [
     'an alias stands for something',
     { routes: { aliases: { '/api/me': '/api/acount/profile' } } },
     'routes.yaml aliases./api/me: no route or endpoint has the path "/api/acount/profile". Did you mean "/api/account/profile"?'

@@ -63,6 +63,16 @@ t.test('what differs is said in words, with units, and never a secret', async t 
     ),
     ['gateway session.secrets changed']
   )
+  const withKey = (key?: string) => ({
+    routes: {
+      ...route(),
+      upstreams: { b: { ...upstreams.b, ...(key && { secretHeaders: { 'x-key': key } }) } }
+    }
+  })
+  t.same(said(withKey('${OLD}'), withKey('${NEW}')), [
+    'routes upstreams.b.secretHeaders.x-key changed'
+  ])
+  t.notMatch(said(withKey(), withKey('${NEW}')).join(), /nnn/)
   t.same(
     said(
       {},

@@ -1,0 +1,87 @@
+/** Rules for `query` and `body` of routes, and for the fixed headers of upstreams. */
+import { builtByGateway, connectionBound, toldByGateway } from '../schema/header-names.ts'
+import type { QueryConfig } from '../schema/request-mapping.ts'
+import { credentialOf } from '../schema/routes.ts'
+import type { ShapeStep } from '../schema/shapes.ts'
+import type { Path } from '../schema/visit.ts'
+import type { CheckedConfig, Report } from './report.ts'
+
+type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
+
+export function checkRequestMapping(config: MappingConfig, report: Report): void {
+  const { routes, shapes } = config.routes
+  for (const [name, { query, body, methods }] of Object.entries(routes)) {
+    if (query?.paging !== undefined) {
+      checkPaging(query.paging, ['routes', name, 'query', 'paging'], report)
+    }
+    if (body === undefined) continue
+    const place = ['routes', name, 'body']
+    if (methods.every(method => method === 'GET')) {
+      report('routes', place, 'has no effect: requests with GET have no body')
+    }
+    const step = responseStepOf(shapes[body.shape ?? ''] ?? [], shapes, new Set())
+    if (step !== undefined) {
+      report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)
+    }
+  }
+  checkFixedHeaders(config, report)
+}
+
+function checkPaging(paging: NonNullable<QueryConfig['paging']>, place: Path, report: Report) {
+  const { size, defaultSize, to } = paging
+  if ((to.page === undefined) === (to.offset === undefined)) {
+    report('routes', [...place, 'to'], 'needs one of page and offset')
+  }
+  if (to.offset !== undefined && defaultSize === undefined) {
+    const message = '`to.offset` needs `defaultSize`: the console may send a page without a size'
+    report('routes', place, message)
+  }
+  if (size === undefined && to.size !== undefined && defaultSize === undefined) {
+    report('routes', [...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
+  }
+}
+
+const responseSteps = ['open', 'status', 'wrap', 'paging'] as const
+
+function responseStepOf(
+  steps: readonly ShapeStep[],
+  shapes: Readonly<Record<string, readonly ShapeStep[]>>,
+  seen: Set<string>
+): string | undefined {
+  for (const step of steps) {
+    const name = responseSteps.find(each => step[each] !== undefined)
+    if (name !== undefined) return name
+    if (step.use === undefined || seen.has(step.use)) continue
+    seen.add(step.use)
+    const inner = responseStepOf(shapes[step.use] ?? [], shapes, seen)
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
+function checkFixedHeaders({ gateway: { identity }, routes }: MappingConfig, report: Report): void {
+  const identityNames = new Set(Object.values(identity).filter(name => typeof name === 'string'))
+  const isOwn = (name: string) =>
+    name !== 'authorization' &&
+    [connectionBound, builtByGateway, toldByGateway].some(names => names.has(name))
+  for (const [upstream, { headers = {}, secretHeaders = {}, credential }] of Object.entries(
+    routes.upstreams
+  )) {
+    const { as } = credentialOf(credential)
+    const sentAs = as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
+    for (const key of ['headers', 'secretHeaders'] as const) {
+      for (const name of Object.keys(key === 'headers' ? headers : secretHeaders)) {
+        const place = ['upstreams', upstream, key, name]
+        if (isOwn(name)) report('routes', place, `"${name}" is set by the gateway`)
+        if (identityNames.has(name)) {
+          report('routes', place, `"${name}" is a header of \`identity\`: choose another one`)
+        }
+        if (name === sentAs) report('routes', place, `\`credential\` sends "${name}" already`)
+      }
+    }
+    const twice = Object.keys(headers).find(name => Object.hasOwn(secretHeaders, name))
+    if (twice !== undefined) {
+      report('routes', ['upstreams', upstream, 'headers', twice], 'is in `secretHeaders` too')
+    }
+  }
+}

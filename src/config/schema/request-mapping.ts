@@ -1,0 +1,101 @@
+/** Live config, `query` and `body` of a route: what the upstream gets in place of the console's. */
+import { type Static, Type } from 'typebox'
+import { closed, list, name, oneOf, pairs, text, whole } from './primitives.ts'
+
+const parameter = (description: string, examples: string[]) => text({ description, examples })
+const firstPage = (whose: string) =>
+  whole({ maximum: 1, default: 1, description: `The number of the first page ${whose}: 0 or 1.` })
+
+const paging = closed(
+  {
+    page: parameter('The console’s parameter with the page number.', ['current']),
+    size: Type.Optional(parameter('The console’s parameter with the page size.', ['pageSize'])),
+    firstPage: firstPage('for the console'),
+    defaultSize: Type.Optional(
+      whole({
+        minimum: 1,
+        description: 'The page size if the console sends none. `to.offset` needs it.',
+        examples: [20]
+      })
+    ),
+    to: closed(
+      {
+        page: Type.Optional(parameter('The upstream’s parameter with the page number.', ['page'])),
+        offset: Type.Optional(
+          parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
+        ),
+        size: Type.Optional(parameter('The upstream’s parameter with the page size.', ['limit'])),
+        firstPage: firstPage('for the upstream')
+      },
+      { description: 'What the upstream gets: `page` or `offset`, and `size`.' }
+    )
+  },
+  { description: 'Turns page number and size of the console into those of the upstream.' }
+)
+
+export const querySchema = Type.Optional(
+  closed(
+    {
+      rename: Type.Optional(
+        pairs(text({ description: 'The upstream’s name.' }), {
+          description: 'Rename parameters: the console’s name to the upstream’s.',
+          examples: [{ keyword: 'q' }]
+        })
+      ),
+      drop: Type.Optional(
+        list(text({ description: 'A parameter.' }), {
+          minItems: 1,
+          description: 'Parameters of the console that the upstream does not get.',
+          examples: [['_t']]
+        })
+      ),
+      set: Type.Optional(
+        pairs(Type.String({ description: 'The value.' }), {
+          description:
+            'Parameters that the upstream always gets. A value of the client is replaced.',
+          examples: [{ expand: 'lines' }]
+        })
+      ),
+      paging: Type.Optional(paging)
+    },
+    {
+      description:
+        'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
+        'taken from the client under its own name. Default: the query passes unchanged.',
+      examples: [
+        {
+          rename: { keyword: 'q' },
+          paging: { page: 'current', size: 'pageSize', to: { page: 'page', size: 'per_page' } }
+        }
+      ]
+    }
+  )
+)
+
+export const bodySchema = Type.Optional(
+  closed(
+    {
+      shape: Type.Optional(
+        name({
+          description:
+            'A shape of this file for the JSON or form body. It cannot use `open`, ' +
+            '`status`, `wrap` or `paging`, which are about responses.'
+        })
+      ),
+      as: Type.Optional(
+        oneOf(['json', 'form'], {
+          description:
+            'The type of the body that the upstream gets. Default: the type that the client sent.'
+        })
+      )
+    },
+    {
+      description:
+        'Changes JSON and form bodies for the upstream; other types are refused (415). A body ' +
+        'must not be larger than `maxShaped`. Default: bodies pass byte for byte.',
+      examples: [{ shape: 'order-request' }, { as: 'form' }]
+    }
+  )
+)
+
+export type QueryConfig = NonNullable<Static<typeof querySchema>>

@@ -1,0 +1,98 @@
+/** The body for the upstream: the console's JSON or form, shaped, in the type that it wants. */
+import { GatewayError } from '../errors.ts'
+import { readJson, writeJson } from '../json/body.ts'
+import { isRecord, type Json, textOf } from '../json/values.ts'
+
+type Headers = Record<string, string | string[]>
+type BodyType = 'json' | 'form'
+
+export interface BodyMapping {
+  /** Of the body as it comes, and of what it unpacks to. */
+  readonly maxBytes: number
+  readonly shape: (body: Json) => Json
+  /** The type for the upstream; the client's own without it. */
+  readonly as?: BodyType | undefined
+}
+
+const contentTypes: Readonly<Record<BodyType, string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded'
+}
+
+/**
+ * @param headers of the request for the upstream; those that describe the body are replaced
+ * @returns the new body, as text
+ * @throws GatewayError `request.type`, `request.malformed`, `request.too-large`
+ */
+export async function mapBody(
+  bytes: Buffer,
+  headers: Headers,
+  { maxBytes, shape, as }: BodyMapping
+): Promise<string> {
+  const type = typeOf(headers['content-type'])
+  const value = type === 'json' ? readRequest(bytes, headers, maxBytes) : readForm(bytes, headers)
+  const shaped = (await shape(value)) ?? null
+  const target = as ?? type
+  const body = target === 'json' ? writeJson(shaped) : writeForm(shaped)
+  headers['content-type'] = contentTypes[target]
+  headers['content-length'] = String(Buffer.byteLength(body))
+  delete headers['content-encoding']
+  return body
+}
+
+/** @throws GatewayError `request.type` */
+function typeOf(contentType: string | string[] | undefined): BodyType {
+  const [type = ''] = String(contentType ?? '').split(';', 1)
+  const name = type.trim().toLowerCase()
+  if (name === contentTypes.form) return 'form'
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(name)) return 'json'
+  throw new GatewayError('request.type')
+}
+
+function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
+  try {
+    return readJson(bytes, headers, maxBytes)
+  } catch (error) {
+    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
+    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', {
+      cause: error
+    })
+  }
+}
+
+/** A name that comes more than once has a list of its values. */
+function readForm(bytes: Buffer, headers: Headers): Json {
+  if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
+  const members = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+    const before = members.get(name)
+    if (before === undefined) members.set(name, value)
+    else if (Array.isArray(before)) before.push(value)
+    else members.set(name, [before, value])
+  }
+  return Object.fromEntries(members)
+}
+
+/** @throws GatewayError `request.malformed` for what has no form: a list or text, nested objects */
+function writeForm(value: Json): string {
+  if (!isRecord(value)) throw noForm()
+  const form = new URLSearchParams()
+  for (const [name, member] of Object.entries(value)) {
+    for (const each of Array.isArray(member) ? (member as Json[]) : [member]) {
+      if (each === null || each === undefined) continue
+      form.append(name, formText(each))
+    }
+  }
+  return form.toString()
+}
+
+function formText(value: Json): string {
+  const text = textOf(value)
+  if (text === undefined) throw noForm()
+  return text
+}
+
+function noForm(): GatewayError {
+  const cause = new Error('the body does not fit a form')
+  return new GatewayError('request.malformed', { cause })
+}

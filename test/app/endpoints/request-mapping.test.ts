@@ -1,0 +1,104 @@
+/** Requests as a back-end with other habits wants them: its parameters, its bodies, its headers. */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import t from 'tap'
+import { testGateway } from '../../support/gateway.ts'
+import { testUpstream } from '../../support/upstream.ts'
+
+async function mappedGateway(cleanUp: (undo: () => unknown) => void) {
+  const backend = await testUpstream(cleanUp)
+  const route = (path: string, more: object) => ({
+    path,
+    upstream: 'b',
+    access: 'public',
+    methods: ['GET', 'POST'],
+    ...more
+  })
+  const config = {
+    routes: {
+      upstreams: {
+        b: {
+          url: backend.url,
+          headers: { accept: 'application/vnd.orders+json' },
+          secretHeaders: { 'x-api-key': '${API_KEY}' }
+        }
+      },
+      routes: {
+        list: route('/api/list', {
+          rewrite: '/orders',
+          query: {
+            rename: { keyword: 'q' },
+            paging: {
+              page: 'current',
+              size: 'pageSize',
+              defaultSize: 20,
+              to: { offset: 'skip', size: 'limit' }
+            }
+          }
+        }),
+        form: route('/api/form', { body: { shape: 'order', as: 'form' }, maxShaped: '1KiB' }),
+        plain: route('/api/plain', {})
+      },
+      shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
+    }
+  }
+  const gateway = await testGateway(cleanUp, config, { API_KEY: 'key of the back-end' })
+  return { backend, gateway }
+}
+
+t.test('the query is mapped for every method', async t => {
+  const { backend, gateway } = await mappedGateway(t.after)
+  await gateway.call('/api/list?current=3&pageSize=10&keyword=a%20b')
+  await gateway.call('/api/list?current=2&x=|1', { method: 'POST', json: {} })
+  t.equal(backend.seen[0]?.url, '/orders?q=a%20b&skip=20&limit=10')
+  t.equal(backend.seen[1]?.url, '/orders?x=|1&skip=20&limit=20')
+  const { status, json } = await gateway.call('/api/list?current=x')
+  t.same([status, json['errorCode']], [400, 'request.malformed'])
+  t.equal(backend.seen.length, 2)
+})
+
+t.test('a body is shaped, whether it has a length or comes in chunks', async t => {
+  const { backend, gateway } = await mappedGateway(t.after)
+  const body = { orderId: 7, draft: true, note: 'ä&' }
+  t.equal((await gateway.call('/api/form', { method: 'POST', json: body })).status, 200)
+  const client = request(`${gateway.url}/api/form`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'origin': gateway.url }
+  })
+  client.write('{"orderId":')
+  client.end('8}')
+  const [response] = await once(client, 'response')
+  response.resume()
+  t.equal(response.statusCode, 200)
+  t.same(
+    backend.seen.map(seen => String(seen.body)),
+    ['note=%C3%A4%26&order_id=7', 'order_id=8']
+  )
+  for (const { headers } of backend.seen) {
+    t.equal(headers['content-type'], 'application/x-www-form-urlencoded')
+    t.equal(headers['transfer-encoding'], undefined)
+  }
+})
+
+t.test('a body that cannot be mapped never reaches the back-end', async t => {
+  const { backend, gateway } = await mappedGateway(t.after)
+  const post = (body: string, type: string) =>
+    gateway.call('/api/form', { method: 'POST', body, headers: { 'content-type': type } })
+  t.equal((await post('x', 'text/plain')).status, 415)
+  t.equal((await post('{', 'application/json')).status, 400)
+  t.equal((await post(`"${'x'.repeat(2000)}"`, 'application/json')).status, 413)
+  t.equal((await gateway.call('/api/form', { method: 'POST' })).status, 200)
+  t.equal(backend.seen.length, 1)
+})
+
+t.test('the fixed headers of an upstream replace the client’s', async t => {
+  const { backend, gateway } = await mappedGateway(t.after)
+  const headers = { 'accept': 'text/html', 'x-api-key': 'of the client' }
+  await gateway.call('/api/plain', { headers })
+  await gateway.call('/api/plain', { method: 'POST', json: {}, headers })
+  for (const { headers: sent } of backend.seen) {
+    t.equal(sent.accept, 'application/vnd.orders+json')
+    t.equal(sent['x-api-key'], 'key of the back-end')
+  }
+  t.equal(backend.seen.length, 2)
+})

@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compileQuery } from '../../src/proxy/query.ts'
+import { seed } from '../support/seed.ts'
+
+const toOffset = compileQuery({
+  paging: {
+    page: 'current',
+    size: 'pageSize',
+    firstPage: 1,
+    defaultSize: 20,
+    to: { offset: 'skip', size: 'limit', firstPage: 1 }
+  }
+})
+const toPage = compileQuery({
+  paging: {
+    page: 'page',
+    size: 'size',
+    firstPage: 1,
+    to: { page: 'pageNo', size: 'per_page', firstPage: 0 }
+  }
+})
+
+t.test(
+  'parameters get the upstream’s names and keep their values as the client wrote them',
+  async t => {
+    const map = compileQuery({ rename: { 'keyword': 'q', 'sort by': 'o&r' } })
+    t.equal(map('?keyword=a%20b+c&x=1'), '?q=a%20b+c&x=1')
+    t.equal(map('?sort+by=%zz'), '?o%26r=%zz')
+    t.equal(map('?keyword'), '?q')
+    t.equal(map('?%6b%65%79word=1'), '?q=1')
+    t.equal(map(''), '')
+    t.equal(map('?'), '')
+  }
+)
+
+t.test('what the map writes is not taken from the client under that name', async t => {
+  const map = compileQuery({ rename: { keyword: 'q' }, set: { tenant: 'a b' }, drop: ['_t'] })
+  t.equal(map('?q=evil&tenant=other&ten%61nt=other&_t=1&x'), '?x&tenant=a%20b')
+  t.equal(map(''), '?tenant=a%20b')
+  t.equal(toOffset('?skip=7&limit=9'), '')
+})
+
+t.test('page and size become offset and limit', async t => {
+  t.equal(toOffset('?current=3&pageSize=50&q=1'), '?q=1&skip=100&limit=50')
+  t.equal(toOffset('?current=1'), '?skip=0&limit=20')
+  t.equal(toOffset('?pageSize=5'), '?limit=5')
+  t.equal(toOffset('?q=1'), '?q=1')
+  t.equal(toOffset('?current=&pageSize='), '')
+})
+
+t.test('a page number counts from the upstream’s first page', async t => {
+  t.equal(toPage('?page=1&size=10'), '?pageNo=0&per_page=10')
+  t.equal(toPage('?page=7'), '?pageNo=6')
+})
+
+t.test('a page that is no number, too large, too small or there twice is refused', async t => {
+  const bad = ['page=x', 'page=-1', 'page=0', 'page=1.5', 'page=1e3', 'size=0', 'page=99999999999']
+  for (const query of [...bad, 'page=1&page=2', 'size=1&size=1', 'page=%zz', 'page=١']) {
+    t.throws(() => toPage(`?${query}`), { code: 'request.malformed' }, query)
+  }
+})
+
+t.test('the offset is exact for every page and size', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1e6 }),
+      fc.integer({ min: 1, max: 1000 }),
+      (page, size) => {
+        const query = new URLSearchParams(toOffset(`?current=${page}&pageSize=${size}`))
+        return (
+          query.get('skip') === String((page - 1) * size) && query.get('limit') === String(size)
+        )
+      }
+    ),
+    { seed }
+  )
+})
+
+t.test('parameters that no key names pass in their order, byte for byte', async () => {
+  const map = compileQuery({ rename: { never: 'ever' } })
+  const pair = fc.stringMatching(/^[a-d%=.+]{1,8}$/)
+  fc.assert(
+    fc.property(fc.array(pair, { minLength: 1, maxLength: 6 }), pairs => {
+      return map(`?${pairs.join('&')}`) === `?${pairs.join('&')}`
+    }),
+    { seed }
+  )
+})
