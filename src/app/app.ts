@@ -14,6 +14,7 @@ import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { createCountedAddress } from './hooks/address.ts'
 import { refuseBypassedHooks } from './hooks/bypassed-hooks.ts'
 import { addCors } from './hooks/cors.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
@@ -163,13 +164,22 @@ async function addRoutes(
   { context, routes, yieldToRequests, markDirect }: Group,
   isIn: (access: Access) => boolean
 ): Promise<void> {
-  const { config, mount, forwardedHost, metrics } = context
+  const { config, services, mount, forwardedHost, metrics } = context
   markDirect(scope)
   const partsOptions = { forwardedHost, countMissing: metrics.onMissingPart }
+  const { bindStream, running, inFlight, log } = services
+  const webSockets = {
+    origins: config.gateway.server.origins,
+    bindStream,
+    running,
+    inFlight,
+    addressOf: createCountedAddress(config.limits.ipv6Prefix),
+    log
+  }
   await addProxied(
     scope,
     routes.proxied.filter(({ access }) => isIn(access)),
-    { identity: config.gateway.identity, mount, ...partsOptions },
+    { identity: config.gateway.identity, mount, ...partsOptions, webSockets },
     yieldToRequests
   )
   for (const route of routes.aggregated) {

@@ -5,7 +5,7 @@
 import type { Config } from '../config/schema/config.ts'
 import type { BodyMapping } from '../proxy/body-mapping.ts'
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
-import type { RouteConfig } from '../config/schema/routes.ts'
+import { type RouteConfig, touchOf } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
@@ -82,7 +82,7 @@ class RouteCompiler {
     }
     const common = {
       name,
-      touch: (route.touch ?? (name === 'notices' ? 'never' : 'always')) === 'always',
+      touch: touchOf(name, route) === 'always',
       access: route.access,
       ...(ownEnvelope && { envelope: ownEnvelope }),
       ...(route.errorStatus && { errorStatus: route.errorStatus })
@@ -114,7 +114,8 @@ class RouteCompiler {
       passCookies: route.passCookies,
       passRefusedHeaders: route.passRefusedHeaders,
       setCookies: route.setCookies,
-      redirects: route.redirects
+      redirects: route.redirects,
+      webSocket: route.websocket && { ...route.websocket, touch: route.touch === 'always' }
     })
   }
 

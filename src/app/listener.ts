@@ -10,6 +10,7 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import { countedErrors, logUnrouted } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
+import type { Upgrades } from './upgrades.ts'
 
 interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
@@ -26,7 +27,8 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 export function createListener(
   { server: settings, envelope }: GatewayConfig,
   handler: Handler,
-  { log, metrics }: Pick<Services, 'log' | 'metrics'>
+  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
+  upgrades?: Upgrades
 ): Server {
   const dialect = createEnvelope(envelope)
   const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
@@ -76,8 +78,12 @@ export function createListener(
       })
       .end(text)
   })
-  server.on('upgrade', (_request: IncomingMessage, socket: Socket) => {
-    refuse(socket, 'request.malformed')
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
+    // Behind a request that is still being answered, nothing could be answered in its turn.
+    const isPipelined = handler.responseOn(socket) !== undefined
+    if (isPipelined || upgrades?.take(request, socket, early) !== true) {
+      refuse(socket, 'request.malformed')
+    }
   })
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     refuse(socket, 'route.method')
@@ -130,7 +136,7 @@ const unreadMs = { flush: 10_000, close: 1000 }
  * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
  * would not be seen, and its descriptor would never be freed.
  */
-function endUnread(socket: Socket, last = ''): void {
+export function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
   destroySoon(unreadMs.flush)
   socket.end(last, () => destroySoon(unreadMs.close))

@@ -16,6 +16,7 @@ import type { Leases } from '../limits/counting/leases.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createMetrics } from '../observability/metrics.ts'
+import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { createListener } from '../app/listener.ts'
 import { CollectedBody } from '../proxy/response.ts'
@@ -216,6 +217,7 @@ function offlineUpstream(
     origin,
     origins: new Set([origin]),
     base,
+    connect: done => done(new GatewayError('upstream.refused')),
     dispatch: ({ method, path, headers, body }, { timeoutMs }, done) => {
       if (body instanceof Readable) body.resume()
       const target = path.slice(base.length)

@@ -96,12 +96,17 @@ export class Address {
     this.state.failed(failure, performance.now(), isOnly)
   }
 
+  /** A connection that is none of the pool's. */
+  connect(done: buildConnector.Callback): void {
+    const { hostname, host, protocol, port } = new URL(this.endpoint.origin)
+    const options = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
+    this.#connect(options, done)
+  }
+
   /** Tries a connection of the gateway's own, so that no request waits for one in vain. */
   probe(): void {
     this.state.beginTrial()
-    const { hostname, host, protocol, port } = new URL(this.endpoint.origin)
-    const options = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
-    this.#connect(options, (error, socket) => {
+    this.connect((error, socket) => {
       socket?.destroy()
       if (error === null) return this.succeeded()
       if (isLocalError(error)) this.state.abandonTrial()

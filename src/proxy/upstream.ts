@@ -7,6 +7,7 @@ import type { TlsFiles } from './address.ts'
 import { type AddressEvents, AddressSet } from './address-set.ts'
 import type { Lookup } from './resolver.ts'
 import { Call, type CallContext, type Done, RetryBudget, type UpstreamRequest } from './call.ts'
+import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
 
@@ -37,7 +38,7 @@ export type UpstreamPool = ReturnType<typeof createUpstream>
 /** What routes and sign-in need of a back-end. */
 export type Upstream = Pick<
   UpstreamPool,
-  'config' | 'origin' | 'origins' | 'base' | 'dispatch' | 'fetchWhole'
+  'config' | 'origin' | 'origins' | 'base' | 'dispatch' | 'connect' | 'fetchWhole'
 >
 
 export interface UpstreamOptions {
@@ -101,6 +102,8 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     base,
     config,
     dispatch,
+    /** A connection outside the pool, for a protocol that only begins as HTTP. */
+    connect: (done: Parameters<typeof connectDirectly>[1]) => connectDirectly(balancer, done),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`

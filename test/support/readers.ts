@@ -17,6 +17,7 @@ import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
+import { readHandshake } from '../../src/proxy/websocket/handshake.ts'
 
 interface Reader {
   /** The functions that it runs, as the gate names them. */
@@ -70,6 +71,17 @@ const mapping = { maxBytes: 1000, shape: (body: unknown) => body }
 const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
 const checkCookies = soleSession(cookie)
 
+const handshakeOf = (list: string): Parameters<typeof readHandshake>[0] =>
+  ({
+    method: 'GET',
+    headers: {
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version': '13',
+      'sec-websocket-protocol': list,
+      'sec-websocket-extensions': list
+    }
+  }) as never
+
 /** What fails says so too, and costs no more. */
 const tried = (read: () => unknown): unknown => {
   try {
@@ -80,6 +92,16 @@ const tried = (read: () => unknown): unknown => {
 }
 
 export const readers: readonly Reader[] = [
+  {
+    of: ['src/proxy/websocket/handshake.ts#listOf'],
+    read: list => tried(() => readHandshake(handshakeOf(list))),
+    worst: {
+      commas: repeated(','),
+      names: listOf,
+      blanks: within('a', ' ', 'b'),
+      parameters: repeated('permessage-deflate; a=b;')
+    }
+  },
   {
     of: ['src/json/digits.ts#hasLongNumber', 'src/json/digits.ts#significant'],
     read: parseKeepingDigits,

@@ -239,7 +239,17 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/upstream-faults': ['proxy/upstream'],
   'proxy/addresses': ['proxy/address'],
   'proxy/resolver': ['proxy/address-set'],
-  'proxy/retries': ['proxy/call']
+  'proxy/retries': ['proxy/call'],
+  'wire/websocket': [
+    'app/endpoints/websocket',
+    'app/endpoints/websocket-slots',
+    'app/hooks/upgrade',
+    'app/upgrades',
+    'config/schema/websocket',
+    'proxy/direct-connection',
+    'proxy/websocket/handshake',
+    'proxy/websocket/relay'
+  ]
 }
 
 /** @param sources of src, @param tests of test, each below its folder and without what stands behind the name */

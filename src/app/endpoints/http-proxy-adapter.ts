@@ -38,6 +38,7 @@ import {
   startExchange
 } from './proxied.ts'
 import { runResponseStages } from './response-stages.ts'
+import { takeUpgrades, type WebSocketServices } from './websocket.ts'
 
 /** A body in chunks is collected up to this size; a larger one is streamed. */
 const chunkedCollectBytes = 64 * 1024
@@ -53,13 +54,13 @@ const exchangeKey = Symbol('exchange')
 export async function addProxied(
   scope: FastifyInstance,
   routes: readonly ProxiedRoute[],
-  options: ProxiedOptions,
+  options: ProxiedOptions & { readonly webSockets: WebSocketServices },
   yieldToRequests: () => Promise<void>
 ): Promise<void> {
   for (const [upstream, ofUpstream] of Map.groupBy(routes, route => route.upstream)) {
     let group = new Map<string, CompiledRoute>()
     const register = async () => {
-      await scope.register(addGroup, { upstream, group })
+      await scope.register(addGroup, { upstream, group, webSockets: options.webSockets })
       group = new Map()
       await yieldToRequests()
     }
@@ -78,16 +79,23 @@ interface Group {
   readonly upstream: Upstream
   /** By public path, as the router takes it. */
   readonly group: ReadonlyMap<string, CompiledRoute>
+  readonly webSockets: WebSocketServices
 }
 
-async function addGroup(scope: FastifyInstance, { upstream, group }: Group): Promise<void> {
+async function addGroup(
+  scope: FastifyInstance,
+  { upstream, group, webSockets }: Group
+): Promise<void> {
   const { route: addRoute } = scope as {
     readonly route: (this: FastifyInstance, options: RouteOptions) => FastifyInstance
   }
   // `this` is the scope that the plugin makes below this one.
   scope.route = function (this: FastifyInstance, options: RouteOptions) {
     const route = group.get(options.url)
-    return addRoute.call(this, route === undefined ? options : { ...options, ...routeOf(route) })
+    return addRoute.call(
+      this,
+      route === undefined ? options : { ...options, ...routeOf(route, webSockets) }
+    )
   } as typeof scope.route
   await scope.register(httpProxy, {
     upstream: upstream.origin,
@@ -100,7 +108,18 @@ async function addGroup(scope: FastifyInstance, { upstream, group }: Group): Pro
   })
 }
 
-function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' | 'handler'> {
+type OwnOptions = Pick<RouteOptions, 'method' | 'config' | 'handler' | 'onRequest'>
+
+function routeOf(route: CompiledRoute, webSockets: WebSocketServices): OwnOptions {
+  const handler = handlerOf(route)
+  const { webSocket } = route.route
+  return {
+    ...route.options,
+    ...(webSocket === undefined ? { handler } : takeUpgrades(route, webSocket, webSockets, handler))
+  }
+}
+
+function handlerOf(route: CompiledRoute) {
   const replyOptions: NonNullable<Parameters<FastifyReply['from']>[1]> = {
     rewriteRequestHeaders: request => {
       const exchange = request.exchange as ProxiedExchange
@@ -114,18 +133,15 @@ function routeOf(route: CompiledRoute): Pick<RouteOptions, 'method' | 'config' |
       reply.send(toGatewayError(error))
     }
   }
-  return {
-    ...route.options,
-    handler: (request: FastifyRequest, reply: FastifyReply) => {
-      if (request.body === undefined || request.body === null) {
-        return forwardWithoutBody(route, request, reply)
-      }
-      const exchange = startExchange(route, request, reply)
-      const { path } = exchange
-      const mark = path.indexOf('?')
-      // The plugin adds the client's query; what is sent is the exchange's own path and query.
-      return reply.from(mark < 0 ? path : path.slice(0, mark), replyOptions)
+  return (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.body === undefined || request.body === null) {
+      return forwardWithoutBody(route, request, reply)
     }
+    const exchange = startExchange(route, request, reply)
+    const { path } = exchange
+    const mark = path.indexOf('?')
+    // The plugin adds the client's query; what is sent is the exchange's own path and query.
+    return reply.from(mark < 0 ? path : path.slice(0, mark), replyOptions)
   }
 }
 

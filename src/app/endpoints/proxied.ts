@@ -9,6 +9,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { withHead } from '../../config/schema/public-path.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
+import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
 import type { Access } from '../hooks/context.ts'
@@ -73,6 +74,14 @@ export interface ProxiedRoute {
   readonly passRefusedHeaders: readonly string[]
   readonly setCookies: readonly string[]
   readonly redirects: 'refuse' | 'pass'
+  /** Without it upgrades are refused. */
+  readonly webSocket?: WebSocketRoute | undefined
+}
+
+/** What a route that takes upgrades to WebSocket has beyond others. */
+export interface WebSocketRoute extends WebSocketConfig {
+  /** Whether connections keep their session alive: only if config says so itself. */
+  readonly touch: boolean
 }
 
 export interface ProxiedOptions extends PartsOptions {
@@ -99,6 +108,7 @@ export interface CompiledRoute {
   readonly exchange: ExchangeOptions
   readonly toClientHeaders: ReturnType<typeof answerFields>
   readonly stages: Stages
+  readonly route: ProxiedRoute
 }
 
 export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): CompiledRoute {
@@ -122,7 +132,8 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
       bodyMapping: route.body
     },
     toClientHeaders,
-    stages: stagesOf(route, options, toClientHeaders)
+    stages: stagesOf(route, options, toClientHeaders),
+    route
   }
 }
 
@@ -191,6 +202,7 @@ function configOf(route: ProxiedRoute): NonNullable<RouteOptions['config']> {
     access: route.access,
     maxBody: route.maxBody,
     touch: route.touch,
+    ...(route.webSocket !== undefined && { takesUpgrades: true }),
     stallMs: config.idleTimeout + afterUpstreamMs,
     ...(route.envelope && { envelope: route.envelope }),
     ...(route.errorStatus && { errorStatus: route.errorStatus })

@@ -2,7 +2,6 @@
  * The log line (route, status, durations, user) and the metrics of a request when it has ended.
  * Queries, cookies and bodies are never logged.
  */
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { clientAddress } from './address.ts'
@@ -10,10 +9,13 @@ import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
 import { liveSession } from './session.ts'
 
-/** Registers requests while they run. */
+/** Registers requests and WebSockets while they run. */
 export interface Running {
-  /** @returns a function to call when the request has ended */
-  readonly begin: (answer: ServerResponse) => () => void
+  /**
+   * @param member is destroyed where it may run no longer
+   * @returns what to call when it is over
+   */
+  readonly begin: (member: { readonly destroy: () => unknown }) => () => void
 }
 
 export function addAccessLog(

@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** The only credential source whose sessions the upstream takes. */
     credentialFrom?: string
     maxBody?: number
+    /** Whether a request for it may be an upgrade to WebSocket. */
+    takesUpgrades?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
     /** The time that a response may make no progress; `server.idleTimeout` by default. */

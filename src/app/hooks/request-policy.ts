@@ -4,6 +4,7 @@ import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import { gate } from './gate.ts'
+import { upgradeOf } from './upgrade.ts'
 
 interface Options {
   /** The names that are answered, in lower case; empty answers any. */
@@ -44,7 +45,7 @@ export function requestPolicy({ hosts, sizes }: Options) {
           message: 'The Host of the request is not one that is served here.'
         })
       }
-      if (raw.headers.upgrade !== undefined) {
+      if (raw.headers.upgrade !== undefined && !mayUpgrade(request)) {
         return new GatewayError('request.malformed', {
           message: 'Protocol upgrades are not supported here.'
         })
@@ -65,6 +66,10 @@ export function requestPolicy({ hosts, sizes }: Options) {
     }
   }
   return gate('request', checkRequest)
+}
+
+function mayUpgrade({ raw, routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.takesUpgrades === true && upgradeOf(raw) !== undefined
 }
 
 /**

@@ -18,6 +18,7 @@ import { checkSession } from './session.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkUpstreams } from './upstreams.ts'
+import { checkWebSockets } from './websocket.ts'
 
 const rules = [
   checkSession,
@@ -31,6 +32,7 @@ const rules = [
   checkRequestMapping,
   checkClashes,
   checkParts,
+  checkWebSockets,
   checkShapes,
   checkContracts,
   checkLimits,

@@ -17,6 +17,7 @@ import {
   size,
   text
 } from './primitives.ts'
+import { websocketSchema } from './websocket.ts'
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   Type.Union(
@@ -72,7 +73,8 @@ export const route = closed(
       oneOf(['always', 'never'], {
         description:
           'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
-          'repeats by itself. Default: `never` for a route named `notices`, `always` for ' +
+          'repeats by itself. Default: `never` for a route named `notices` or with ' +
+          '`websocket`, `always` for ' +
           'others.'
       })
     ),
@@ -82,6 +84,7 @@ export const route = closed(
     upstream: Type.Optional(
       name({ description: 'An upstream of this file. Optional for a route with `parts`.' })
     ),
+    websocket: websocketSchema,
     dialect: Type.Optional(
       oneOf([...dialects], {
         description:

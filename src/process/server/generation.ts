@@ -2,7 +2,7 @@
  * One built app with its requests: it takes requests until another replaces it, then drains and
  * closes.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
@@ -28,6 +28,11 @@ export interface Generation {
   readonly retire: (graceMs: number) => Promise<number>
 }
 
+/** A response under way, or a WebSocket. */
+interface Member {
+  readonly destroy: () => unknown
+}
+
 /** The longest time over which the ends of an old generation's streams are spread. */
 const maxSpreadMs = 30_000
 
@@ -38,14 +43,14 @@ export async function createGeneration(
   services: Services,
   boundStreams: BoundStreams
 ): Promise<Generation> {
-  const running = createActiveRequests<ServerResponse>()
+  const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
   let gone: Promise<number> | undefined
   let limit: NodeJS.Timeout | undefined
   let streamLimit: NodeJS.Timeout | undefined
   let ended = 0
-  const begin = (answer: ServerResponse) => {
-    const leave = running.enter(answer)
+  const begin = (member: Member) => {
+    const leave = running.enter(member)
     return () => {
       leave()
       if (gone !== undefined && running.size() === 0) idle.resolve()
@@ -80,7 +85,7 @@ export async function createGeneration(
   function endAll(): void {
     streams.drain(0)
     ended += running.size()
-    for (const response of running.list()) response.destroy()
+    for (const member of running.list()) member.destroy()
   }
 
   async function drain(): Promise<number> {
@@ -98,11 +103,7 @@ export async function createGeneration(
     config,
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
-    // A response has its socket from its turn on the connection until its last byte is written.
-    responseOn: socket => {
-      for (const response of running.list()) if (response.socket === socket) return response
-      return undefined
-    },
+    responseOn: socket => responseOn(socket, running.list()),
     retire: async graceMs => {
       gone ??= drain()
       if (graceMs === 0) endAll()
@@ -110,4 +111,12 @@ export async function createGeneration(
       return await gone
     }
   }
+}
+
+/** A response has its socket from its turn on the connection until its last byte is written. */
+function responseOn(socket: Socket, members: readonly Member[]): ServerResponse | undefined {
+  for (const member of members) {
+    if (member instanceof ServerResponse && member.socket === socket) return member
+  }
+  return undefined
 }

@@ -26,7 +26,8 @@ import {
   reviewSignedIn
 } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { createListener } from '../../app/listener.ts'
+import { createListener, endUnread } from '../../app/listener.ts'
+import { Upgrades } from '../../app/upgrades.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
 
@@ -119,7 +120,12 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const generations = new ServingGenerations(config)
-  const server = createListener(config.gateway, generations, services)
+  const upgrades = new Upgrades({
+    handle: (request, response) => generations.handle(request, response),
+    areTaken: () => hasWebSockets(generations.config),
+    endUnread
+  })
+  const server = createListener(config.gateway, generations, services, upgrades)
 
   return {
     create: (number, next) => createGeneration(number, next, services, streams),
@@ -168,7 +174,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     },
     stop: async (graceMs, lingerMs = 0) => {
       streams.drain(graceMs * drainShare)
-      return await stopServer(server, graceMs, lingerMs)
+      return await stopServer({ server, upgrades, graceMs, lingerMs })
     },
     close: async () => {
       streams.close()
@@ -214,11 +220,24 @@ export function urlOf(host: string, server: { address: Server['address'] }): str
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+function hasWebSockets({ routes: { routes } }: Config): boolean {
+  return Object.values(routes).some(({ websocket }) => websocket !== undefined)
+}
+
+interface Stop {
+  readonly server: Server
+  readonly upgrades: Upgrades
+  readonly graceMs: number
+  /** Idle connections end after it. */
+  readonly lingerMs: number
+}
+
 /** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer(server: Server, graceMs: number, lingerMs: number): Promise<boolean> {
+async function stopServer({ server, upgrades, graceMs, lingerMs }: Stop): Promise<boolean> {
   const closed = closeServer(server, lingerMs)
   const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
   server.closeAllConnections()
+  upgrades.destroyAll()
   await closed
   return inTime
 }

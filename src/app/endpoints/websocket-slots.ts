@@ -1,0 +1,66 @@
+/** How many WebSockets a user and a route may have at once. */
+import type { FastifyRequest } from 'fastify'
+import type { WebSocketConfig } from '../../config/schema/websocket.ts'
+import { GatewayError } from '../../errors.ts'
+import { identityKey } from '../../session/identity-key.ts'
+import { liveOf } from '../hooks/session.ts'
+
+export interface SlotOptions {
+  /** Connections, by route and by user; outlives a generation, as they do. */
+  readonly inFlight: Map<string, number>
+  /** As limits count it. */
+  readonly addressOf: (request: FastifyRequest) => string
+}
+
+/** A connection's place among those of its user and of its route. */
+export interface Slot {
+  /** It lasts longer than the response now. */
+  readonly keep: () => void
+  readonly release: () => void
+  readonly releaseUnlessKept: () => void
+}
+
+export function createSlots(
+  name: string,
+  { perUser, connections }: WebSocketConfig,
+  { inFlight, addressOf }: SlotOptions
+): (request: FastifyRequest) => Slot {
+  const routeKey = `websocket:${name}`
+  const change = (key: string, by: number) => {
+    const count = (inFlight.get(key) ?? 0) + by
+    if (count > 0) inFlight.set(key, count)
+    else inFlight.delete(key)
+  }
+
+  return request => {
+    const session = liveOf(request)?.session
+    const subject = session === undefined ? addressOf(request) : identityKey(session)
+    const userKey = `${routeKey}:${subject}`
+    if ((inFlight.get(userKey) ?? 0) >= perUser) {
+      throw new GatewayError('limit.exceeded', {
+        retryAfter: 1,
+        message: 'Too many open connections. Please close some first.'
+      })
+    }
+    if ((inFlight.get(routeKey) ?? 0) >= connections) {
+      throw new GatewayError('overloaded', { retryAfter: 1 })
+    }
+    change(userKey, 1)
+    change(routeKey, 1)
+    let isKept = false
+    let isReleased = false
+    const release = () => {
+      if (isReleased) return
+      isReleased = true
+      change(userKey, -1)
+      change(routeKey, -1)
+    }
+    return {
+      keep: () => (isKept = true),
+      release,
+      releaseUnlessKept: () => {
+        if (!isKept) release()
+      }
+    }
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * WebSocket on a proxied route. All hooks of the route have let the upgrade pass by then, as a GET;
+ * the response is an ordinary one until the upstream has agreed.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
+import { upstreamError } from '../../proxy/failures.ts'
+import { CollectedBody } from '../../proxy/response.ts'
+import {
+  acceptOf,
+  type Agreed,
+  askUpstream,
+  type Handshake,
+  readHandshake
+} from '../../proxy/websocket/handshake.ts'
+import { type Ending, Relay, type RelayEnd } from '../../proxy/websocket/relay.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Running } from '../hooks/access-log.ts'
+import { gate } from '../hooks/gate.ts'
+import { sameOrigin } from '../hooks/same-origin.ts'
+import { liveOf } from '../hooks/session.ts'
+import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
+import type { BindStream } from './bound-stream.ts'
+import type { ProxiedExchange } from './exchange.ts'
+import { type CompiledRoute, startExchange, type WebSocketRoute } from './proxied.ts'
+import { runResponseStages } from './response-stages.ts'
+import { createSlots, type Slot, type SlotOptions } from './websocket-slots.ts'
+
+export interface WebSocketServices extends SlotOptions {
+  /** Other origins whose pages may connect. */
+  readonly origins: readonly string[]
+  readonly bindStream: BindStream
+  readonly running: Running
+  readonly log: { readonly info: (fields: object, message: string) => void }
+}
+
+/** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
+const maxRefusalBytes = 64 * 1024
+
+/** Close codes of the gateway's own; those of 4000 and above are private (RFC 6455 §7.4.2). */
+const sessionEnded = { code: 4401, borderMs: 500 }
+const endings: Partial<Readonly<Record<ErrorCode, Omit<Ending, 'reason'>>>> = {
+  'route.forbidden': { code: 4403, borderMs: 500 },
+  'maintenance': { code: 1013, borderMs: 500 },
+  'gateway.stopping': { code: 1012, borderMs: 5000 }
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+/**
+ * @param handler of ordinary requests
+ * @returns the handler, and the hook in front of it, of a route that takes upgrades too
+ */
+export function takeUpgrades(
+  route: CompiledRoute,
+  webSocket: WebSocketRoute,
+  services: WebSocketServices,
+  handler: Handler
+): Required<Pick<RouteOptions, 'onRequest' | 'handler'>> {
+  const checkOrigin = sameOrigin(services.origins, { always: true })
+  // Browsers let any page open a WebSocket to anywhere, and send cookies along.
+  const checkUpgradeOrigin: onRequestHookHandler = (request, reply, done) => {
+    if (upgradeOf(request.raw) === undefined) return done()
+    checkOrigin(request, reply, done)
+  }
+  const open = createOpening(route, webSocket, services)
+  return {
+    onRequest: gate('origin', checkUpgradeOrigin),
+    handler: (request, reply) => {
+      const upgrade = upgradeOf(request.raw)
+      return upgrade === undefined ? handler(request, reply) : open(request, reply, upgrade)
+    }
+  }
+}
+
+function createOpening(
+  route: CompiledRoute,
+  webSocket: WebSocketRoute,
+  services: WebSocketServices
+) {
+  const { upstream } = route
+  const acquire = createSlots(route.route.name, webSocket, services)
+
+  return function openWebSocket(request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) {
+    const handshake = readHandshake(request.raw)
+    if (upgrade.isBroken) throw tooEarly()
+    const slot = acquire(request)
+    request.onResponseClose.push(() => slot.releaseUnlessKept())
+    const exchange = startExchange(route, request, reply)
+    const target = {
+      path: exchange.path,
+      headers: exchange.headers,
+      connect: upstream.connect,
+      timeoutMs: route.exchange.timeoutMs
+    }
+    const abandon = askUpstream(target, handshake, (error, answer) => {
+      upgrade.onBroken = undefined
+      exchange.firstByteMs = performance.now() - exchange.startedAt
+      if (answer === undefined) return void reply.send(toGatewayError(error))
+      if ('refused' in answer) return passRefusal(route, exchange, answer.refused)
+      const { agreed } = answer
+      exchange.attempt = { fail: () => agreed.socket.destroy() }
+      agree(reply, upgrade, switchingHeaders(route, reply, handshake, agreed), () => {
+        slot.keep()
+        startRelay(
+          { route, webSocket, services, agreed, upgrade, slot, live: liveOf(request) },
+          request
+        )
+      })
+    })
+    exchange.attempt = { fail: () => abandon(tooEarly()) }
+    upgrade.onBroken = () => {
+      abandon(tooEarly())
+      if (!reply.sent) reply.send(tooEarly())
+    }
+  }
+}
+
+function tooEarly(): GatewayError {
+  return new GatewayError('request.malformed', {
+    message: 'A WebSocket client has to wait for the response before it sends more.'
+  })
+}
+
+/** The upstream's own response, as for an ordinary request. */
+function passRefusal(
+  { stages, exchange: { timeoutMs } }: CompiledRoute,
+  exchange: ProxiedExchange,
+  response: IncomingMessage
+): void {
+  const { reply } = exchange
+  const pieces: Buffer[] = []
+  let bytes = 0
+  const fail = (error: unknown) => {
+    response.destroy()
+    if (!exchange.isGone && !reply.sent) reply.send(upstreamError(error))
+  }
+  const timer = setTimeout(() => fail(new GatewayError('upstream.timeout')), timeoutMs)
+  response
+    .on('error', fail)
+    .on('data', (piece: Buffer) => {
+      bytes += piece.length
+      if (bytes > maxRefusalBytes) fail(new GatewayError('upstream.invalid'))
+      else pieces.push(piece)
+    })
+    .on('close', () => clearTimeout(timer))
+    .on('end', () => {
+      if (exchange.isGone || reply.sent) return
+      const { statusCode: status = 502, headers } = response
+      reply.code(status)
+      const body = new CollectedBody(Buffer.concat(pieces))
+      runResponseStages(stages.response, exchange, { status, headers, body })
+    })
+}
+
+const ofBody = /^(?:sec-websocket-|content-|transfer-encoding$|date$)/
+
+function switchingHeaders(
+  { toClientHeaders }: CompiledRoute,
+  reply: FastifyReply,
+  { key }: Handshake,
+  { headers }: Agreed
+) {
+  const ofUpstream = Object.entries(toClientHeaders(headers)).filter(([name]) => !ofBody.test(name))
+  const protocol = headers['sec-websocket-protocol']
+  const extensions = headers['sec-websocket-extensions']
+  return {
+    ...reply.getHeaders(),
+    ...Object.fromEntries(ofUpstream),
+    'x-request-id': reply.request.id,
+    'connection': 'Upgrade',
+    'upgrade': 'websocket',
+    'sec-websocket-accept': acceptOf(key),
+    ...(protocol !== undefined && { 'sec-websocket-protocol': protocol }),
+    ...(extensions !== undefined && { 'sec-websocket-extensions': extensions })
+  }
+}
+
+/** Sends the 101. @param onSwitched called when the socket is no HTTP connection any more */
+function agree(
+  reply: FastifyReply,
+  { socket }: Upgrade,
+  headers: ReturnType<typeof switchingHeaders>,
+  onSwitched: () => void
+): void {
+  const { raw } = reply
+  try {
+    raw.writeHead(101, headers as Record<string, string | string[]>)
+  } catch (error) {
+    reply.request.exchange?.attempt?.fail(error)
+    return void reply.send(new GatewayError('upstream.invalid', { cause: error }))
+  }
+  reply.hijack()
+  // What the client sends from now on is for the relay.
+  socket.pause()
+  raw.once('finish', () => {
+    raw.detachSocket(socket)
+    onSwitched()
+    // The response is over: its socket, which would say so, goes on.
+    raw.emit('close')
+  })
+  raw.end()
+}
+
+interface Opened {
+  readonly route: CompiledRoute
+  readonly webSocket: WebSocketRoute
+  readonly services: WebSocketServices
+  readonly agreed: Agreed
+  readonly upgrade: Upgrade
+  readonly slot: Slot
+  readonly live: Live | undefined
+}
+
+/** Holds on to nothing of the request: a connection may last for days. */
+function startRelay(opened: Opened, { id: requestId }: FastifyRequest): void {
+  const { route, webSocket, services, agreed, upgrade, slot, live } = opened
+  const { name, access } = route.route
+  const startedAt = performance.now()
+  const user = live && { user: live.session.identity.username, session: live.session.id }
+  const options = {
+    maxMessage: webSocket.maxMessage,
+    mayCompress: agreed.headers['sec-websocket-extensions'] !== undefined,
+    pingMs: webSocket.ping,
+    idleMs: webSocket.idle,
+    stallMs: route.upstream.config.idleTimeout
+  }
+  const over: Array<() => void> = [slot.release]
+  const relay = new Relay(upgrade.socket, agreed.socket, options, end => {
+    for (const leave of over) leave()
+    services.log.info(
+      {
+        ...closedFields(end),
+        requestId,
+        route: name,
+        ms: Math.round(performance.now() - startedAt),
+        ...user
+      },
+      'WebSocket closed'
+    )
+  })
+  over.push(
+    services.running.begin(relay),
+    services.bindStream({
+      live,
+      route: name,
+      access,
+      touch: webSocket.touch,
+      stream: {
+        end: reason => relay.end({ ...(endings[reason] ?? sessionEnded), reason })
+      }
+    })
+  )
+  relay.start(agreed.first)
+}
+
+function closedFields({ by, ending, toUpstream, toClient }: RelayEnd) {
+  return {
+    event: 'websocket.closed',
+    by,
+    ...(ending !== undefined && { closeCode: ending.code, reason: ending.reason }),
+    toUpstream,
+    toClient
+  }
+}

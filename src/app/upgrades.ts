@@ -1,0 +1,56 @@
+/** Upgrades of the public listener on their way to the app, and the sockets left of them. */
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { adopt } from '../observability/emitters.ts'
+import { markUpgrade, type Upgrade } from './hooks/upgrade.ts'
+
+interface Options {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether any route takes upgrades: where none does, the listener refuses them itself. */
+  readonly areTaken: () => boolean
+  /** Ends a connection whose response was an ordinary one. */
+  readonly endUnread: (socket: Socket) => void
+}
+
+export class Upgrades {
+  readonly #options: Options
+  /** The server does not know them any more: they are cut here when it stops. */
+  readonly #sockets = new Set<Socket>()
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /**
+   * Lets the app answer an upgrade, so that all its hooks decide on it.
+   * @param early what came behind the request
+   * @returns false where it must be refused
+   */
+  take(request: IncomingMessage, socket: Socket, early: Buffer): boolean {
+    const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket'
+    if (!isWebSocket || early.length > 0 || !this.#options.areTaken()) return false
+    adopt(socket)
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    const upgrade: Upgrade = { socket, isBroken: false, onBroken: undefined }
+    const onBroken = () => {
+      upgrade.isBroken = true
+      upgrade.onBroken?.()
+    }
+    socket.on('data', onBroken).on('end', onBroken).resume()
+    markUpgrade(request, upgrade)
+    const response = adopt(new ServerResponse(request))
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    response.once('finish', () => {
+      socket.off('data', onBroken).off('end', onBroken)
+      if (response.statusCode !== 101) this.#options.endUnread(socket)
+    })
+    this.#options.handle(request, response)
+    return true
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}

@@ -1,0 +1,31 @@
+/** Rules for routes that take upgrades to WebSocket. */
+import type { RoutesConfig } from '../schema/routes.ts'
+import type { Report } from './report.ts'
+
+/** A client that is asked more often has no time for anything else. */
+const minMs = 100
+
+export function checkWebSockets(
+  { routes: { routes } }: { readonly routes: RoutesConfig },
+  report: Report
+): void {
+  for (const [name, { websocket, methods, upstream, parts }] of Object.entries(routes)) {
+    if (websocket === undefined) continue
+    const place = ['routes', name, 'websocket']
+    if (!methods.includes('GET')) {
+      report('routes', place, 'needs GET among the methods: a WebSocket begins as one')
+    }
+    if (upstream === undefined) {
+      report('routes', place, 'has no effect without an upstream of the route’s own')
+    } else if (Object.keys(parts).length > 0) {
+      report('routes', place, 'cannot be combined with parts')
+    }
+    for (const key of ['ping', 'idle'] as const) {
+      if (websocket[key] < minMs) report('routes', [...place, key], `must be at least ${minMs}ms`)
+    }
+    if (websocket.ping >= websocket.idle) {
+      const message = 'is not shorter than idle: quiet connections end without having been pinged'
+      report('routes', [...place, 'ping'], message, 'warning')
+    }
+  }
+}

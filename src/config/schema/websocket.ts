@@ -1,0 +1,53 @@
+/** `websocket` of a route: whether and how it takes upgrades to WebSocket. */
+import { Type, type Static } from 'typebox'
+import { closed, duration, size, whole } from './primitives.ts'
+
+export const websocketSchema = Type.Optional(
+  closed(
+    {
+      maxMessage: size({
+        default: '1MiB',
+        description:
+          'The largest message, in both directions, as it is sent: its fragments together, ' +
+          'compressed where the two sides compress. A larger one ends the connection (close ' +
+          'code 1009).'
+      }),
+      perUser: whole({
+        minimum: 1,
+        maximum: 10_000,
+        default: 10,
+        description:
+          'How many connections a user may have (on a public route: an address), in each ' +
+          'process. One more is answered 429 `limit.exceeded`.'
+      }),
+      connections: whole({
+        minimum: 1,
+        maximum: 100_000,
+        default: 1000,
+        description:
+          'How many connections the route has in all, in each process. One more is answered ' +
+          '503 `overloaded`. They are separate from the upstream’s `connections`.'
+      }),
+      ping: duration({
+        default: '30s',
+        description:
+          'How long a connection may be quiet before the gateway pings the client. The pong ' +
+          'goes on to the upstream.'
+      }),
+      idle: duration({
+        default: '5m',
+        description:
+          'How long nothing at all may come from either side, pongs included, before the ' +
+          'connection ends.'
+      })
+    },
+    {
+      description:
+        'Takes upgrades to WebSocket on this route, beside ordinary GETs. `websocket: {}` is ' +
+        'enough. The connection ends with the session, the role, or maintenance of the route; ' +
+        'it keeps a session alive only if the route has `touch: always`.'
+    }
+  )
+)
+
+export type WebSocketConfig = NonNullable<Static<typeof websocketSchema>>

@@ -1,0 +1,46 @@
+/** Connections outside the pools, for protocols that only begin as HTTP. */
+import type { Socket } from 'node:net'
+import { GatewayError } from '../errors.ts'
+import { type Address, isLocalError } from './address.ts'
+import type { Balancer } from './balancer.ts'
+import { upstreamError } from './failures.ts'
+
+export interface DirectConnection {
+  readonly socket: Socket
+  /** Name and port of the address, for `Host`. */
+  readonly host: string
+}
+
+type Done = (error: GatewayError | null, connection?: DirectConnection) => void
+
+/**
+ * Connects to an address; where that fails, to another one, since nothing was written yet. The
+ * address counts the connection among what it has in flight.
+ */
+export function connectDirectly(balancer: Balancer, done: Done): void {
+  const tried: Address[] = []
+  const connect = (address: Address) => {
+    address.inFlight++
+    address.connect((error, socket) => {
+      if (socket !== null) {
+        socket.once('close', () => address.inFlight--)
+        address.succeeded()
+        return done(null, { socket, host: new URL(address.endpoint.origin).host })
+      }
+      address.inFlight--
+      tried.push(address)
+      if (isLocalError(error)) address.state.abandonTrial()
+      else address.failed('connect', balancer.isSingle)
+      const other = tried.length === 1 ? balancer.pickOther(tried) : undefined
+      if (other === undefined) done(upstreamError(error))
+      else connect(other)
+    })
+  }
+  let address: Address
+  try {
+    address = balancer.pick(false)
+  } catch (error) {
+    return done(upstreamError(error))
+  }
+  connect(address)
+}

@@ -1,0 +1,144 @@
+/** WebSocket in tests: frames as bytes, also those that no library would send; `ws` at both ends. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { WebSocket, WebSocketServer, type ServerOptions } from 'ws'
+import { listen } from './ports.ts'
+
+export interface FrameOptions {
+  readonly opcode: number
+  /** Of a random payload, where none is given. */
+  readonly length?: number
+  readonly payload?: Buffer | string
+  readonly isMasked: boolean
+  readonly isLast?: boolean
+  /** RSV bits, as they stand in the first byte. */
+  readonly reserved?: number
+}
+
+export function frame(options: FrameOptions): Buffer {
+  const { opcode, isMasked, isLast = true, reserved = 0 } = options
+  const payload = Buffer.from(options.payload ?? randomBytes(options.length ?? 0))
+  const mask = isMasked ? randomBytes(4) : undefined
+  const body = mask === undefined ? payload : payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0))
+  const { length } = payload
+  const size = Buffer.alloc(length < 126 ? 1 : length < 65_536 ? 3 : 9)
+  if (length < 126) size[0] = length
+  else if (length < 65_536) {
+    size[0] = 126
+    size.writeUInt16BE(length, 1)
+  } else {
+    size[0] = 127
+    size.writeBigUInt64BE(BigInt(length), 1)
+  }
+  if (isMasked) size[0] = (size[0] as number) | 0x80
+  const first = Buffer.from([(isLast ? 0x80 : 0) | reserved | opcode])
+  return Buffer.concat([first, size, ...(mask === undefined ? [] : [mask]), body])
+}
+
+export interface WebSocketUpstream {
+  readonly url: string
+  /** Upgrade requests, the newest last. */
+  readonly requests: IncomingMessage[]
+  /** Connections that are open, the oldest first. */
+  readonly open: () => WebSocket[]
+  /** Resolves with the next connection. */
+  readonly next: () => Promise<WebSocket>
+}
+
+/**
+ * A back-end that speaks WebSocket, and answers ordinary requests with 200.
+ * @param onConnection echoes without it
+ */
+export async function webSocketUpstream(
+  cleanUp: (undo: () => unknown) => void,
+  options: ServerOptions = {},
+  onConnection: (socket: WebSocket, request: IncomingMessage) => void = echo
+): Promise<WebSocketUpstream> {
+  const requests: IncomingMessage[] = []
+  const sockets = new Set<Socket>()
+  const http = createServer((_request, response) => response.end('{"ok":1}'))
+  const server = new WebSocketServer({ server: http, ...options })
+  http.on('upgrade', request => requests.push(request))
+  http.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.on('connection', (socket, request) => {
+    socket.on('error', () => {})
+    onConnection(socket, request)
+  })
+  const port = await listen(http)
+  cleanUp(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    http.close()
+  })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    open: () => [...server.clients],
+    next: async () => ((await once(server, 'connection')) as [WebSocket])[0]
+  }
+}
+
+function echo(socket: WebSocket): void {
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
+}
+
+export interface Closed {
+  readonly code: number
+  readonly reason: string
+}
+
+export interface DialOptions {
+  readonly cookie?: string
+  readonly protocols?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly compress?: boolean
+}
+
+/** A client that is open. @throws an error with the status of an ordinary response */
+export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
+  const { cookie, protocols = [], headers = {}, compress = false } = options
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
+    perMessageDeflate: compress,
+    headers: { ...(cookie !== undefined && { cookie }), ...headers }
+  })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', reject)
+  })
+  socket.on('error', () => {})
+  return socket
+}
+
+/** Resolves when the connection is over. */
+export async function closed(socket: WebSocket): Promise<Closed> {
+  if (socket.readyState === WebSocket.CLOSED) throw new Error('it is closed already')
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
+  return { code, reason: reason.toString() }
+}
+
+/** The next message, as text. */
+export async function message(socket: WebSocket): Promise<string> {
+  const [data] = (await once(socket, 'message')) as [Buffer]
+  return data.toString()
+}
+
+/** The status of an upgrade that is refused, and the body. */
+export async function refusal(
+  url: string,
+  options: DialOptions = {}
+): Promise<{ readonly status: number; readonly body: string; readonly headers: object }> {
+  const { cookie, protocols = [], headers = {} } = options
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
+    headers: { ...(cookie !== undefined && { cookie }), ...headers }
+  })
+  socket.on('error', () => {})
+  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  let body = ''
+  for await (const piece of response) body += String(piece)
+  return { status: response.statusCode ?? 0, body, headers: response.headers }
+}
