@@ -1,4 +1,5 @@
 /** Which header fields cross the gateway, in each direction. */
+import { recentlyUsed } from '../bounded-map.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
@@ -306,13 +307,12 @@ function fieldValue(value: string): string {
 
 /** Remembers decisions about names: a console sends the same few with each request. Bounded, since clients choose the names. */
 function memoized(decide: (name: string) => boolean): (name: string) => boolean {
-  const known = new Map<string, boolean>()
+  const decisions = recentlyUsed<boolean>(1000)
   return name => {
-    let decision = known.get(name)
+    let decision = decisions.get(name)
     if (decision === undefined) {
-      if (known.size >= 1000) known.clear()
       decision = decide(name)
-      known.set(name, decision)
+      decisions.set(name, decision)
     }
     return decision
   }

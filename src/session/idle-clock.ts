@@ -1,7 +1,7 @@
 /** The idle clock of sessions: set anew by use, in the store at most once a minute. */
 import type { Duration } from '../config/schema/primitives.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
-import { recentlyUsed } from './recently-used.ts'
+import { recentlyUsed } from '../bounded-map.ts'
 import type { SessionStore } from './store.ts'
 
 interface Options {

@@ -1,7 +1,7 @@
 /** Looks sessions up by the cookie's value: in the cache where that is fresh, else in the store. */
 import type { CachedRecord, createEvaluator, Evaluation, Live } from './evaluate.ts'
 import type { guardEpoch } from './epoch.ts'
-import { recentlyUsed } from './recently-used.ts'
+import { recentlyUsed } from '../bounded-map.ts'
 import { type EndReason, keyOf } from './record.ts'
 import type { createReviewWriter } from './review-writer.ts'
 import type { SessionCache } from './session-cache.ts'

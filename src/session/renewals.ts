@@ -2,7 +2,7 @@
 import type { Duration } from '../config/schema/primitives.ts'
 import type { Evaluation, Live } from './evaluate.ts'
 import type { StoredSession } from './lookup.ts'
-import { recentlyUsed } from './recently-used.ts'
+import { recentlyUsed } from '../bounded-map.ts'
 import type { Credential, Session } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
 import { type SessionStore, StoreUnavailable } from './store.ts'

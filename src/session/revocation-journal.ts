@@ -2,6 +2,7 @@
  * The ends of sessions that this process wrote lately: a primary that took over may not have heard
  * of them.
  */
+import { BoundedMap } from '../bounded-map.ts'
 
 export interface Revocation {
   readonly key: string
@@ -17,25 +18,26 @@ export const revocationsKeptMs = 60_000
 const maxEntries = 50_000
 
 export function createRevocationJournal(now: () => number = () => performance.now()) {
-  const entries = new Map<string, { readonly revocation: Revocation; readonly at: number }>()
+  const entries = new BoundedMap<{ readonly revocation: Revocation; readonly at: number }>(
+    maxEntries
+  )
 
   /** Entries stand in the order of their time. */
   function dropOld(): void {
-    for (const [key, { at }] of entries) {
-      if (now() - at < revocationsKeptMs && entries.size <= maxEntries) return
+    for (const [key, { at }] of entries.oldestFirst()) {
+      if (now() - at < revocationsKeptMs) return
       entries.delete(key)
     }
   }
 
   return {
     add: (revocation: Revocation): void => {
-      entries.delete(revocation.key)
       entries.set(revocation.key, { revocation, at: now() })
       dropOld()
     },
     recent: (): Revocation[] => {
       dropOld()
-      return Array.from(entries.values(), ({ revocation }) => revocation)
+      return Array.from(entries.oldestFirst(), ([, { revocation }]) => revocation)
     }
   }
 }

@@ -2,7 +2,7 @@
  * What this process knows of the store, so that a session's requests cost it nothing. It may be
  * trusted because the store announces every change, and because silence makes it stale.
  */
-import { recentlyUsed } from './recently-used.ts'
+import { recentlyUsed } from '../bounded-map.ts'
 import type { SessionStore, StoredRecord } from './store.ts'
 
 interface Options<T extends object> {

@@ -1,6 +1,7 @@
 /** The thread that runs JSONata expressions, one after the other. */
 import { parentPort } from 'node:worker_threads'
 import jsonata from 'jsonata'
+import { recentlyUsed } from '../bounded-map.ts'
 import { hasLongNumber, parseKeepingDigits } from '../json/digits.ts'
 import { isAboutLongNumber, makeExact } from '../json/exact-jsonata.ts'
 import type { ExpressionResult, Task } from './expression-runner.ts'
@@ -9,7 +10,7 @@ const maxKept = 500
 const maxSequence = 1_000_000
 const maxStack = 500
 type Evaluator = ReturnType<typeof jsonata>
-const compiled = new Map<string, Evaluator>()
+const compiled = recentlyUsed<Evaluator>(maxKept)
 
 parentPort?.on('message', (task: Task) => {
   parentPort?.postMessage('begun')
@@ -50,7 +51,6 @@ function compile(expression: string, timeoutMs: number, isExact: boolean): Evalu
     stack: maxStack,
     sequence: maxSequence
   })
-  if (compiled.size >= maxKept) compiled.clear()
   compiled.set(key, isExact ? makeExact(evaluator) : evaluator)
   return evaluator
 }

@@ -21,10 +21,10 @@ const maxParts = 25
 export const maxFloors = 12
 
 /** Every part may import these, as far as they stand below it. */
-const common = ['errors', 'observability']
+const common = ['base', 'observability']
 
 const parts: readonly Part[] = [
-  { name: 'errors', holds: ['errors.ts'], mayImport: [] },
+  { name: 'base', holds: ['errors.ts', 'bounded-map.ts'], mayImport: [] },
   { name: 'observability', holds: ['observability/'], mayImport: [] },
   { name: 'json', holds: ['json/'], mayImport: [] },
   { name: 'json-schema', holds: ['json-schema/'], mayImport: [] },

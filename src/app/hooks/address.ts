@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
-import { ownText } from '../../session/recently-used.ts'
+import { ownText } from '../../bounded-map.ts'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
 

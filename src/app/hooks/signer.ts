@@ -1,6 +1,6 @@
 /** Signs and verifies cookies, with a cache. */
 import { Signer } from '@fastify/cookie'
-import { ownText, recentlyUsed } from '../../session/recently-used.ts'
+import { ownText, recentlyUsed } from '../../bounded-map.ts'
 
 const maxCookies = 10_000
 

@@ -1,4 +1,5 @@
 /** Parses an access log into past requests: the gateway's own, or nginx' Combined Log Format. */
+import { BoundedMap } from '../../bounded-map.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { createCountedAddress } from '../../app/hooks/address.ts'
 import { errorKinds } from '../../errors.ts'
@@ -77,7 +78,7 @@ class LineReader implements AccessLines {
   /** By user name: from sign-ins of the log, else from the users files. */
   readonly #roles: Map<string, readonly string[]>
   /** The account of a refused sign-in, by request id; kept until the line of the request comes. */
-  readonly #refusals = new Map<string, string>()
+  readonly #refusals = new BoundedMap<string>(maxRefusals)
 
   constructor(config: Config) {
     this.#countedAddress = createCountedAddress(config.limits.ipv6Prefix)
@@ -123,7 +124,6 @@ class LineReader implements AccessLines {
       )
     }
     if (event === 'login.refused' && id !== undefined) {
-      if (this.#refusals.size >= maxRefusals) this.#refusals.clear()
       this.#refusals.set(id, user)
     }
   }

@@ -1,5 +1,6 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
 import type { Cluster, Redis, Result } from 'ioredis'
+import { BoundedMap } from '../../bounded-map.ts'
 import { createFallback } from './with-fallback.ts'
 
 export interface Count {
@@ -30,30 +31,28 @@ const nothing: Count = { current: 0, ttl: 0 }
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
 export function createMemoryCounters(now: () => number = Date.now): Counters {
-  const windows = new Map<string, { current: number; endsAt: number }>()
+  const windows = new BoundedMap<{ current: number; endsAt: number }>(maxKeys)
   const sweep = setInterval(() => {
     const time = now()
-    for (const [key, { endsAt }] of windows) if (endsAt <= time) windows.delete(key)
+    for (const [key, { endsAt }] of [...windows]) if (endsAt <= time) windows.delete(key)
   }, 60_000)
   sweep.unref()
   return {
     async hit(key, windowMs) {
       const time = now()
-      let found = windows.get(key)
+      let found = windows.peek(key)
       if (found === undefined || found.endsAt <= time) {
-        windows.delete(key)
-        if (windows.size >= maxKeys) windows.delete(windows.keys().next().value ?? '')
         windows.set(key, (found = { current: 0, endsAt: time + windowMs }))
       }
       found.current++
       return { current: found.current, ttl: found.endsAt - time }
     },
     async refund(key) {
-      const found = windows.get(key)
+      const found = windows.peek(key)
       if (found !== undefined && found.current > 0) found.current--
     },
     async look(key) {
-      const found = windows.get(key)
+      const found = windows.peek(key)
       const left = found === undefined ? 0 : found.endsAt - now()
       return found === undefined || left <= 0 ? nothing : { current: found.current, ttl: left }
     },

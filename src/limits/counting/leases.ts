@@ -1,4 +1,5 @@
 /** What this process may let pass before it asks the shared counters again: most requests cost no round trip. */
+import { BoundedMap } from '../../bounded-map.ts'
 import type { Rule, Tally, TallyEntry, Verdict } from './rules.ts'
 
 /** A part of what is left of one key's limit, which this process may use by itself. */
@@ -211,15 +212,18 @@ class LocalLeases implements Leases {
   }
 }
 
-/** Keys that are over a limit, until one more request would be allowed. */
+/**
+ * Keys that are over a limit, until one more request would be allowed. Bounded: keys are
+ * attacker-controlled.
+ */
 class ExceededKeys {
   /** A rule that a reload replaced says nothing of the one in its place: the rule is kept too. */
-  readonly #exceededUntil = new Map<string, { readonly rule: Rule; readonly until: number }>()
+  readonly #exceededUntil = new BoundedMap<{ readonly rule: Rule; readonly until: number }>(maxKeys)
 
   /** Milliseconds until one more is allowed; 0 where the key is not known to be over. */
   waitMs(key: string, rule: Rule, time: number): number {
     if (this.#exceededUntil.size === 0) return 0
-    const exceeded = this.#exceededUntil.get(key)
+    const exceeded = this.#exceededUntil.peek(key)
     if (exceeded === undefined) return 0
     if (exceeded.rule === rule && time < exceeded.until) return exceeded.until - time
     this.#exceededUntil.delete(key)
@@ -229,14 +233,12 @@ class ExceededKeys {
   /** @returns whether the key was not known to be over */
   add({ rule, key }: TallyEntry, until: number, time: number): boolean {
     const isNews = this.waitMs(key, rule, time) === 0
-    // Bounded: keys are attacker-controlled.
-    if (this.#exceededUntil.size >= maxKeys) this.#exceededUntil.clear()
     this.#exceededUntil.set(key, { rule, until })
     return isNews
   }
 
   forget(subject: string): void {
-    for (const key of this.#exceededUntil.keys()) {
+    for (const key of [...this.#exceededUntil.keys()]) {
       if (key.startsWith(subject)) this.#exceededUntil.delete(key)
     }
   }

@@ -1,4 +1,5 @@
 /** Counts requests in this process. */
+import { BoundedMap } from '../../bounded-map.ts'
 import type { CallerCounts } from './callers.ts'
 import { decide, type State, type States, type Tally, type TallyEntry } from './rules.ts'
 
@@ -6,21 +7,17 @@ const maxKeys = 100_000
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
 export function createMemoryTally(now: () => number = Date.now): Tally & CallerCounts {
-  const kept = new Map<string, { state: State; endsAt: number }>()
+  const kept = new BoundedMap<{ state: State; endsAt: number }>(maxKeys)
   const states: States = {
-    get: key => kept.get(key)?.state,
-    set: (key, state, ttlMs) => {
-      kept.delete(key)
-      if (kept.size >= maxKeys) kept.delete(kept.keys().next().value ?? '')
-      kept.set(key, { state, endsAt: now() + ttlMs })
-    }
+    get: key => kept.peek(key)?.state,
+    set: (key, state, ttlMs) => void kept.set(key, { state, endsAt: now() + ttlMs })
   }
   let swept = now()
   async function take(entries: readonly TallyEntry[], consumes: boolean) {
     const time = now()
     if (time - swept > 60_000) {
       swept = time
-      for (const [key, { endsAt }] of kept) if (endsAt <= time) kept.delete(key)
+      for (const [key, { endsAt }] of [...kept]) if (endsAt <= time) kept.delete(key)
     }
     return decide(entries, consumes, states, time)
   }
@@ -29,7 +26,7 @@ export function createMemoryTally(now: () => number = Date.now): Tally & CallerC
     report: entries => take(entries, false),
     keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),
     forget: async subject => {
-      for (const key of kept.keys()) if (key.startsWith(subject)) kept.delete(key)
+      for (const key of [...kept.keys()]) if (key.startsWith(subject)) kept.delete(key)
     }
   }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { recentlyUsed } from '../../src/session/recently-used.ts'
+import { BoundedMap, recentlyUsed } from '../src/bounded-map.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
   const cache = recentlyUsed<number>(4)
@@ -19,5 +19,26 @@ t.test('while half of it is free, nothing goes', t => {
   for (let key = 0; key < 40; key++) cache.set(String(key), key)
   for (let key = 0; key < 40; key++) t.equal(cache.get(String(key)), key)
   t.equal(cache.get('x'), undefined)
+  t.end()
+})
+
+t.test('what was written longest ago gives way, however often it was read by peek', t => {
+  const map = new BoundedMap<number>(3)
+  for (const key of ['a', 'b', 'c']) map.set(key, 1)
+  map.set('a', 2)
+  for (let n = 0; n < 5; n++) map.peek('b')
+  map.set('d', 1)
+  t.same(
+    [...map.oldestFirst()],
+    [
+      ['c', 1],
+      ['a', 2],
+      ['d', 1]
+    ]
+  )
+  for (const [key] of map.oldestFirst()) if (key !== 'd') map.delete(key)
+  t.same([...map.keys()], ['d'])
+  for (const [key] of map.oldestFirst()) map.delete(key)
+  t.equal(map.size, 0)
   t.end()
 })
