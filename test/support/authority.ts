@@ -1,4 +1,4 @@
-/** A certificate for localhost and 127.0.0.1 that is its own authority, made by openssl. */
+/** A certificate that is its own authority, made by openssl. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,11 @@ export interface Authority {
   readonly certificate: string
 }
 
-export function testAuthority(cleanUp: (undo: () => unknown) => void): Authority {
+/** @param names that the certificate holds for, as openssl writes them */
+export function testAuthority(
+  cleanUp: (undo: () => unknown) => void,
+  names = 'DNS:localhost,IP:127.0.0.1'
+): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'authority-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
@@ -29,7 +33,7 @@ export function testAuthority(cleanUp: (undo: () => unknown) => void): Authority
       '-subj',
       '/CN=localhost',
       '-addext',
-      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      `subjectAltName=${names}`,
       '-keyout',
       key,
       '-out',

@@ -1,0 +1,174 @@
+/**
+ * Each vice of a back-end: the response that the client sees, the next request on a connection of
+ * its own, and nothing left of the exchange.
+ */
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { misbehavingUpstream } from '../support/misbehaving.ts'
+import { raw, type RawAnswer, request } from '../support/raw.ts'
+import { until } from '../support/until.ts'
+import { answersBegun, isEnvelope, open, wireRoutes, wireUsers } from './support.ts'
+
+const upstream = await misbehavingUpstream(t.after)
+const otherName = await misbehavingUpstream(t.after, { tlsName: 'other.example' })
+const gateway = await testGateway(t.after, {
+  users: wireUsers(),
+  limits: {
+    sizes: { shape: '256KiB' },
+    limits: { generous: { by: 'user', max: 100_000, window: '1m' } }
+  },
+  routes: {
+    ...wireRoutes(
+      upstream.url,
+      {},
+      {
+        shaped: {
+          path: '/api/shaped/*',
+          access: 'public',
+          upstream: 'backend',
+          rewrite: '/*',
+          shape: 'same'
+        },
+        tls: { path: '/api/tls/*', access: 'public', upstream: 'other-name' }
+      }
+    ),
+    upstreams: {
+      'backend': { url: upstream.url, responseTimeout: '300ms', idleTimeout: '600ms' },
+      'other-name': { url: otherName.url, responseTimeout: '300ms' }
+    },
+    shapes: { same: [{ drop: ['nothing'] }] }
+  }
+})
+
+/** The bytes that come back for a request on a connection of its own. */
+async function ask(target: string): Promise<RawAnswer> {
+  return await raw(gateway.url, request(`GET ${target}`, ['Connection: close']), {
+    enough: () => false
+  })
+}
+
+async function metric(name: string): Promise<number> {
+  const text = await (await gateway.ops('/metrics')).text()
+  return Number(new RegExp(`^${name}\\{upstream="backend"\\} (\\d+)$`, 'm').exec(text)?.[1])
+}
+
+/** The next request is answered with what belongs to it, and nothing runs any more. */
+async function isFineAgain(t: { equal: (one: unknown, other: unknown, what: string) => unknown }) {
+  const { status, body } = await ask('/api/open/fine')
+  t.equal(`${status} ${body}`, '200 {"fine":true}', 'the next request is answered')
+  await until('the back-end has nothing in flight', () => upstream.inFlight() === 0)
+  await until(
+    'the gateway has nothing in flight',
+    async () => (await metric('console_gateway_upstream_in_flight')) === 0
+  )
+}
+
+/** The vices that cost the client its response, by target: status and code. */
+const refused: Readonly<Record<string, readonly [target: string, status: number, code: string]>> = {
+  'a slow first byte': ['/api/open/slow?ms=5000', 504, 'upstream.timeout'],
+  'silence': ['/api/open/silent', 504, 'upstream.timeout'],
+  'a small response that is cut': ['/api/open/truncated', 502, 'upstream.reset'],
+  'a small response that is reset': ['/api/open/reset', 502, 'upstream.reset'],
+  'a reset without a response': ['/api/open/reset?bytes=0', 502, 'upstream.reset'],
+  'two lengths': ['/api/open/two-lengths', 502, 'upstream.invalid'],
+  'invalid HTTP': ['/api/open/invalid', 502, 'upstream.invalid'],
+  'a gzip bomb that is shaped': ['/api/shaped/gzip-bomb', 502, 'shape.too-large'],
+  'an endless response that is shaped': ['/api/shaped/endless', 502, 'shape.too-large'],
+  'TLS of another name': ['/api/tls/fine', 502, 'upstream.refused']
+}
+
+for (const [title, [target, status, code]] of Object.entries(refused)) {
+  t.test(`${title}: ${status} ${code}, and the next request is fine`, async t => {
+    const response = await ask(target)
+    t.equal(response.status, status)
+    t.equal(answersBegun(response.whole), 1)
+    isEnvelope(t, response.body)
+    t.equal((JSON.parse(response.body) as { errorCode: string }).errorCode, code)
+    await isFineAgain(t)
+  })
+}
+
+/** The vices that show when bytes have gone to the client already. */
+const cut: Readonly<Record<string, string>> = {
+  'a large response that is cut': '/api/open/truncated?length=400000',
+  'a large response that is reset': '/api/open/reset?bytes=200000',
+  'a response that stalls': '/api/open/stalls'
+}
+
+for (const [title, target] of Object.entries(cut)) {
+  t.test(`${title}: the connection is cut, so that it is not taken for whole`, async t => {
+    const { status, whole, head, body, closed } = await ask(target)
+    t.equal(status, 200)
+    t.ok(closed)
+    t.equal(answersBegun(whole), 1)
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? Infinity)
+    t.ok(body.length < length && !body.endsWith('0\r\n\r\n'), 'not whole')
+    await isFineAgain(t)
+  })
+}
+
+t.test('an endless response ends with its reader', async t => {
+  const line = await open(t.after, gateway.url)
+  line.socket.write(request('GET /api/open/endless'))
+  await line.until(received => received.length > 2 ** 20)
+  t.match(line.received(), /^HTTP\/1\.1 200 /)
+  line.socket.destroy()
+  await isFineAgain(t)
+})
+
+t.test('bytes beyond the said length are served to nobody', async t => {
+  const { status, whole } = await ask('/api/open/too-long')
+  t.ok([200, 502].includes(status), `${status}`)
+  t.notMatch(whole, /poison/)
+  await isFineAgain(t)
+})
+
+t.test('a gzip bomb that is not shaped passes as it is', async t => {
+  const response = await gateway.call('/api/open/gzip-bomb', { method: 'HEAD' })
+  t.match(response.headers.get('content-encoding'), 'gzip')
+  await isFineAgain(t)
+})
+
+t.test('an early answer to an upload passes', async t => {
+  const line = await open(t.after, gateway.url)
+  const fields = ['Content-Type: text/plain', 'Content-Length: 300000']
+  line.socket.write(request('POST /api/open/early', fields, 'x'.repeat(100_000)))
+  await line.until(received => answersBegun(received) === 1)
+  t.match(line.received(), /^HTTP\/1\.1 413 /)
+  line.socket.destroy()
+  await isFineAgain(t)
+})
+
+t.test('100 Continue that nobody asked for does not hide the response', async t => {
+  const { status, whole, body } = await ask('/api/open/continue')
+  t.equal(answersBegun(whole), 1)
+  if (status === 200) t.equal(body, '{"continued":true}')
+  else t.equal(status, 502)
+  await isFineAgain(t)
+})
+
+t.test('kept connections that are closed at random cost no GET', async t => {
+  const statuses = new Map<number, number>()
+  for (let turn = 0; turn < 100; turn++) {
+    const { status } = await gateway.call('/api/open/closes-kept')
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  t.ok(upstream.closedKept() > 10, `${upstream.closedKept()} closed, seed ${upstream.seed}`)
+  t.same([...statuses], [[200, 100]], `seed ${upstream.seed}`)
+  await isFineAgain(t)
+})
+
+t.test('a restart: 502 while it is down, and the first request afterwards is fine', async t => {
+  const held = gateway.call('/api/open/slow?ms=200')
+  await until('a request is in flight', () => upstream.inFlight() === 1)
+  await upstream.stop()
+  t.match(await held, { status: 502 })
+  t.match(await gateway.call('/api/open/fine'), {
+    status: 502,
+    json: { errorCode: 'upstream.refused' }
+  })
+  await upstream.start()
+  await isFineAgain(t)
+})
+
+t.end()
