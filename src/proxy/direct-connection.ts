@@ -22,7 +22,7 @@ export function connectDirectly(balancer: Balancer, done: Done): void {
   const connect = (address: Address) => {
     address.inFlight++
     address.connect((error, socket) => {
-      if (socket !== null) {
+      if (error === null && socket !== null) {
         socket.once('close', () => address.inFlight--)
         address.succeeded()
         return done(null, { socket, host: new URL(address.endpoint.origin).host })

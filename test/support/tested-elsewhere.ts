@@ -247,8 +247,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/upgrades',
     'config/schema/websocket',
     'proxy/direct-connection',
-    'proxy/websocket/handshake',
-    'proxy/websocket/relay'
+    'proxy/websocket/handshake'
   ]
 }
 

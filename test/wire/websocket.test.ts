@@ -1,8 +1,20 @@
 /** WebSocket through the gateway, by real sockets. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { WebSocket } from 'ws'
+import { stringify } from 'yaml'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { listen } from '../support/ports.ts'
+import { raw, request } from '../support/raw.ts'
+import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { closed, dial, message, refusal, webSocketUpstream } from '../support/websocket.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { closed, dial, frame, message, refusal, webSocketUpstream } from '../support/websocket.ts'
+import { open } from './support.ts'
 
 const routes = (url: string, websocket: object = {}, more: object = {}) => ({
   upstreams: { b: { url } },
@@ -76,4 +88,339 @@ t.test('4401 within 1 s of a sign-out', async t => {
   t.same(await told, { code: 4401, reason: 'session.revoked' })
   t.comment(`${performance.now() - startedAt} ms`)
   t.match(await toldUpstream, { code: 1001 })
+})
+
+t.test('what the upstream answers instead of a 101 is an ordinary response', async t => {
+  const plain = await testUpstream(t.after, json(404, { message: 'no such room' }))
+  const gateway = await testGateway(t.after, { routes: routes(plain.url) })
+  const cookie = await gateway.signIn()
+  t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), {
+    status: 404,
+    body: /no such room/,
+    headers: { connection: 'close' }
+  })
+  await plain.close()
+  t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), {
+    status: 502,
+    body: /upstream.refused/
+  })
+})
+
+t.test('a 101 that proves nothing, or agrees to what nobody offered, is 502', async t => {
+  const accept = (key: string) =>
+    createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+  let answer: (key: string) => string[] = () => []
+  const server = createServer()
+  server.on('upgrade', (request, socket) => {
+    socket.on('error', () => {})
+    const lines = answer(String(request.headers['sec-websocket-key']))
+    socket.write(['HTTP/1.1 101 Switching Protocols', ...lines, '', ''].join('\r\n'))
+  })
+  const port = await listen(server)
+  t.after(() => server.close().closeAllConnections())
+  const gateway = await testGateway(t.after, { routes: routes(`http://127.0.0.1:${port}`) })
+  const cookie = await gateway.signIn()
+  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
+  const cases: ReadonlyArray<readonly [string, (key: string) => string[]]> = [
+    ['no accept', () => upgrade],
+    ['a wrong accept', () => [...upgrade, 'Sec-WebSocket-Accept: wrong']],
+    [
+      'another protocol',
+      key => ['Connection: Upgrade', 'Upgrade: h2c', `Sec-WebSocket-Accept: ${accept(key)}`]
+    ],
+    [
+      'a subprotocol',
+      key => [...upgrade, `Sec-WebSocket-Accept: ${accept(key)}`, 'Sec-WebSocket-Protocol: x']
+    ],
+    [
+      'an extension',
+      key => [...upgrade, `Sec-WebSocket-Accept: ${accept(key)}`, 'Sec-WebSocket-Extensions: x']
+    ]
+  ]
+  for (const [title, lines] of cases) {
+    answer = lines
+    const refused = await refusal(`${gateway.url}/api/chat`, { cookie })
+    t.match(refused, { status: 502, body: /upstream.invalid/ }, title)
+  }
+  answer = key => [...upgrade, `Sec-WebSocket-Accept: ${accept(key)}`]
+  const client = await dial(`${gateway.url}/api/chat`, { cookie })
+  client.terminate()
+})
+
+t.test('a handshake that is not one is 400, and never reaches the upstream', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const cookie = `Cookie: ${await gateway.signIn()}`
+  const good = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+  ]
+  const bad: ReadonlyArray<readonly [string, string[], string?]> = [
+    ['no key', good.slice(0, 3)],
+    ['a short key', [...good.slice(0, 3), 'Sec-WebSocket-Key: short']],
+    ['two keys', [...good, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']],
+    ['an old version', [...good.slice(0, 2), 'Sec-WebSocket-Version: 8', ...good.slice(3)]],
+    ['a body', [...good, 'Content-Length: 5'], 'hello'],
+    ['frames behind it', good, 'frames'],
+    ['a subprotocol twice', [...good, 'Sec-WebSocket-Protocol: a, a']],
+    ['two protocols', [...good.slice(0, 1), 'Upgrade: websocket, h2c', ...good.slice(2)]]
+  ]
+  for (const [title, headers, behind = ''] of bad) {
+    const asked = request('GET /api/chat', [cookie, ...headers], behind)
+    const answered = await raw(gateway.url, asked, { enough: () => false })
+    t.same([answered.status, answered.closed], [400, true], title)
+  }
+  const posted = request('POST /api/chat', [cookie, ...good])
+  t.equal((await raw(gateway.url, posted, { enough: () => false })).status, 400)
+  t.equal(backend.requests.length, 0)
+})
+
+t.test('a client that does not wait for the 101 is refused', async t => {
+  const silent = createServer()
+  silent.on('upgrade', (_request, socket) => socket.on('error', () => {}))
+  const port = await listen(silent)
+  t.after(() => silent.close().closeAllConnections())
+  const gateway = await testGateway(t.after, { routes: routes(`http://127.0.0.1:${port}`) })
+  const cookie = await gateway.signIn()
+  const line = await open(t.after, gateway.url)
+  const asked = once(silent, 'upgrade')
+  line.socket.write(
+    request('GET /api/chat', [
+      `Cookie: ${cookie}`,
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+    ])
+  )
+  await asked
+  line.socket.write(frame({ opcode: 1, payload: 'early', isMasked: true }))
+  await line.closed
+  t.match(line.received(), /^HTTP\/1.1 400 /)
+  t.match(line.received(), /request.malformed/)
+})
+
+t.test('caps by user and by route; a place is free again when a connection is over', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const websocket = { perUser: 2, connections: 3 }
+  const gateway = await testGateway(t.after, { routes: routes(backend.url, websocket) })
+  const url = `${gateway.url}/api/chat`
+  const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
+  const first = await dial(url, { cookie: alice })
+  await dial(url, { cookie: alice })
+  const over = { status: 429, body: /limit.exceeded/, headers: { 'retry-after': '1' } }
+  t.match(await refusal(url, { cookie: alice }), over)
+  await dial(url, { cookie: bob })
+  t.match(await refusal(url, { cookie: bob }), { status: 503, body: /overloaded/ })
+  first.terminate()
+  await until('a place is free', async () => {
+    const again = await dial(url, { cookie: alice })
+    return again.readyState === again.OPEN
+  })
+  const anyone = await dial(`${gateway.url}/api/open`)
+  t.equal(anyone.readyState, anyone.OPEN, 'another route has places of its own')
+})
+
+t.test(
+  'messages of all lengths, fragments, control frames, compression and close codes',
+  async t => {
+    for (const compress of [false, true]) {
+      const backend = await webSocketUpstream(t.after, { perMessageDeflate: compress })
+      const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+      const cookie = await gateway.signIn()
+      const url = `${gateway.url}/api/chat`
+      const client = await dial(url, { cookie, compress })
+      t.equal(client.extensions.includes('permessage-deflate'), compress)
+      for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]) {
+        const text = 'aé☃𝄞'.repeat(length).slice(0, length).toWellFormed()
+        client.send(text)
+        t.equal(await message(client), text, `${length}, compressed: ${compress}`)
+        const bytes = Buffer.alloc(length, length % 251)
+        client.send(bytes)
+        const [data] = (await once(client, 'message')) as [Buffer]
+        t.ok(bytes.equals(data))
+      }
+      client.send('one ', { fin: false })
+      client.ping('between')
+      client.send('two ', { fin: false })
+      client.send('three', { fin: true })
+      const pong = once(client, 'pong')
+      t.equal(await message(client), 'one two three')
+      t.equal(String(((await pong) as [Buffer])[0]), 'between')
+      for (const code of [1000, 1001, 1003, 1008, 3000, 4999]) {
+        const each = await dial(url, { cookie, compress })
+        const [upstream] = backend.open().slice(-1)
+        const seen = upstream && closed(upstream)
+        each.close(code, 'why ☃')
+        t.same(await closed(each), { code, reason: 'why ☃' })
+        t.same(await seen, { code, reason: 'why ☃' })
+        const other = await dial(url, { cookie, compress })
+        const told = closed(other)
+        backend.open().at(-1)?.close(code, 'bye')
+        t.same(await told, { code, reason: 'bye' }, 'and from the upstream')
+      }
+      client.close()
+      await closed(client)
+    }
+  }
+)
+
+t.test('what only an end point can judge, such as UTF-8, is left to it', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const cookie = await gateway.signIn()
+  const client = await dial(`${gateway.url}/api/chat`, { cookie })
+  const socket = (client as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket
+  const told = closed(client)
+  socket.write(frame({ opcode: 1, payload: Buffer.from([0xff, 0xfe]), isMasked: true }))
+  t.equal((await told).code, 1007)
+})
+
+t.test('a connection lives across a reload for its grace, then ends with 1012', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { reload: { grace: '1500ms' } },
+    routes: routes(backend.url)
+  })
+  const cookie = await gateway.signIn()
+  const client = await dial(`${gateway.url}/api/chat`, { cookie })
+  const told = closed(client)
+  const more = routes(backend.url, {}, { aliases: { '/api/other-chat': '/api/chat' } })
+  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(more))
+  await gateway.reload('operator')
+  const reloadedAt = performance.now()
+  const second = await dial(`${gateway.url}/api/other-chat`, { cookie })
+  client.send('still here')
+  t.equal(await message(client), 'still here')
+  t.match(await told, { code: 1012, reason: 'gateway.stopping' })
+  const ms = performance.now() - reloadedAt
+  t.ok(ms >= 1300, `after ${Math.round(ms)} ms`)
+  second.send('a newer one goes on')
+  t.equal(await message(second), 'a newer one goes on')
+})
+
+t.test('new config counts for connections that are older', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const cookie = await gateway.signIn('bob')
+  const [first, second] = [
+    await dial(`${gateway.url}/api/chat`, { cookie }),
+    await dial(`${gateway.url}/api/chat`, { cookie })
+  ]
+  const told = closed(first)
+  const write = (content: object) =>
+    writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(content))
+  const narrowed = routes(backend.url)
+  const chat = { ...narrowed.routes.chat, access: { roles: ['admin'] } }
+  const toldSecond = closed(second)
+  write({ ...narrowed, routes: { ...narrowed.routes, chat } })
+  await gateway.reload('operator')
+  t.same(await told, { code: 4403, reason: 'route.forbidden' })
+  t.same(await toldSecond, { code: 4403, reason: 'route.forbidden' })
+  write(routes(backend.url))
+  await gateway.reload('operator')
+  const third = closed(await dial(`${gateway.url}/api/chat`, { cookie }))
+  write(routes(backend.url, {}, { maintenance: { routes: ['chat'] } }))
+  await gateway.reload('operator')
+  t.same(await third, { code: 1013, reason: 'maintenance' })
+  t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), { status: 503 })
+})
+
+t.test(
+  'a stop tells all with 1012, spread over the drain, and waits for none too long',
+  async t => {
+    const backend = await webSocketUpstream(t.after)
+    const gateway = await testGateway(t.after, {
+      gateway: { drain: { grace: '2s' } },
+      routes: routes(backend.url, { perUser: 100 })
+    })
+    const cookie = await gateway.signIn()
+    const times: number[] = []
+    const codes: number[] = []
+    for (let index = 0; index < 20; index++) {
+      const client = await dial(`${gateway.url}/api/chat`, { cookie })
+      client.on('close', code => {
+        codes.push(code)
+        times.push(performance.now())
+      })
+    }
+    // It never answers a close frame.
+    const rude = await open(t.after, gateway.url)
+    const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
+    const upgrade = [`Cookie: ${cookie}`, 'Connection: Upgrade', 'Upgrade: websocket', ...key]
+    rude.socket.write(request('GET /api/chat', upgrade))
+    await rude.until(text => text.startsWith('HTTP/1.1 101'))
+    const startedAt = performance.now()
+    await gateway.stop({ noticeMs: 0 })
+    const ms = performance.now() - startedAt
+    t.ok(ms < 4000, `stopped after ${Math.round(ms)} ms`)
+    await until('all clients know', () => codes.length === 20)
+    t.same([...new Set(codes)], [1012])
+    const spreadMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
+    t.ok(spreadMs > 800, `spread over ${Math.round(spreadMs)} ms`)
+  }
+)
+
+t.test('300 upgrades that are reset leave nothing behind', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url, { perUser: 4 }) })
+  const cookie = await gateway.signIn()
+  const asked = request('GET /api/chat', [
+    `Cookie: ${cookie}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+  ])
+  for (let round = 0; round < 300; round++) {
+    const line = await open(t.after, gateway.url)
+    const kind = round % 4
+    if (kind === 0) line.socket.write(asked, () => line.socket.resetAndDestroy())
+    if (kind === 1) line.socket.write(asked.repeat(3), () => line.socket.resetAndDestroy())
+    if (kind === 2) line.socket.write(request('GET /api/plain', [`Cookie: ${cookie}`]) + asked)
+    if (kind === 3) line.socket.end(asked)
+    if (kind >= 2) line.socket.setTimeout(50, () => line.socket.resetAndDestroy())
+    await line.closed
+  }
+  await until('no connection is left at the upstream', () => backend.open().length === 0)
+  const clients: WebSocket[] = []
+  await until('all places are free again', async () => {
+    clients.push(await dial(`${gateway.url}/api/chat`, { cookie }))
+    return clients.length === 4
+  })
+  t.equal(backend.open().length, 4)
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, /console_gateway_streams\{route="chat"\} 4\n/)
+  t.match(metrics, /console_gateway_requests_in_flight 0\n/)
+})
+
+t.test('a sign-out at one replica ends connections at another, with 4401', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await webSocketUpstream(t.after)
+  const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+  const replica = async () =>
+    await testGateway(
+      t.after,
+      await configFolder({
+        gateway: {
+          redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+          session: { secrets: ['${SESSION_SECRET}'] }
+        },
+        routes: routes(backend.url)
+      }),
+      environment
+    )
+  const [here, there] = await Promise.all([replica(), replica()])
+  for (const each of [here, there]) {
+    await until('ready', async () => (await each.ops('/readyz')).status === 200)
+  }
+  const cookie = await there.signIn()
+  const client = await dial(`${here.url}/api/chat`, { cookie })
+  const told = closed(client)
+  await there.call('/api/account/logout', { method: 'POST', cookie })
+  const startedAt = performance.now()
+  t.same(await told, { code: 4401, reason: 'session.revoked' })
+  t.comment(`${Math.round(performance.now() - startedAt)} ms after the sign-out was answered`)
 })

@@ -65,6 +65,8 @@ export class Relay {
   #endedBy: RelayEnd['by'] | undefined
   /** Whether the upstream's last byte from the client ended a frame, when the end began. */
   #isUpstreamAtBorder = false
+  /** Messages that had gone to the upstream by then: later ones are thrown away. */
+  #toUpstream: number | undefined
   #lastByteAt = performance.now()
   #deadline: NodeJS.Timeout | undefined
   #clientStall: NodeJS.Timeout | undefined
@@ -120,6 +122,7 @@ export class Relay {
     this.#ending = ending
     this.#endedBy ??= 'gateway'
     this.#isUpstreamAtBorder = this.#up.left === 0
+    this.#toUpstream = this.#up.messages
     this.#clearTimers()
     // From here on its bytes are thrown away, also those that waited for a slow upstream.
     this.#client.resume()
@@ -231,13 +234,13 @@ export class Relay {
     this.#onOver({
       by: this.#endedBy,
       ending: this.#ending,
-      toUpstream: this.#up.messages,
+      toUpstream: this.#toUpstream ?? this.#up.messages,
       toClient: this.#down.messages
     })
   }
 
   #upstreamLost(): void {
-    if (this.#state === 'closing' || this.#state === 'over') return
+    if (this.#state === 'closing' || this.#state === 'over' || this.#client.destroyed) return
     this.#endedBy ??= 'upstream'
     // The rest of a frame never comes.
     if (this.#down.left > 0) return this.destroy()
