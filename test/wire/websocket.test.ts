@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -272,7 +273,7 @@ t.test('what only an end point can judge, such as UTF-8, is left to it', async t
   const gateway = await testGateway(t.after, { routes: routes(backend.url) })
   const cookie = await gateway.signIn()
   const client = await dial(`${gateway.url}/api/chat`, { cookie })
-  const socket = (client as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket
+  const socket = Reflect.get(client, '_socket') as Socket
   const told = closed(client)
   socket.write(frame({ opcode: 1, payload: Buffer.from([0xff, 0xfe]), isMasked: true }))
   t.equal((await told).code, 1007)
