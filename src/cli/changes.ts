@@ -1,12 +1,12 @@
-/** The differences between two JSON values, as lines of text. */
+/** Compares the JSON before and after a step of a shape, for `console-gateway shape`. */
 
 const maxLines = 12
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `+ path: value`, `- path`, `~ path: old → new`; the first lines, and the number of the others. */
-export function changes(before: unknown, after: unknown): string[] {
-  const lines = differences(before, after, '')
+export function changeLines(before: unknown, after: unknown): string[] {
+  const lines = linesOf(before, after, '')
   if (lines.length === 0) return ['nothing changed']
   return [
     ...lines.slice(0, maxLines),
@@ -14,7 +14,7 @@ export function changes(before: unknown, after: unknown): string[] {
   ]
 }
 
-function differences(before: unknown, after: unknown, path: string): string[] {
+function linesOf(before: unknown, after: unknown, path: string): string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []
   const at = path === '' ? '(all)' : path
   const both = comparable(before, after)
@@ -29,7 +29,7 @@ function differences(before: unknown, after: unknown, path: string): string[] {
     const inner = path === '' ? name : `${path}.${name}`
     if (!Object.hasOwn(now, name)) return [`- ${inner}`]
     if (!Object.hasOwn(old, name)) return [`+ ${inner}: ${brief(now[name])}`]
-    return differences(old[name], now[name], inner)
+    return linesOf(old[name], now[name], inner)
   })
 }
 

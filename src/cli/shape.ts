@@ -12,7 +12,7 @@ import {
   targetOf,
   withShapes
 } from './upstream-responses.ts'
-import { changes } from './changes.ts'
+import { changeLines } from './changes.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 
 export const shape: Command = {
@@ -145,7 +145,7 @@ function report(before: unknown, traced: readonly TracedStep[], json: boolean): 
     if (missing !== undefined) {
       write(`   the response has no "${missing}": null from here on`)
     }
-    for (const line of why === undefined ? changes(last, after) : [why]) write(`   ${line}`)
+    for (const line of why === undefined ? changeLines(last, after) : [why]) write(`   ${line}`)
     last = after
   })
   if (failed) return 1

@@ -31,7 +31,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
 
   async function faultsOf(name: string, expected: Expectation, index: number): Promise<Fault[]> {
     try {
-      return await differencesOf(name, expected, index)
+      return await mismatchFaults(name, expected, index)
     } catch (error) {
       // Headers that no client can send, or a response that broke off.
       const reason = `this request cannot be tried: ${(error as Error).message}`
@@ -39,7 +39,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     }
   }
 
-  async function differencesOf(
+  async function mismatchFaults(
     name: string,
     expected: Expectation,
     index: number
@@ -73,7 +73,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     }
     return response === undefined
       ? []
-      : differences(expected, response, sent).map(([key, message]) =>
+      : mismatches(expected, response, sent).map(([key, message]) =>
           config.fault('routes', ['expect', name, key], message)
         )
   }
@@ -136,7 +136,8 @@ function createCounts() {
   return { counters, leases, lockouts, reset, close }
 }
 
-function differences(
+/** Compares an expectation with the response and with the request that its upstream got. */
+function mismatches(
   expected: Expectation,
   { status, body }: OfflineResponse,
   sent: UpstreamRequest | undefined

@@ -1,4 +1,7 @@
-/** The differences between two configs, as text: `limits.login.max 5 → 10`. */
+/**
+ * Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. The
+ * schema gives values their units and hides secrets.
+ */
 import { gatewaySchema } from '../schema/gateway.ts'
 import { limitsSchema } from '../schema/limits.ts'
 import type { Config } from '../schema/config.ts'
@@ -39,7 +42,7 @@ type Compared = Pick<
 >
 
 /** In the order of the files; an added or removed member is one difference, whatever it contains. */
-export function differences(before: Compared, after: Compared): Difference[] {
+export function configDifferences(before: Compared, after: Compared): Difference[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
     ...files.flatMap(([file, schema]) =>

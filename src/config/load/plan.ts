@@ -1,5 +1,5 @@
 /** The changes between two configs and their risks, as text for operators. */
-import { differences } from './differences.ts'
+import { configDifferences } from './differences.ts'
 import type { Config } from '../schema/config.ts'
 import { risksOf } from './risks.ts'
 
@@ -19,7 +19,7 @@ export interface Plan {
 
 /** @param balancerMs the response time-out of the load balancer in front of the gateway */
 export function comparePlan(before: Config, after: Config, balancerMs: number): Plan {
-  const changes = differences(before, after).map(({ file, path, text }) => ({
+  const changes = configDifferences(before, after).map(({ file, path, text }) => ({
     file,
     path: path.join('.'),
     text,

@@ -2,7 +2,7 @@
  * Replaces the running config: files → validated → built → swapped, all or nothing. Keeps the last
  * configs and the state of the files.
  */
-import { differences } from '../../config/load/differences.ts'
+import { configDifferences } from '../../config/load/differences.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -122,7 +122,7 @@ class ConfigReloader implements Reloader {
     if ('faults' in result) return this.#refuse(by, result.faults)
     const { config } = result
     const before = this.current().config
-    const changes = differences(before, config).map(({ file, text }) =>
+    const changes = configDifferences(before, config).map(({ file, text }) =>
       file === 'users' ? `users ${text}` : text
     )
     this.#logNewWarnings(before, config)
@@ -174,7 +174,7 @@ class ConfigReloader implements Reloader {
   async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
     const target = this.#revisionOf(to)
     const before = this.current().config
-    const changes = differences(before, target.config).map(({ text }) => text)
+    const changes = configDifferences(before, target.config).map(({ text }) => text)
     if (changes.length === 0) return this.#unchanged()
     const { massClosing, reviewUsers, log } = this.#options
     const command = to === undefined ? 'rollback' : `rollback ${to}`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { stringify } from 'yaml'
 import { risksOf } from '../../../src/config/load/risks.ts'
-import { differences } from '../../../src/config/load/differences.ts'
+import { configDifferences } from '../../../src/config/load/differences.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { textFolder } from '../../support/config-files.ts'
 
@@ -37,7 +37,7 @@ function load(cleanUp: (undo: () => unknown) => void, { gateway, routes, limits,
 
 t.test('what differs is said in words, with units, and never a secret', async t => {
   const said = (before: Files, after: Files) =>
-    differences(load(t.after, before), load(t.after, after)).map(
+    configDifferences(load(t.after, before), load(t.after, after)).map(
       ({ file, text }) => `${file} ${text}`
     )
   const limit = (max: number, window = '1m') => ({
@@ -97,7 +97,9 @@ t.test('whom a limit counts is said as it is written: one, or a list', async t =
     limits: { limits: { l: { by, max: 1, window: '1m' } } }
   })
   const textsOf = (before: string | string[], after: string | string[]) =>
-    differences(load(t.after, limits(before)), load(t.after, limits(after))).map(({ text }) => text)
+    configDifferences(load(t.after, limits(before)), load(t.after, limits(after))).map(
+      ({ text }) => text
+    )
   t.same(textsOf('user', 'address'), ['limits.l.by user → address'])
   t.same(textsOf('user', ['user', 'address']), ['limits.l.by user → ["user","address"]'])
   t.same(textsOf('user', ['user']), [])
