@@ -1,6 +1,7 @@
 /**
  * `GET` routes without an upstream of their own: parts, added to an empty object or the profile.
  */
+import { withHead } from '../../config/schema/public-path.ts'
 import { toRouterPath } from '../../config/schema/public-path.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -32,7 +33,7 @@ export function addAggregated(
 ): void {
   for (const path of paths) {
     scope.route({
-      method: ['GET', 'HEAD'],
+      method: withHead(['GET']),
       url: toRouterPath(path),
       config: {
         route: name,

@@ -1,7 +1,5 @@
-/**
- * `GET` profile, answered from the session. (From an upstream it is a proxied route like others.)
- */
-import type { FastifyInstance } from 'fastify'
+/** `GET` and `HEAD` profile from the session. (From an upstream it is a proxied route.) */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { liveSession, sessionError } from '../hooks/session.ts'
@@ -15,17 +13,15 @@ interface Options {
 }
 
 export function addProfile(scope: FastifyInstance, { paths, envelope, contract }: Options): void {
-  for (const url of paths) {
-    scope.get(
-      url,
-      { config: { route: ownRoutes.profile.name, access: 'session' } },
-      async request => {
-        const session = liveSession(request)
-        if (session === undefined) throw sessionError(request)
-        const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
-        contract?.(() => answer)
-        return answer
-      }
-    )
+  const { name, methods } = ownRoutes.profile
+  const config = { route: name, access: 'session' as const }
+  for (const url of paths) scope.route({ method: [...methods], url, config, handler: show })
+
+  async function show(request: FastifyRequest): Promise<unknown> {
+    const session = liveSession(request)
+    if (session === undefined) throw sessionError(request)
+    const answer = envelope.success(fillCurrentUser(session.identity.profile, session.identity))
+    contract?.(() => answer)
+    return answer
   }
 }

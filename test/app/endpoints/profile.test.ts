@@ -36,6 +36,22 @@ t.test('without a session it is 401 and says isLogin: false', async t => {
   t.same(answer.headers.getSetCookie(), [], 'nothing is stored for who is not signed in')
 })
 
+t.test('HEAD gets the status and headers of GET, without the body', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  for (const headers of [{ cookie }, {}]) {
+    const [get, head] = [
+      await gateway.call(path, headers),
+      await gateway.call(path, { ...headers, method: 'HEAD' })
+    ]
+    t.equal(head.status, get.status)
+    t.equal(head.text, '')
+    for (const name of ['content-type', 'content-length', 'cache-control']) {
+      t.equal(head.headers.get(name), get.headers.get(name), name)
+    }
+  }
+})
+
 t.test(
   '/api/currentUser is the same endpoint: same answer, same name in the log, same limit',
   async t => {
