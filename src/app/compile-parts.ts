@@ -2,7 +2,7 @@
 import { hasParameters } from '../config/schema/public-path.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
-import { requestFields } from '../proxy/headers.ts'
+import { requestHeaders } from '../proxy/headers.ts'
 import type { Part, Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
 import type { Upstream } from '../proxy/upstream.ts'
@@ -37,7 +37,7 @@ export function compileParts(
       name,
       upstream,
       toUpstream: targetOf(publicPaths, part),
-      toFields: requestFields({
+      toHeaders: requestHeaders({
         identity,
         tellIdentity: upstream.config.identity,
         credential: credentialOf(upstream.config.credential).as,

@@ -7,7 +7,7 @@ import { createLeases, type Leases } from '../limits/counting/leases.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
-import { type OfflineResponse, type UpstreamRequest, createOfflineApp } from './offline-app.ts'
+import { type OfflineResponse, type RecordedRequest, createOfflineApp } from './offline-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 
 /** One fault for each expectation that fails. */
@@ -15,7 +15,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   const { gateway, routes } = config
   const counts = createCounts()
   const { counters, leases, lockouts } = counts
-  let sent: UpstreamRequest | undefined
+  let sent: RecordedRequest | undefined
   let upstreamResponse: unknown
   const app = await createOfflineApp(config, {
     counters,
@@ -140,7 +140,7 @@ function createCounts() {
 function mismatches(
   expected: Expectation,
   { status, body }: OfflineResponse,
-  sent: UpstreamRequest | undefined
+  sent: RecordedRequest | undefined
 ): Array<readonly [key: string, message: string]> {
   const code = codeOf(body)
   const result = `got ${status}${code === undefined ? '' : ` ${code}`}`

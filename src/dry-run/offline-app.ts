@@ -30,7 +30,7 @@ import { createSeal } from '../session/seal.ts'
 import { createSessions } from '../session/session.ts'
 
 /** A request to an upstream. */
-export interface UpstreamRequest {
+export interface RecordedRequest {
   readonly upstream: string
   readonly method: string
   /** With the query, below the path of the upstream's URL. */
@@ -67,7 +67,7 @@ interface Options {
   /** Gets the app before any hook or route is added. */
   readonly watch?: (app: FastifyInstance) => void
   /** @returns the upstream's response, as JSON */
-  readonly onUpstreamRequest: (request: UpstreamRequest) => unknown
+  readonly onUpstreamRequest: (request: RecordedRequest) => unknown
 }
 
 interface SignedIn {
@@ -204,7 +204,7 @@ async function askOffline(
 /** An upstream without sockets: `respond` returns the JSON of the response. */
 function offlineUpstream(
   config: UpstreamConfig,
-  respond: (request: Omit<UpstreamRequest, 'upstream'>) => string
+  respond: (request: Omit<RecordedRequest, 'upstream'>) => string
 ): Upstream {
   const { origin, pathname } = new URL(firstUrlOf(config))
   const base = pathname.replace(/\/$/, '')

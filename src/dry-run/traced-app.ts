@@ -12,7 +12,7 @@ import type { Rule, Verdict } from '../limits/counting/rules.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import {
   type OfflineResponse,
-  type UpstreamRequest,
+  type RecordedRequest,
   createOfflineApp,
   type OfflineApp,
   type OfflineRequest
@@ -48,7 +48,7 @@ export interface Traced {
   readonly rules: readonly Rule[]
   /** Keys of the counters of sign-in attempts that were checked. */
   readonly attempts: readonly string[]
-  readonly asked: readonly UpstreamRequest[]
+  readonly asked: readonly RecordedRequest[]
 }
 
 export interface PublicPath {
@@ -75,7 +75,7 @@ interface Observed {
   error?: GatewayError
   rules: readonly Rule[]
   readonly trace: Array<Traced['trace'][number]>
-  readonly asked: UpstreamRequest[]
+  readonly asked: RecordedRequest[]
   readonly attempts: string[]
 }
 

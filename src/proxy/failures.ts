@@ -1,4 +1,7 @@
-/** Failures in our codes: what undici and Node call one on the way to a back-end, and what a back-end answers with an error status. No message of theirs, which may name an address, goes further than the log. */
+/**
+ * Translates failures of undici, Node and back-ends into our error codes. Their own messages may
+ * name an address, so they only go to the log.
+ */
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 
@@ -24,19 +27,22 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_INVALID_ARG: 'request.malformed'
 }
 
-/** The GatewayError for whatever broke an exchange. A certificate that does not hold counts as refused; what cannot be parsed as invalid. */
+/**
+ * The GatewayError for a failed exchange. An invalid certificate counts as refused, an unreadable
+ * response as invalid.
+ */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
-  const known =
+  const errorCode =
     (Object.hasOwn(codes, code) ? codes[code] : undefined) ??
     (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code)
       ? 'upstream.refused'
       : 'upstream.invalid')
-  return new GatewayError(known, { cause: error })
+  return new GatewayError(errorCode, { cause: error })
 }
 
-/** An AggregateError of a dual-stack dial has no code of its own. */
+/** An AggregateError of a dual-stack connection attempt has no code of its own. */
 function errorCodeOf(error: unknown): string {
   const { code, errors } = (error ?? {}) as { code?: unknown; errors?: unknown[] }
   if (typeof code === 'string') return code
@@ -45,14 +51,17 @@ function errorCodeOf(error: unknown): string {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** An error's body is read up to here for its message. */
+/** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
 export const isJson = (headers: Headers): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
 
-/** The GatewayError for an answer with an error status: it keeps the status, and of a JSON body the message for people. */
-export function answeredError(
+/**
+ * The GatewayError for a response with an error status: keeps the status, and the message of a JSON
+ * body.
+ */
+export function responseError(
   status: number,
   headers: Headers,
   bytes: Buffer | undefined
@@ -69,10 +78,10 @@ function messageOf(bytes: Buffer, headers: Headers): { message?: string } {
       string,
       unknown
     >
-    const found = [errorMessage, message, msg, error].find(
+    const text = [errorMessage, message, msg, error].find(
       candidate => typeof candidate === 'string' && candidate !== ''
     )
-    return typeof found === 'string' ? { message: found.slice(0, 500) } : {}
+    return typeof text === 'string' ? { message: text.slice(0, 500) } : {}
   } catch {
     return {}
   }

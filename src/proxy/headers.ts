@@ -1,4 +1,4 @@
-/** Which header fields cross the gateway, in each direction. */
+/** Filters and builds the headers that cross the gateway, in both directions. */
 import { recentlyUsed } from '../bounded-map.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
@@ -6,26 +6,27 @@ import { builtByGateway, connectionBound, refusedFamilies } from '../config/sche
 import { GatewayError } from '../errors.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
+import { cookieName, keepCookies } from './cookie-header.ts'
 
-type Fields = Record<string, string | string[]>
+type Headers = Record<string, string | string[]>
 
-export interface RequestFieldOptions {
+export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
-  /** Whether this upstream is told who asks. */
+  /** Whether this upstream gets the user's identity. */
   readonly tellIdentity: boolean
   /** `none`, `bearer`, `cookies` or `header:NAME`. */
   readonly credential: string
-  /** The credential source whose sessions send theirs; any without it. */
+  /** The credential source whose sessions send their credential; any source without it. */
   readonly credentialFrom?: string | undefined
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
-  /** Of the upstream: with it, no other field of the client passes. */
+  /** Of the upstream: only these headers of the client pass; without it all unrefused ones. */
   readonly passHeaders?: readonly string[] | undefined
-  /** Of the route: names of refused families that pass all the same. */
+  /** Of the route: names of refused families that pass nevertheless. */
   readonly passRefusedHeaders?: readonly string[]
   /**
-   * Whether the answer will be shaped. A part of one cannot be, a condition would be about the unshaped one,
-   * and one that is not compressed costs less to make and to read than it saves on the way.
+   * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
+   * the unshaped response, and decompressing costs more than the network saves.
    */
   readonly shaped: boolean
 }
@@ -33,7 +34,7 @@ export interface RequestFieldOptions {
 export interface ForwardedFor {
   readonly address: string
   readonly protocol: string
-  /** The `Host` of the request, where config lists it; an unvetted one is not passed on. */
+  /** The request's `Host`, if config lists it; an unlisted one is not passed on. */
   readonly host: string | undefined
   readonly requestId: string
   readonly session: Session | undefined
@@ -48,15 +49,15 @@ const nameIsFree = memoized(
 )
 
 /**
- * The fields for the upstream, built anew: the gateway's own, and of the client's those that are
- * neither connection-bound (nor listed in `Connection`, so that nobody makes us drop what we add),
- * nor trusted by back-ends (unless the route re-opens them), nor spelt with `_`. Console's own extra
- * fields pass, or with `passHeaders` only those that it names.
+ * Builds the headers for the upstream: the gateway's own, and the client's except connection-bound
+ * ones (and those listed in `Connection`, so that no client can drop what the gateway adds), those
+ * that back-ends trust (unless the route allows them), and names with `_`. With `passHeaders` only
+ * the client's headers that it names pass.
  */
-export function requestFields(
-  options: RequestFieldOptions
-): (headers: IncomingHttpHeaders, from: ForwardedFor, hasBody: boolean, isRead: boolean) => Fields {
-  const { identity, tellIdentity, credential, passAuthorization, passCookies, shaped } = options
+export function requestHeaders(
+  options: RequestHeaderOptions
+): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
+  const { identity, credential, passAuthorization, passCookies, shaped } = options
   const reopened = new Set(options.passRefusedHeaders)
   const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])
   const ownNames = new Set([
@@ -66,74 +67,78 @@ export function requestFields(
     ...(identity.source === undefined ? [] : [identity.source]),
     ...(credential.startsWith('header:') ? [credential.slice(7)] : [])
   ])
-  const ofBytes = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
-  // Of a change the same fields say when it may be made at all (RFC 9110 §13.1).
-  const ofRead = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
+  const bodyConditions = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
+  // In a change these headers say whether it may be made at all (RFC 9110 §13.1), so they pass.
+  const readConditions = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
   const crosses = memoized(
     (name: string) =>
       (nameIsFree(name) || reopened.has(name)) &&
       allowed?.has(name) !== false &&
       !ownNames.has(name) &&
-      !ofBytes.has(name)
+      !bodyConditions.has(name)
   )
-  const readCrosses = memoized((name: string) => crosses(name) && !ofRead.has(name))
+  const readCrosses = memoized((name: string) => crosses(name) && !readConditions.has(name))
   return (headers, caller, hasBody, isRead) => {
-    const fields: Fields = {}
+    const sent: Headers = {}
     const mayCross = isRead ? readCrosses : crosses
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
       if (value !== undefined && mayCross(name) && listed?.includes(name) !== true) {
-        fields[name] = value
+        sent[name] = value
       }
     }
     if (hasBody && headers['content-length'] !== undefined) {
-      fields['content-length'] = headers['content-length']
+      sent['content-length'] = headers['content-length']
     }
-    if (!hasBody) delete fields['content-type']
-    if (shaped) fields['accept-encoding'] = 'identity'
+    if (!hasBody) delete sent['content-type']
+    if (shaped) sent['accept-encoding'] = 'identity'
     if (passAuthorization && headers.authorization !== undefined) {
-      fields['authorization'] = headers.authorization
+      sent['authorization'] = headers.authorization
     }
     const kept =
       passCookies.length > 0 && headers.cookie !== undefined
         ? keepCookies(headers.cookie, passCookies)
         : ''
-    if (kept !== '') fields['cookie'] = kept
-    fields['x-request-id'] = caller.requestId
-    fields['x-forwarded-for'] = caller.address
-    fields['x-forwarded-proto'] = caller.protocol
-    if (caller.host !== undefined) fields['x-forwarded-host'] = caller.host
-    if (caller.session !== undefined) addSession(fields, caller.session, kept)
-    return fields
-  }
-
-  function addSession(fields: Fields, session: Session, keptCookies: string): void {
-    if (tellIdentity) {
-      const told = toldOf(session)
-      fields[identity.id] = identity.prefix ? told.prefixedId : told.id
-      if (identity.source !== undefined) fields[identity.source] = told.source
-      fields[identity.username] = told.username
-      fields[identity.roles] = told.roles
-    }
-    const { credentialFrom } = options
-    // The token of one back-end is not another's to see.
-    if (credentialFrom !== undefined && session.source !== credentialFrom) {
-      throw new GatewayError('route.credential')
-    }
-    const { token, cookies } = session.credential ?? {}
-    // The client's own, where the route passes it, is what the route asks for.
-    if (credential === 'bearer' && token !== undefined && fields['authorization'] === undefined) {
-      fields['authorization'] = `Bearer ${token}`
-    }
-    if (credential.startsWith('header:') && token !== undefined) fields[credential.slice(7)] = token
-    if (credential === 'cookies' && cookies !== undefined) {
-      fields['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
-    }
+    if (kept !== '') sent['cookie'] = kept
+    sent['x-request-id'] = caller.requestId
+    sent['x-forwarded-for'] = caller.address
+    sent['x-forwarded-proto'] = caller.protocol
+    if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
+    if (caller.session !== undefined) addSession(sent, caller.session, kept, options)
+    return sent
   }
 }
 
-interface Told {
+function addSession(
+  sent: Headers,
+  session: Session,
+  keptCookies: string,
+  { identity, tellIdentity, credential, credentialFrom }: RequestHeaderOptions
+): void {
+  if (tellIdentity) {
+    const values = identityValues(session)
+    sent[identity.id] = identity.prefix ? values.prefixedId : values.id
+    if (identity.source !== undefined) sent[identity.source] = values.source
+    sent[identity.username] = values.username
+    sent[identity.roles] = values.roles
+  }
+  // The token of one back-end must not be sent to another.
+  if (credentialFrom !== undefined && session.source !== credentialFrom) {
+    throw new GatewayError('route.credential')
+  }
+  const { token, cookies } = session.credential ?? {}
+  // Where the route passes the client's own header, that one wins.
+  if (credential === 'bearer' && token !== undefined && sent['authorization'] === undefined) {
+    sent['authorization'] = `Bearer ${token}`
+  }
+  if (credential.startsWith('header:') && token !== undefined) sent[credential.slice(7)] = token
+  if (credential === 'cookies' && cookies !== undefined) {
+    sent['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
+  }
+}
+
+interface IdentityValues {
   readonly id: string
   readonly prefixedId: string
   readonly source: string
@@ -141,25 +146,27 @@ interface Told {
   readonly roles: string
 }
 
-/** Written once for each session that this process remembers. */
-const told = new WeakMap<Identity, Told>()
+/** Built once for each cached session. */
+const identityCache = new WeakMap<Identity, IdentityValues>()
 
-function toldOf({ source, identity }: Session): Told {
-  const known = told.get(identity)
-  if (known !== undefined) return known
-  const fields = {
-    id: fieldValue(identity.id),
-    prefixedId: fieldValue(identityKey({ source, identity })),
-    source: fieldValue(source),
-    username: fieldValue(identity.username),
-    roles: identity.roles.map(role => fieldValue(role).replaceAll(',', '%2C')).join(',')
+function identityValues({ source, identity }: Session): IdentityValues {
+  const cached = identityCache.get(identity)
+  if (cached !== undefined) return cached
+  const values = {
+    id: headerValue(identity.id),
+    prefixedId: headerValue(identityKey({ source, identity })),
+    source: headerValue(source),
+    username: headerValue(identity.username),
+    roles: identity.roles.map(role => headerValue(role).replaceAll(',', '%2C')).join(',')
   }
-  told.set(identity, fields)
-  return fields
+  identityCache.set(identity, values)
+  return values
 }
 
-/** Never copied from an upstream's answer: connection-bound, banners, and what is the gateway's own to say. */
-const droppedFromAnswers = new Set([
+/**
+ * Never copied from an upstream's response: connection-bound, banners, set by the gateway itself.
+ */
+const droppedFromResponses = new Set([
   ...connectionBound,
   'server',
   'x-powered-by',
@@ -188,8 +195,8 @@ const droppedFromAnswers = new Set([
 ])
 const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
 
-/** True of the upstream's body, not of one that is made of it. */
-export const bodyFields: ReadonlySet<string> = new Set([
+/** Headers that describe the upstream's body: wrong for a body that is made from it. */
+export const bodyHeaders: ReadonlySet<string> = new Set([
   'content-length',
   'content-encoding',
   'etag',
@@ -202,72 +209,77 @@ export const bodyFields: ReadonlySet<string> = new Set([
   'repr-digest'
 ])
 
-const cachingFields = new Set(['cache-control', 'expires', 'pragma', 'age'])
+const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-const answerNameCrosses = (name: string) =>
-  !droppedFromAnswers.has(name) && !droppedFamilies.test(name)
+const responseNameCrosses = (name: string) =>
+  !droppedFromResponses.has(name) && !droppedFamilies.test(name)
 
-export interface AnswerFieldOptions {
+export interface ResponseHeaderOptions {
   /** Names of cookies that this upstream may set. */
   readonly setCookies: readonly string[]
-  /** Whether the upstream may say how long its answer may be kept; personal data may not be. */
+  /** Whether the upstream may set caching headers; not for personal data. */
   readonly mayCache: boolean
-  /** Whether another body is made of the upstream's. */
+  /** Whether the body is replaced by a shaped one. */
   readonly shaped?: boolean
 }
 
-/** The fields of an upstream's answer that the client may see; `Location` and `Vary` are the caller's to judge. */
-export function answerFields({
+/** The response headers that the client gets; `Location` and `Vary` are left to the caller. */
+export function responseHeaders({
   setCookies,
   mayCache,
   shaped = false
-}: AnswerFieldOptions): (headers: Record<string, string | string[] | undefined>) => Fields {
+}: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
   const crosses = memoized(
     (name: string) =>
-      answerNameCrosses(name) &&
-      (mayCache || !cachingFields.has(name)) &&
-      !(shaped && bodyFields.has(name))
+      responseNameCrosses(name) &&
+      (mayCache || !cachingHeaders.has(name)) &&
+      !(shaped && bodyHeaders.has(name))
   )
   return headers => {
-    const fields: Fields = {}
+    const result: Headers = {}
     const listed = listedIn(headers['connection'])
     for (const name in headers) {
       const value = headers[name]
       if (value !== undefined && crosses(name) && listed?.includes(name) !== true) {
-        fields[name] = value
+        result[name] = value
       }
     }
-    const given = headers['set-cookie']
-    if (setCookies.length > 0 && given !== undefined) {
-      const kept = (Array.isArray(given) ? given : [given]).filter(cookie =>
+    const setCookie = headers['set-cookie']
+    if (setCookies.length > 0 && setCookie !== undefined) {
+      const kept = (Array.isArray(setCookie) ? setCookie : [setCookie]).filter(cookie =>
         setCookies.includes(cookieName(cookie))
       )
-      if (kept.length > 0) fields['set-cookie'] = kept
+      if (kept.length > 0) result['set-cookie'] = kept
     }
-    return fields
+    return result
   }
 }
 
 /**
- * What two parties say of the fields that an answer varies by, in one list (RFC 9110 §12.5.5).
- * @param without a field that it does not vary by any more
+ * Joins the gateway's and the upstream's `Vary` into one list (RFC 9110 §12.5.5).
+ * @param without a header that the response does not vary by any more
  */
 export function joinedVary(
-  own: string | string[] | undefined,
-  upstreams: string | string[] | undefined,
+  gatewayVary: string | string[] | undefined,
+  upstreamVary: string | string[] | undefined,
   without?: string
 ): string | undefined {
   const names = new Map<string, string>()
-  for (const name of [own, upstreams].flatMap(list => String(list ?? '').split(','))) {
+  for (const name of [gatewayVary, upstreamVary].flatMap(list => String(list ?? '').split(','))) {
     const trimmed = name.trim()
-    const known = trimmed.toLowerCase()
-    if (known !== '' && known !== without && !names.has(known)) names.set(known, trimmed)
+    const lowerCase = trimmed.toLowerCase()
+    if (lowerCase !== '' && lowerCase !== without && !names.has(lowerCase)) {
+      names.set(lowerCase, trimmed)
+    }
   }
   if (names.has('*')) return '*'
   return names.size === 0 ? undefined : [...names.values()].join(', ')
 }
 
-/** The field names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most say `keep-alive`, which never crosses anyway. */
+/**
+ * The header names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most clients send
+ * `keep-alive`, which never crosses.
+ */
 function listedIn(connection: string | string[] | undefined) {
   return connection === undefined || connection === 'keep-alive'
     ? undefined
@@ -277,35 +289,20 @@ function listedIn(connection: string | string[] | undefined) {
         .map(name => name.trim())
 }
 
-// Only blanks and tabs may stand around a name: JavaScript's trim() would accept a look-alike.
-function cookieName(pair: string) {
-  return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
-}
-
-function keepCookies(header: string, names: readonly string[]): string {
-  const kept = header.split(';').filter(pair => names.includes(cookieName(pair)))
-  return kept.map(trimBlanks).join('; ')
-}
-
-const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t'
-
-/** A loop: the pattern /[ \t]+$/ is quadratic in a run of blanks before a letter. */
-function trimBlanks(text: string): string {
-  let start = 0
-  let end = text.length
-  while (isBlank(text[start])) start++
-  while (end > start && isBlank(text[end - 1])) end--
-  return text.slice(start, end)
-}
-
-/** Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a header loses: a name must not break it, nor become another's. */
-function fieldValue(value: string): string {
+/**
+ * Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a
+ * header would lose: a name must neither break a header nor become another name.
+ */
+function headerValue(value: string): string {
   return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
     ? value
     : encodeURIComponent(value.toWellFormed())
 }
 
-/** Remembers decisions about names: a console sends the same few with each request. Bounded, since clients choose the names. */
+/**
+ * Caches decisions by header name: a console sends the same few with each request. Bounded, since
+ * clients choose the names.
+ */
 function memoized(decide: (name: string) => boolean): (name: string) => boolean {
   const decisions = recentlyUsed<boolean>(1000)
   return name => {

@@ -1,9 +1,9 @@
-/** An answer that is made of several upstreams' answers: all asked at the same time, merged into one value. */
+/** A response that is merged from several upstreams' responses, all requested at the same time. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
-import { answeredError } from './failures.ts'
-import type { ForwardedFor, requestFields } from './headers.ts'
+import { responseError } from './failures.ts'
+import type { ForwardedFor, requestHeaders } from './headers.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -12,59 +12,63 @@ export interface Part {
   readonly upstream: Upstream
   /** Public target (path, maybe query) → target at the upstream. */
   readonly toUpstream: (target: string) => string
-  readonly toFields: ReturnType<typeof requestFields>
-  /** For the whole answer. */
+  readonly toHeaders: ReturnType<typeof requestHeaders>
+  /** For the whole response. */
   readonly timeoutMs: number
   readonly maxBytes: number
-  /** May throw a GatewayError: what the back-end says in its body of how it went. */
+  /** Throws a GatewayError where the body reports a failure. */
   readonly shape: (body: Json) => Json
   readonly unwrap: readonly string[]
-  /** Empty: the members of its value are added to the answer's. */
+  /** The path of its value; empty: the members of its value are added to the response. */
   readonly into: readonly string[]
   readonly isRequired: boolean
-  /** In the place of what is missing or null. */
+  /** Used where the part is missing or null. */
   readonly fallback: Json
 }
 
-/** What a route is made of. */
+/** The parts of a route. */
 export interface Parts {
   readonly parts: readonly Part[]
-  /** Where the route's own answer stands; empty for what the parts are added to. */
+  /** The path of the route's own response; empty: the parts are added to that response. */
   readonly into: readonly string[]
-  /** The member that names those that are missing. */
+  /** The member that lists missing parts. */
   readonly missing: string
 }
 
-interface Asking {
-  /** The public one. */
+interface PartsRequest {
+  /** The public target. */
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly caller: ForwardedFor
-  /** Ends all of them. */
+  /** Aborts all requests. */
   readonly signal: AbortSignal
-  /** For the log: a part that is not required has failed. */
+  /** Called when a part that is not required has failed. */
   readonly onMissing: (part: Part, error: GatewayError) => void
 }
 
-export interface Gathered {
+export interface GatheredParts {
   /** In the order of the config. */
-  readonly found: ReadonlyArray<{
+  readonly results: ReadonlyArray<{
     readonly part: Part
     readonly value: Json
     readonly isMissing: boolean
   }>
-  readonly onMissing: Asking['onMissing']
+  readonly onMissing: PartsRequest['onMissing']
 }
 
 /**
- * Asks all parts.
- * @throws GatewayError as soon as a required one fails: its error, whose cause names the part
+ * Requests all parts.
+ * @throws GatewayError as soon as a required part fails; the cause names the part
  */
-export async function gather({ parts }: Parts, asking: Asking): Promise<Gathered> {
-  const found = await Promise.all(
+export async function gather({ parts }: Parts, request: PartsRequest): Promise<GatheredParts> {
+  const results = await Promise.all(
     parts.map(async part => {
       try {
-        return { part, value: (await ask(part, asking)) ?? part.fallback ?? null, isMissing: false }
+        return {
+          part,
+          value: (await fetchPart(part, request)) ?? part.fallback ?? null,
+          isMissing: false
+        }
       } catch (thrown) {
         const error = toGatewayError(thrown)
         if (part.isRequired) {
@@ -73,64 +77,64 @@ export async function gather({ parts }: Parts, asking: Asking): Promise<Gathered
             cause: new Error(`the part "${part.name}"`, { cause: error.cause })
           })
         }
-        if (!asking.signal.aborted) asking.onMissing(part, error)
+        if (!request.signal.aborted) request.onMissing(part, error)
         return { part, value: part.fallback, isMissing: true }
       }
     })
   )
-  return { found, onMissing: asking.onMissing }
+  return { results, onMissing: request.onMissing }
 }
 
-async function ask(
-  { upstream, toUpstream, toFields, timeoutMs, maxBytes, shape, unwrap }: Part,
-  { target, headers, caller, signal }: Asking
+async function fetchPart(
+  { upstream, toUpstream, toHeaders, timeoutMs, maxBytes, shape, unwrap }: Part,
+  { target, headers, caller, signal }: PartsRequest
 ): Promise<Json> {
-  const answer = await upstream.fetchWhole({
+  const response = await upstream.fetchWhole({
     method: 'GET',
     path: toUpstream(target),
-    headers: toFields(headers, caller, false, true),
+    headers: toHeaders(headers, caller, false, true),
     timeoutMs,
     totalMs: timeoutMs,
     maxBytes,
     tooLarge: 'shape.too-large',
     signal
   })
-  if (answer.status >= 300) {
-    throw answer.status < 400
+  if (response.status >= 300) {
+    throw response.status < 400
       ? new GatewayError('upstream.redirect')
-      : answeredError(answer.status, answer.headers, answer.body)
+      : responseError(response.status, response.headers, response.body)
   }
-  if (answer.status === 204 || answer.status === 205) return null
-  if (answer.status === 206) {
+  if (response.status === 204 || response.status === 205) return null
+  if (response.status === 206) {
     throw new GatewayError('upstream.invalid', {
-      cause: new Error('a part of an answer, which was not asked for')
+      cause: new Error('a partial response (206), which was not requested')
     })
   }
-  return valueAt(await shape(readJson(answer.body, answer.headers, maxBytes)), unwrap)
+  return valueAt(await shape(readJson(response.body, response.headers, maxBytes)), unwrap)
 }
 
 /**
- * One value of all. What the parts are added to is copied, never changed.
- * @param own the route's own answer
+ * Merges the parts into one value. The route's own response is copied, never changed.
+ * @param response the route's own response
  * @throws GatewayError `upstream.invalid` where a required part has no place
  */
 export function merge(
-  own: Json,
+  response: Json,
   { into }: Parts,
-  { found, onMissing }: Gathered
+  { results, onMissing }: GatheredParts
 ): { readonly value: Json; readonly missing: readonly string[] } {
-  const value: JsonRecord = into.length === 0 && isRecord(own) ? copyOf(own) : {}
-  if (into.length > 0) place(value, into, own)
-  else if (!isRecord(own) && own !== null && own !== undefined) {
+  const value: JsonRecord = into.length === 0 && isRecord(response) ? copyOf(response) : {}
+  if (into.length > 0) place(value, into, response)
+  else if (!isRecord(response) && response !== null && response !== undefined) {
     throw noPlace('the response is not an object to which parts can be added')
   }
   const missing: string[] = []
-  for (const { part, value: given, isMissing } of found) {
+  for (const { part, value: partValue, isMissing } of results) {
     const isPlaced =
-      given === undefined ||
+      partValue === undefined ||
       (part.into.length > 0
-        ? place(value, part.into, given)
-        : given === null || addMembers(value, given))
+        ? place(value, part.into, partValue)
+        : partValue === null || addMembers(value, partValue))
     if (!isPlaced) {
       const error = noPlace(
         part.into.length > 0
@@ -145,14 +149,14 @@ export function merge(
   return { value, missing }
 }
 
-/** The answer with the names of what is missing. One that is no object has no place for them. */
+/** The response with the names of missing parts; unchanged where it is not an object. */
 export function withMissing(
-  answer: Json,
+  response: Json,
   { missing: name }: Parts,
   missing: readonly string[]
 ): Json {
-  if (missing.length === 0 || !isRecord(answer)) return answer
-  const result = copyOf(answer)
+  if (missing.length === 0 || !isRecord(response)) return response
+  const result = copyOf(response)
   put(result, name, missing)
   return result
 }
@@ -161,7 +165,10 @@ function noPlace(reason: string) {
   return new GatewayError('upstream.invalid', { cause: new Error(reason) })
 }
 
-/** What lies on the way is copied, or made; false where it is no object. */
+/**
+ * Sets a value at a path; objects along the path are copied or created. @returns false where a
+ * value along the path is not an object
+ */
 function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
   let holder = target
   for (const name of path.slice(0, -1)) {

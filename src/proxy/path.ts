@@ -1,21 +1,23 @@
-/** Which public paths may cross the gateway, and what path each becomes at its upstream. */
+/** Checks public paths, and rewrites them to paths of the upstream. */
 import { hasParameters, nearerFirst, parametersOf, takes } from '../config/schema/public-path.ts'
 import { GatewayError } from '../errors.ts'
 
-// RFC 3986 pchar without ";", plus what browsers leave unescaped. "%" is looked at below.
+// RFC 3986 pchar without ";", plus characters that browsers leave unescaped. "%" is checked below.
 const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/
 const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
 /**
- * Escapes that make two readers see two paths: a separator, a control, an escape of such a one (also in a longer form than UTF-8 allows),
- * and letters, digits, "-", ".", "_", "~", which no client needs to escape (RFC 3986 §2.3).
+ * Escapes that two programs may read as two paths: of a separator, of a control character, of such
+ * an escape (also in an overlong UTF-8 form), and of letters, digits, "-", ".", "_", "~", which no
+ * client needs to escape (RFC 3986 §2.3).
  */
 const doubtfulEscape =
   /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|[01]|c[01]|e0%25[89]|f0%258))/i
 const queryRefused = /[^\x21-\x7e]|#/
 
 /**
- * Holds a request's target to one reading, before anything is decided by it: refused, never repaired.
- * @param target as it stands in the request line
+ * Refuses targets that two programs could read as two paths, before any decision is based on them.
+ * Never repairs them.
+ * @param target of the request line
  * @throws GatewayError `request.path`
  */
 export function checkTarget(target: string): void {
@@ -49,9 +51,12 @@ export function checkTarget(target: string): void {
 }
 
 export interface Rewrite {
-  /** Public target (path, maybe query) → upstream path without query. @throws GatewayError `request.path` for another spelling of the public path. */
+  /**
+   * Public target (path, maybe query) → upstream path without query.
+   * @throws GatewayError `request.path` for another spelling of the public path
+   */
   readonly toUpstream: (target: string) => string
-  /** Upstream path → public path, or undefined where no public path leads there. */
+  /** Upstream path → public path; undefined where no public path leads there. */
   readonly toPublic: (path: string) => string | undefined
 }
 
@@ -59,7 +64,7 @@ export interface Rewrite {
  * @param publicPaths the path of the route and its aliases, as config names them
  * @param upstreamPath the path at the upstream; both end in `/*`, or neither does, and its `:name`
  * segments are among the public path's
- * @param base what stands before every upstream path, without a slash at its end
+ * @param base prefix of every upstream path, without a slash at its end
  */
 export function createRewrite(
   publicPaths: readonly string[],
@@ -91,9 +96,11 @@ function rewriteStem(publicPaths: readonly string[], upstreamPath: string, base:
     },
     toPublic: path => {
       if (!open) return path === upstreamStem ? first : undefined
-      const found = path.startsWith(upstreamStem) ? first + path.slice(upstreamStem.length) : '//'
-      // Browsers take `//host/…` for another host.
-      return found.startsWith('//') ? undefined : found
+      const publicPath = path.startsWith(upstreamStem)
+        ? first + path.slice(upstreamStem.length)
+        : '//'
+      // Browsers read `//host/…` as another host.
+      return publicPath.startsWith('//') ? undefined : publicPath
     }
   }
 }

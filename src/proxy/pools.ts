@@ -1,31 +1,34 @@
-/** The upstreams that are in use: shared by generations that name them alike, closed when the last of those is gone. */
+/**
+ * Upstream pools, shared by generations with the same config for them, and closed with the last
+ * such generation.
+ */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 
-export interface Lease {
-  /** The upstream of this name. Whoever asks with the same config gets the same connections. */
+export interface PoolLease {
+  /** The upstream of this name. The same config gets the same connections. */
   readonly upstream: (name: string, config: UpstreamConfig, authority?: string) => Upstream
-  /** What nobody else holds finishes what is running, and is closed. */
+  /** Retires upstreams that no other lease uses: requests in flight finish first. */
   readonly release: () => Promise<void>
 }
 
 export interface Pools {
-  readonly lease: () => Lease
-  /** By name, what is in flight. */
+  readonly lease: () => PoolLease
+  /** Requests in flight, by upstream name. */
   readonly inFlight: () => Iterable<readonly [name: string, requests: number]>
-  /** By name, what waits for a connection. */
+  /** Requests that wait for a connection, by upstream name. */
   readonly waiting: () => Iterable<readonly [name: string, requests: number]>
   readonly close: () => Promise<void>
 }
 
-interface Held {
+interface SharedPool {
   readonly name: string
   readonly upstream: UpstreamPool
   leases: number
 }
 
 export function createPools(): Pools {
-  const held = new Map<string, Held>()
+  const held = new Map<string, SharedPool>()
   const retiring = new Set<UpstreamPool>()
   const sumsOf = (count: (upstream: UpstreamPool) => number) => {
     const sums = new Map<string, number>()
@@ -37,27 +40,27 @@ export function createPools(): Pools {
 
   return {
     lease: () => {
-      const mine = new Map<string, Held>()
+      const mine = new Map<string, SharedPool>()
       return {
         upstream: (name, config, authority) => {
           const key = JSON.stringify([name, config, authority])
-          let found = mine.get(key)
-          if (found === undefined) {
-            found = held.get(key) ?? {
+          let pool = mine.get(key)
+          if (pool === undefined) {
+            pool = held.get(key) ?? {
               name,
               upstream: createUpstream(config, {
                 tls: authority === undefined ? {} : { ca: authority }
               }),
               leases: 0
             }
-            found.leases++
-            mine.set(key, found)
-            held.set(key, found)
+            pool.leases++
+            mine.set(key, pool)
+            held.set(key, pool)
           }
-          return found.upstream
+          return pool.upstream
         },
         release: async () => {
-          const over = [...mine].filter(([, one]) => --one.leases === 0)
+          const over = [...mine].filter(([, pool]) => --pool.leases === 0)
           mine.clear()
           for (const [key] of over) held.delete(key)
           await Promise.all(

@@ -1,27 +1,29 @@
-/** Requests that wait for a connection of an upstream: in order, bounded in count, bytes, time. */
+/** The queue for an upstream's connections: in order, bounded in number, bytes and time. */
 import { GatewayError } from '../errors.ts'
 
 export interface QueueBounds {
   readonly connections: number
   /** Requests that may wait. */
   readonly queue: number
-  /** Of their bodies. */
+  /** Bytes of their bodies. */
   readonly queueBytes: number
   readonly queueTimeout: number
 }
 
 /** A request that wants a connection. */
 export interface Applicant {
-  /** Of its body, where that is in memory. */
+  /** Bytes of its body, if that is in memory. */
   readonly bytes: number
-  /** Whether its body comes from a client while it has the connection. */
+  /** Whether its body is streamed from a client while it has the connection. */
   readonly isUpload: boolean
-  /** It has a connection now, until it calls `release()`. */
+  /** Called when it gets a connection, which it keeps until `release()`. */
   readonly start: () => void
   readonly refuse: (error: GatewayError) => void
 }
 
-/** One that waits; a node of a list, so that to leave costs the same wherever it stands. */
+/**
+ * A waiting request: a node of a linked list, so that removing it costs the same at any position.
+ */
 class Waiting {
   readonly applicant: Applicant
   readonly order: number
@@ -60,13 +62,13 @@ class List {
 }
 
 /**
- * The connections of one upstream, and who waits for them. Slow clients may hold at most half of
- * them with uploads; nothing is kept of what has left.
+ * The connections of one upstream and their queue. Uploads of slow clients may take at most half of
+ * the connections.
  */
 export class ConnectionQueue {
   readonly #bounds: QueueBounds
   readonly #maxUploads: number
-  /** Uploads wait by themselves: one that may not start yet stands in nobody's way. */
+  /** A list of their own: an upload that may not start yet does not block other requests. */
   readonly #uploads = new List()
   readonly #others = new List()
   #running = 0
@@ -95,7 +97,7 @@ export class ConnectionQueue {
     return this.#waitingBytes
   }
 
-  /** Takes a free connection, where nobody waits for it. @returns whether there was one */
+  /** Takes a free connection. @returns whether there was one */
   tryTake(isUpload: boolean): boolean {
     if (this.#running >= this.#bounds.connections) return false
     if (isUpload && this.#runningUploads >= this.#maxUploads) return false
@@ -103,11 +105,7 @@ export class ConnectionQueue {
     return true
   }
 
-  /**
-   * Waits for a connection.
-   * @returns what to call when it leaves before it has one
-   * @throws GatewayError `overloaded` where too many, or too many bytes, wait already
-   */
+  /** a function that removes the request from the queue */
   wait(applicant: Applicant): () => void {
     const { queue, queueBytes, queueTimeout } = this.#bounds
     if (this.#waiting >= queue) throw overloaded('too many requests wait for the upstream')
@@ -130,7 +128,7 @@ export class ConnectionQueue {
     this.#startNext()
   }
 
-  /** Refuses all who wait. */
+  /** Refuses all waiting requests. */
   close(error: GatewayError): void {
     for (const list of [this.#uploads, this.#others]) {
       while (list.first !== undefined) this.#refuse(list.first, error)
@@ -143,7 +141,8 @@ export class ConnectionQueue {
   }
 
   #startNext(): void {
-    // One that fails at once releases its connection within start(): the running loop goes on.
+    // A request that fails at once releases its connection within start(): the running loop
+    // continues.
     if (this.#isStarting) return
     this.#isStarting = true
     try {
@@ -179,7 +178,7 @@ export class ConnectionQueue {
     waiting.applicant.refuse(error)
   }
 
-  /** All wait equally long, so the first of a list is the next to give up. */
+  /** All wait equally long, so the first of a list expires first. */
   #expire(): void {
     this.#timer = undefined
     const now = performance.now()
@@ -196,9 +195,9 @@ export class ConnectionQueue {
   }
 }
 
-function earlierOf(one: Waiting | undefined, other: Waiting | undefined): Waiting | undefined {
-  if (one === undefined) return other
-  return other === undefined || one.order < other.order ? one : other
+function earlierOf(first: Waiting | undefined, second: Waiting | undefined): Waiting | undefined {
+  if (first === undefined) return second
+  return second === undefined || first.order < second.order ? first : second
 }
 
 function overloaded(reason: string): GatewayError {

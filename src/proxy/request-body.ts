@@ -1,14 +1,14 @@
-/** A client's body on its way to an upstream: collected where it is small, or else streamed. */
+/** Reads a client's body for an upstream: small ones are collected, larger ones streamed. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
-/** Either an error, or the whole body as bytes, or a stream of one that is larger. */
+/** Called with an error, the whole body, or a stream of a larger body. */
 type Done = (error: GatewayError | null, body?: Buffer | Readable) => void
 
 interface Bounds {
-  /** A body up to so many bytes is collected. */
+  /** Bodies up to this size are collected. */
   readonly collectBytes: number
   readonly maxBytes: number
 }
@@ -16,8 +16,8 @@ interface Bounds {
 const firstBytes = 4096
 
 /**
- * Collects a body. The upstream is not called before it is whole, or larger than is collected, so
- * that a slow or broken client holds no upstream connection.
+ * Collects a body. The upstream is called when it is complete, or larger than `collectBytes`: a
+ * slow or broken client holds no upstream connection.
  * @param length as the client says, or undefined where it sends chunks
  */
 export function readBody(
@@ -54,7 +54,7 @@ export function readBody(
   }
   function finish(error: GatewayError | null, whole?: Buffer): void {
     leave()
-    // What is left is read and dropped, or the client would not see the answer.
+    // The rest is read and dropped: otherwise the client would not read the response.
     if (error !== null) adopt(body).resume()
     done(error, whole)
   }
@@ -66,17 +66,16 @@ export function readBody(
   body.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
 }
 
-function grown(bytes: Buffer, needed: number, most: number): Buffer {
-  const larger = Buffer.allocUnsafe(Math.min(most, Math.max(needed, 2 * bytes.length)))
+function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, 2 * bytes.length)))
   bytes.copy(larger)
   return larger
 }
 
 /**
- * A body on its way through, cut off with `request.too-large` where it grows beyond `maxBytes`.
- * A stream of its own: whoever sends it destroys it after a failure, and a request that is
- * destroyed gets no answer. What is left of the body is read and dropped, or the client would not
- * see the answer.
+ * A stream of the body that fails with `request.too-large` beyond `maxBytes`. Not the request
+ * itself: a sender destroys the stream after a failure, and a destroyed request gets no response.
+ * The rest of the body is read and dropped: otherwise the client would not read the response.
  */
 function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Readable {
   let seen = 0
@@ -107,14 +106,14 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Re
   return relay
 }
 
-/** An upload has to bring so many bytes in each window. */
+/** The minimum rate of an upload in each window. */
 const minBytesPerSecond = 1024
 const windowMs = 10_000
 
 /**
- * Calls `onSlow` when a client sends a body more slowly than anyone in earnest. What waits for the
- * upstream to take it is not the client's fault.
- * @returns what to call when the body does not matter any more
+ * Calls `onSlow` when a client sends a body below the minimum rate. Time in which the upstream does
+ * not read does not count.
+ * @returns a function that ends the watch
  */
 export function watchRate(body: Readable, onSlow: () => void): () => void {
   const { complete, socket } = body as Partial<IncomingMessage>
@@ -143,7 +142,10 @@ export function watchRate(body: Readable, onSlow: () => void): () => void {
   return end
 }
 
-/** Whether a part of a request's body has not arrived. (In the moment in which its head has, not even a request without one is complete.) */
+/**
+ * Whether a part of the request's body has not arrived. (`complete` is false just after the head,
+ * even without a body.)
+ */
 export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
   return (
     !complete &&

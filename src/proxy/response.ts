@@ -1,39 +1,39 @@
 /**
- * An upstream's response on its way in: small bodies collected, large ones streamed (the plumbing
- * between streams is a proxy's largest cost).
+ * Receives an upstream's response: small bodies collected, large ones streamed (piping between
+ * streams is a proxy's largest cost).
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
-/** One proxied request: state that its route and its upstream share. */
+/** State of a proxied request, shared by route and upstream. */
 export interface Exchange {
-  /** To the first byte of the answer. */
+  /** To the first byte of the response. */
   readonly timeoutMs: number
-  /** Bodies up to so many bytes are collected, in both directions. */
+  /** Bodies up to this size are collected, in both directions. */
   readonly collectBytes: number
-  /** Whether only a whole answer is of use (shaping): then a slow one is waited for. */
+  /** Whether the whole body is needed (shaping): then a slow one is waited for. */
   readonly collectOnly: boolean
-  /** Whether the answer has no body whatever its fields say (RFC 9110 §9.3.2). */
+  /** Whether the response has no body, whatever its headers say (RFC 9110 §9.3.2). */
   readonly isHead: boolean
-  /** When it was sent; of one that waits for a connection, when it got one. */
+  /** The time it was sent; after a wait for a connection, the time it got one. */
   startedAt: number
-  /** The response is of no use any more: the client has left, or an error was sent. */
+  /** The response is not needed any more: the client has left, or an error was sent. */
   isGone: boolean
-  /** Milliseconds to the first byte of the answer. */
+  /** Milliseconds to the first byte of the response. */
   firstByteMs?: number | undefined
-  /** The attempt that runs, or the last one; or the wait for a connection. */
+  /** The running or last attempt, or the wait for a connection. */
   attempt?: { readonly fail: (error: unknown) => void } | undefined
 }
 
-/** A whole body in memory; stands where the proxy plugin expects a stream. */
+/** A whole body in memory, in the place where the proxy plugin expects a stream. */
 export class CollectedBody {
   readonly bytes: Buffer
   constructor(bytes: Buffer) {
     this.bytes = bytes
   }
-  /** The plugin destroys the bodies of clients who left. */
+  /** The plugin destroys a body when its client has left. */
   destroy(): void {}
 }
 
@@ -47,7 +47,7 @@ export interface UpstreamResponse {
 export interface Watcher {
   readonly onResponse: (response: UpstreamResponse) => void
   /**
-   * It failed before there was an answer.
+   * It failed before the response began.
    * @param isFree whether the upstream connection is free; if not, `onSettled` follows
    */
   readonly onFailed: (error: unknown, isFree: boolean) => void
@@ -55,16 +55,19 @@ export interface Watcher {
   readonly onSettled: () => void
 }
 
-/** A body of unknown length is streamed after this wait: events and logs must not wait for their end. */
+/** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
 
-/** Pieces that are joined into one: a body in chunks of a byte would cost its size a hundred times. */
-const piecesMax = 256
+/**
+ * Chunks are joined after so many: a body in chunks of one byte would cost a hundred times its
+ * size.
+ */
+const maxChunks = 256
 
 export const gone = () =>
   new GatewayError('request.malformed', { cause: new Error('the client left') })
 
-/** Ends an exchange, as if the client had left or for another reason. One that waits leaves. */
+/** Ends an exchange, by default as if the client had left. A waiting request leaves the queue. */
 export function abort({ attempt }: Exchange, reason: GatewayError = gone()): void {
   attempt?.fail(reason)
 }
@@ -72,8 +75,8 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
 const noBytes = Buffer.alloc(0)
 
 /**
- * undici's callbacks of one attempt. A class: a closure for each of them would cost more than all
- * that they do.
+ * undici's callbacks for one attempt. A class: a closure for each callback would cost more than
+ * their work.
  */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange
@@ -84,7 +87,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
   #headers: UpstreamResponse['headers'] = {}
-  /** Most bodies are one piece. */
+  /** The first chunk: most bodies have only one. */
   #first: Buffer | undefined
   #more: Buffer[] | undefined
   #whole: Buffer[] | undefined
@@ -99,7 +102,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     exchange.attempt = this
   }
 
-  /** @param isFree whether undici is done with it, though it never began */
+  /** @param isFree whether undici has released the connection */
   fail(error: unknown, isFree: boolean = this.#controller !== undefined): void {
     clearTimeout(this.#timer)
     if (this.#state === 'over') return
@@ -115,7 +118,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#state !== 'over') return
-    // It failed while undici was still connecting: only now undici lets go of it.
+    // It failed while undici was connecting: only now undici can abort it.
     controller.abort(gone())
     this.#watcher.onSettled()
   }
@@ -135,11 +138,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
       )
     }
     const coding = headers['transfer-encoding']
-    // The field ends here, so nobody behind us could undo another coding.
+    // The header is not forwarded, so no client could decode another coding.
     if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
       return this.fail(
         new GatewayError('upstream.invalid', {
-          cause: new Error('a transfer coding other than chunked')
+          cause: new Error('its transfer coding is not "chunked"')
         })
       )
     }
@@ -194,7 +197,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #add(chunk: Buffer): void {
     this.#more ??= []
     this.#more.push(chunk)
-    if (this.#more.length < piecesMax) return
+    if (this.#more.length < maxChunks) return
     this.#whole ??= []
     this.#whole.push(Buffer.concat(this.#more))
     this.#more = []
@@ -207,7 +210,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       : Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
   }
 
-  /** Collects no more: what is there and what comes goes through a stream. */
+  /** Stops collecting: the chunks so far and all further ones go through a stream. */
   startStream(): void {
     clearTimeout(this.#timer)
     this.#state = 'answered'
@@ -233,7 +236,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #push(chunk: Buffer): void {
     if (this.#stream?.push(chunk) !== false) return
     this.#controller?.pause()
-    // A reader that stands still must not keep a connection that others need.
+    // A reader that stalls must not keep a connection that others need.
     clearTimeout(this.#timer)
     this.#timer = setTimeout(standStill, this.#stallMs, this)
   }
@@ -251,7 +254,7 @@ function streamAfterAll(attempt: Attempt) {
   return attempt.startStream()
 }
 
-/** Without end, and each event is wanted at once. */
+/** Event streams never end, and each event must be sent at once. */
 export function isEventStream(headers: UpstreamResponse['headers']): boolean {
   return /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
 }

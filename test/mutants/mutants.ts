@@ -68,8 +68,8 @@ const sessions: readonly Mutant[] = [
   {
     breaks: 'A token that another replica has renewed is renewed again under the lock.',
     file: 'src/login/token-refresh.ts',
-    find: 'if (isRenewed(fresh, live)) return fresh',
-    replacement: '',
+    find: 'if (this.#isRenewed(current)) return current\n      const',
+    replacement: 'const',
     tests: ['test/session/renewals.test.ts']
   },
   {
@@ -158,7 +158,7 @@ const upstreams: readonly Mutant[] = [
   {
     breaks: 'The message of a back-end goes on at any length.',
     file: 'src/proxy/failures.ts',
-    find: 'found.slice(0, 500)',
+    find: 'text.slice(0, 500)',
     replacement: 'found',
     tests: ['test/proxy/failures.test.ts']
   },
@@ -168,8 +168,8 @@ const upstreams: readonly Mutant[] = [
     find: 'const relay = adopt(\n    new Readable({',
     replacement: 'const relay = ((bare: Readable) => bare)(\n    new Readable({',
     also: {
-      file: 'src/proxy/upstream.ts',
-      find: 'if (body instanceof Readable) body.destroy()',
+      file: 'src/app/endpoints/http-proxy-adapter.ts',
+      find: 'if (whole instanceof Readable) whole.destroy()',
       replacement: ''
     },
     tests: ['test/wire/abandoned-uploads.test.ts']

@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
-import { answeredError, upstreamError } from '../../src/proxy/failures.ts'
+import { responseError, upstreamError } from '../../src/proxy/failures.ts'
 import { freePort } from '../support/ports.ts'
 
 const failed = (code: unknown, message = 'connect to 10.1.2.3:8080') =>
@@ -116,7 +116,7 @@ t.test(
 t.test('of a back-end’s message no more than 500 characters go on', async t => {
   const headers = { 'content-type': 'application/json' }
   const messageOf = (length: number) =>
-    answeredError(422, headers, Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })))
+    responseError(422, headers, Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })))
       .message
   t.equal(messageOf(500), 'x'.repeat(500))
   t.equal(messageOf(501), 'x'.repeat(500))

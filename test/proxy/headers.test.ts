@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
 import {
-  answerFields,
+  responseHeaders,
   type ForwardedFor,
   joinedVary,
-  requestFields,
-  type RequestFieldOptions
+  requestHeaders,
+  type RequestHeaderOptions
 } from '../../src/proxy/headers.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 import { growthOf } from '../support/growth.ts'
@@ -38,7 +38,7 @@ const caller = (over: Partial<ForwardedFor> = {}): ForwardedFor => ({
   session: session(),
   ...over
 })
-const options: RequestFieldOptions = {
+const options: RequestHeaderOptions = {
   identity,
   tellIdentity: true,
   credential: 'none',
@@ -59,11 +59,11 @@ const own = {
 /** What the upstream gets, without a body unless `over` says so. */
 const sent = (
   headers: IncomingHttpHeaders,
-  over: Partial<RequestFieldOptions> = {},
+  over: Partial<RequestHeaderOptions> = {},
   who: Partial<ForwardedFor> = {},
   hasBody = false,
   isRead = !hasBody
-) => requestFields({ ...options, ...over })(headers, caller(who), hasBody, isRead)
+) => requestHeaders({ ...options, ...over })(headers, caller(who), hasBody, isRead)
 
 t.test('the upstream is told who asks, from where, and under which request id', async t => {
   t.same(sent({ host: 'console.example.com' }), own)
@@ -516,7 +516,7 @@ t.test('conditions about the unshaped answer stay here, those on a change go on'
 })
 
 t.test('thousands of field names that clients made up change nothing for the next one', async t => {
-  const fields = requestFields(options)
+  const fields = requestHeaders(options)
   for (let index = 0; index < 5000; index++) {
     fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
   }
@@ -533,8 +533,8 @@ t.test('thousands of field names that clients made up change nothing for the nex
 
 const answered = (
   headers: Record<string, string | string[] | undefined>,
-  over: Partial<Parameters<typeof answerFields>[0]> = {}
-) => answerFields({ setCookies: [], mayCache: false, ...over })(headers)
+  over: Partial<Parameters<typeof responseHeaders>[0]> = {}
+) => responseHeaders({ setCookies: [], mayCache: false, ...over })(headers)
 
 t.test('an upstream’s answer keeps its own fields', async t => {
   const fields = {
@@ -664,7 +664,7 @@ t.test('cookies and lists of field names cost CPU in proportion to their length'
     })
     t.ok(growth.isLinear, `${name}: ${growth.figures}`)
   }
-  const toFields = requestFields({ ...options, passCookies: ['b'] })
+  const toFields = requestHeaders({ ...options, passCookies: ['b'] })
   const cookie = (text: string) => toFields({ cookie: text }, caller(), false, true)
   grows('blanks before a cookie', cookie, length => `a${' '.repeat(length)}b=1; b=2`)
   grows('blanks in a pair', cookie, length => `b=1${'\t'.repeat(length)}x`)

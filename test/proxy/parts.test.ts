@@ -18,7 +18,7 @@ const part = (name: string, into: readonly string[], isRequired = false): Part =
   maxBytes: 1,
   shape: body => body,
   toUpstream: () => '/',
-  toFields: () => ({}),
+  toHeaders: () => ({}),
   upstream: {} as Part['upstream']
 })
 const parts = (into: readonly string[] = []) => ({ parts: [], into, missing: 'missing' })
@@ -39,7 +39,7 @@ t.test('merging changes nothing that it is given, and makes no prototype of a me
         }))
         let result: ReturnType<typeof merge>
         try {
-          result = merge(frozen(own), parts(into), { found, onMissing: () => {} })
+          result = merge(frozen(own), parts(into), { results: found, onMissing: () => {} })
         } catch {
           return into.length === 0 && (Array.isArray(own) || typeof own !== 'object')
         }
@@ -63,7 +63,7 @@ t.test('parts that want the same way share what lies on it', async t => {
     value: index,
     isMissing: false
   }))
-  t.same(merge(frozen({ a: { z: 1 } }), parts(), { found, onMissing: () => {} }), {
+  t.same(merge(frozen({ a: { z: 1 } }), parts(), { results: found, onMissing: () => {} }), {
     value: { a: { z: 1, b: 0, c: { d: 1 } }, e: 2 },
     missing: []
   })

@@ -13,7 +13,7 @@ import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { cookiesIn } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
-import { joinedVary, requestFields } from '../../src/proxy/headers.ts'
+import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
@@ -45,7 +45,7 @@ for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
 }
 await app.ready()
 
-const toFields = requestFields({
+const toFields = requestHeaders({
   identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
   tellIdentity: false,
   credential: 'none',
@@ -167,7 +167,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/proxy/headers.ts#keepCookies', 'src/proxy/headers.ts#trimBlanks'],
+    of: ['src/proxy/cookie-header.ts#keepCookies', 'src/proxy/cookie-header.ts#trimBlanks'],
     read: text => fieldsOf({ cookie: text }),
     worst: {
       'blanks before a cookie': within('a', ' ', 'b=1'),

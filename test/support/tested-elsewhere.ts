@@ -157,6 +157,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'limits/usage/redis-usage': ['limits/usage/hours', 'limits/usage/record'],
   'login/token-refresh': ['app/hooks/token-refresh'],
   'login/upstream-login': ['login/login-response'],
+  'proxy/headers': ['proxy/cookie-header'],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/primary': [
     'process/cluster/rpc',

@@ -3,7 +3,7 @@ import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
-import type { Gathered } from '../../proxy/parts.ts'
+import type { GatheredParts } from '../../proxy/parts.ts'
 
 export interface ExchangeOptions {
   readonly timeoutMs: number
@@ -39,7 +39,7 @@ export class ProxiedExchange implements Exchange {
   headers = noHeaders
   body: Buffer | Readable | string | null = null
   /** Of the response, where the route has any. */
-  pendingParts: Promise<Gathered> | undefined = undefined
+  pendingParts: Promise<GatheredParts> | undefined = undefined
   /** Set by the adapter of the proxy plugin, which gives its routes another form of it. */
   response: UpstreamResponse | undefined = undefined
   /** The upstream's headers for the client. */

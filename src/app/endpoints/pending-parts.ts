@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
-import { type Gathered, gather, type Parts } from '../../proxy/parts.ts'
+import { type GatheredParts, gather, type Parts } from '../../proxy/parts.ts'
 
 export interface PartsOptions {
   readonly forwardedHost: ForwardedHost
@@ -16,7 +16,7 @@ export function fetchParts(
   route: string,
   parts: Parts,
   { forwardedHost, countMissing }: PartsOptions
-): Promise<Gathered> {
+): Promise<GatheredParts> {
   const { request } = reply
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())

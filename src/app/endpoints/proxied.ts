@@ -13,7 +13,7 @@ import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
 import type { Access } from '../hooks/context.ts'
-import { answerFields, requestFields } from '../../proxy/headers.ts'
+import { responseHeaders, requestHeaders } from '../../proxy/headers.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
@@ -106,14 +106,14 @@ export interface CompiledRoute {
   readonly options: Pick<RouteOptions, 'method' | 'config'>
   readonly upstream: Upstream
   readonly exchange: ExchangeOptions
-  readonly toClientHeaders: ReturnType<typeof answerFields>
+  readonly toClientHeaders: ReturnType<typeof responseHeaders>
   readonly stages: Stages
   readonly route: ProxiedRoute
 }
 
 export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): CompiledRoute {
   const { upstream, shaping } = route
-  const toClientHeaders = answerFields({
+  const toClientHeaders = responseHeaders({
     setCookies: route.setCookies,
     mayCache: route.access === 'public' && shaping?.parts === undefined,
     shaped: shaping !== undefined
@@ -179,7 +179,7 @@ function onlyConfigured<Stage>(stages: ReadonlyArray<Stage | false | undefined>)
 function requestHeadersOf(route: ProxiedRoute, { identity }: ProxiedOptions) {
   const { config } = route.upstream
   const credential = credentialOf(config.credential)
-  return requestFields({
+  return requestHeaders({
     identity,
     tellIdentity: config.identity,
     credential: credential.as,

@@ -1,7 +1,7 @@
 /** The stages of a proxied request before its upstream is called; each may throw a GatewayError. */
 import { toGatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
-import type { requestFields } from '../../proxy/headers.ts'
+import type { requestHeaders } from '../../proxy/headers.ts'
 import type { Parts } from '../../proxy/parts.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { ProxiedExchange } from './exchange.ts'
@@ -29,7 +29,7 @@ export function queryStage(toUpstream: (query: string) => string): RequestStage 
 
 /** The upstream's headers are built anew from the client's, the session and the connection. */
 export function requestHeadersStage(
-  toHeaders: ReturnType<typeof requestFields>,
+  toHeaders: ReturnType<typeof requestHeaders>,
   forwardedHost: ForwardedHost
 ): RequestStage {
   return function buildRequestHeaders(exchange) {

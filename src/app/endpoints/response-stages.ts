@@ -4,8 +4,8 @@
  */
 import type { Readable } from 'node:stream'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import { answeredError, isJson } from '../../proxy/failures.ts'
-import { type answerFields, joinedVary } from '../../proxy/headers.ts'
+import { responseError, isJson } from '../../proxy/failures.ts'
+import { type responseHeaders, joinedVary } from '../../proxy/headers.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
@@ -34,7 +34,7 @@ export function runResponseStages(
  * by one costs as much as to send them.
  */
 export function responseHeadersStage(
-  toClientHeaders: ReturnType<typeof answerFields>,
+  toClientHeaders: ReturnType<typeof responseHeaders>,
   isRelayed: boolean
 ): ResponseStage {
   return function copyHeaders(exchange, { status, headers, body }) {
@@ -104,7 +104,7 @@ export function redirectStage({
 export function errorStage(passesJson: boolean): ResponseStage {
   return function refuseErrors(_exchange, { status, headers, body }) {
     if (status < 400 || (passesJson && isJson(headers))) return false
-    throw answeredError(status, headers, bytesOf(body))
+    throw responseError(status, headers, bytesOf(body))
   }
 }
 

@@ -8,8 +8,8 @@ import { GatewayError, toGatewayError } from '../../errors.ts'
 import { liveSession } from '../hooks/session.ts'
 import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
-import { bodyFields } from '../../proxy/headers.ts'
-import { type Gathered, merge, type Parts, withMissing } from '../../proxy/parts.ts'
+import { bodyHeaders } from '../../proxy/headers.ts'
+import { type GatheredParts, merge, type Parts, withMissing } from '../../proxy/parts.ts'
 import type { Session } from '../../session/record.ts'
 import { sendBody } from './send-body.ts'
 
@@ -37,7 +37,7 @@ export function shapeResponse(
   reply: FastifyReply,
   response: UpstreamResponse,
   shaping: Shaping,
-  pendingParts: Promise<Gathered> | undefined
+  pendingParts: Promise<GatheredParts> | undefined
 ): void {
   const { status, headers } = response
   if (status === 206) {
@@ -70,7 +70,7 @@ function readWhole({ headers, body }: UpstreamResponse, maxBytes: number): unkno
 
 function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
   // The headers that describe the upstream's body were left out for the sake of a shaped one.
-  for (const name of bodyFields) {
+  for (const name of bodyHeaders) {
     if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
   }
   reply.send(body instanceof CollectedBody ? body.bytes : body)
@@ -81,7 +81,7 @@ export function sendOnceGathered(
   reply: FastifyReply,
   value: unknown,
   shaping: Shaping,
-  pendingParts: Promise<Gathered>
+  pendingParts: Promise<GatheredParts>
 ): void {
   void pendingParts.then(
     gathered => {
@@ -100,7 +100,7 @@ export function sendShaped(
   reply: FastifyReply,
   value: unknown,
   { shape, parts }: Shaping,
-  gathered?: Gathered
+  gathered?: GatheredParts
 ): void {
   const merged =
     parts === undefined || gathered === undefined

@@ -5,7 +5,7 @@ import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../confi
 import { firstUrlOf, targetsOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../shaping/shape.ts'
-import type { UpstreamRequest } from '../offline-app.ts'
+import type { RecordedRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
 import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
 
@@ -29,8 +29,8 @@ interface Forwarded extends Options {
   readonly path: Path
   readonly route: Partial<RouteConfig>
   /** The request to the route's own upstream. */
-  readonly main: UpstreamRequest | undefined
-  readonly parts: readonly UpstreamRequest[]
+  readonly main: RecordedRequest | undefined
+  readonly parts: readonly RecordedRequest[]
 }
 
 const ms = (value: number) => inUnits('x-duration', value)
@@ -124,7 +124,7 @@ function addressLines(upstream: UpstreamConfig, path: Path, locate: Locate): Lin
 
 function timeoutsDecision(
   forwarded: Forwarded,
-  main: UpstreamRequest,
+  main: RecordedRequest,
   upstream: UpstreamConfig
 ): Info {
   const { config, locate } = forwarded
@@ -290,9 +290,9 @@ function brief(value: object): string {
 const hopHeaders = new Set(['host', 'connection', 'content-length', 'x-request-id'])
 
 /** Headers that the gateway adds, changes and removes, with the values of this dry run. */
-function headerLines(sent: Readonly<Record<string, string>>, { headers }: UpstreamRequest): Lines {
+function headerLines(sent: Readonly<Record<string, string>>, { headers }: RecordedRequest): Lines {
   const arrived = Object.entries(
-    headers as Record<string, UpstreamRequest['headers'][string] | undefined>
+    headers as Record<string, RecordedRequest['headers'][string] | undefined>
   ).flatMap(([name, value]) =>
     value === undefined ? [] : [[name.toLowerCase(), [value].flat().join(', ')] as const]
   )
