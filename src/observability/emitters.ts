@@ -4,7 +4,9 @@
  */
 import type { Readable, Writable } from 'node:stream'
 
-/** What emits `error`: streams, sockets, servers, workers, child processes, watchers, clients. */
+/**
+ * An emitter of `error`: streams, sockets, servers, workers, child processes, watchers, clients.
+ */
 interface Emitter {
   /** `never`, since some declare only their own events. */
   on: (event: never, listener: never) => unknown

@@ -1,16 +1,22 @@
-/** How log lines reach standard output, and the time in them: most requests write one, so both have to be cheap. */
+/**
+ * Writes log lines to standard output with their time. Most requests write one, so both must be
+ * cheap.
+ */
 import pino, { type DestinationStream } from 'pino'
 import { adopt } from './emitters.ts'
 import { escapeInJson } from './unprintable.ts'
 
 const pageBytes = 64 * 1024
 const sparePages = 8
-/** Less than that is copied, and its page used again. */
+/** Less is copied, and its page reused. */
 const smallBytes = 8 * 1024
-/** A character takes at most so many bytes: an escape such as `\\u202e` takes six, UTF-8 at most three. */
+/** The most bytes of a character: six for an escape such as `\u202e`, three for UTF-8. */
 const maxBytesOfUnit = 6
 
-/** Lines of a moment in one write, since each wakes another thread; at the end of the process the rest is written too. */
+/**
+ * Collects the lines of a moment into one write, since each write wakes another thread; the rest is
+ * written at the end of the process.
+ */
 export function standardOutput(): DestinationStream & { flushSync: () => void } {
   // Before pino's own for the same moments, which write what the destination has by then.
   for (const moment of ['beforeExit', 'exit']) process.on(moment, () => turn())
@@ -23,7 +29,8 @@ export function standardOutput(): DestinationStream & { flushSync: () => void } 
       contentMode: 'buffer'
     })
   )
-  // As bytes at once: a string is in pieces until it is written, and by then they are far apart in memory.
+  // As bytes at once: a string is in pieces until it is written, and by then they are far apart in
+  // memory.
   let page: Buffer = Buffer.allocUnsafeSlow(pageBytes)
   let filled = 0
   const handed: Buffer[] = []
@@ -45,11 +52,12 @@ export function standardOutput(): DestinationStream & { flushSync: () => void } 
   }
   setInterval(turn, 50).unref()
   const append = (line: string): void => {
-    const most = line.length * maxBytesOfUnit
-    if (filled + most > pageBytes) turn()
-    if (most > pageBytes) return void output.write(Buffer.from(escapeInJson(line)) as never)
+    const maxBytes = line.length * maxBytesOfUnit
+    if (filled + maxBytes > pageBytes) turn()
+    if (maxBytes > pageBytes) return void output.write(Buffer.from(escapeInJson(line)) as never)
     const length = page.write(line, filled)
-    // perf: ASCII has one byte for each character, and nothing to escape: most lines are not searched.
+    // perf: ASCII has one byte for each character, and nothing to escape: maxBytes lines are not
+    // searched.
     if (length === line.length) filled += length
     else filled += page.write(escapeInJson(line), filled)
   }
@@ -68,7 +76,7 @@ function padding(milli: number): string {
   return milli < 10 ? '00' : '0'
 }
 
-/** What pino's own does, but the date is only written anew when the second has changed. */
+/** As pino's own function, but the date is only written when the second has changed. */
 export function isoTime(now: () => number = Date.now): () => string {
   let second = NaN
   let date = ''

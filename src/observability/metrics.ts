@@ -17,7 +17,10 @@ export interface Histogram {
   readonly observe: (value: number) => void
 }
 
-/** A metric with its labels; `with` gives the series of some label values. Ask once and keep it: that is what makes counting cheap. */
+/**
+ * A metric with its labels; `with` gives the series of some label values. Ask once and keep it:
+ * that is what makes counting cheap.
+ */
 export interface Family<C> {
   /** @param values in the order of the label names; never what a client chooses */
   readonly with: (...values: readonly string[]) => C
@@ -110,7 +113,7 @@ class Buckets {
   }
 }
 
-/** How the cells of a family are made, and what they are for Prometheus. */
+/** The kind of a family: how its cells are created, and its Prometheus type. */
 interface Kind<C> {
   readonly type: Metric['type']
   readonly create: () => C
@@ -228,7 +231,10 @@ async function textOf(
 
 let loaded: Promise<{ Registry: new () => Registry; ofProcess: Registry }> | undefined
 
-/** Loaded when it is first asked for: no start waits for it. The process has one set of its own metrics, since they watch it from then on. */
+/**
+ * Loaded when it is first asked for: no start waits for it. The process has one set of its own
+ * metrics, since they watch it from then on.
+ */
 function library(): NonNullable<typeof loaded> {
   loaded ??= import('@prometheus-io/client').then(({ Registry, collectDefaultMetrics }) => {
     const ofProcess = new Registry()

@@ -1,4 +1,6 @@
-/** Characters that a terminal obeys instead of showing them; clients put them into names and paths. */
+/**
+ * Characters that a terminal obeys instead of showing them; clients put them into names and paths.
+ */
 
 /**
  * C1 controls, line separators, and marks that change the direction of text (UAX #9 §2).

@@ -20,7 +20,7 @@ export interface RequestHeaderOptions {
   readonly credentialFrom?: string | undefined
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
-  /** Of the upstream: only these headers of the client pass; without it all unrefused ones. */
+  /** Of the upstream: only these headers of the client pass; else all that are not refused. */
   readonly passHeaders?: readonly string[] | undefined
   /** Of the route: names of refused families that pass nevertheless. */
   readonly passRefusedHeaders?: readonly string[]

@@ -1,4 +1,4 @@
-/** What limits count, and how they go on in this process alone while Redis is unavailable. */
+/** The counters of limits, which continue in this process while Redis is unavailable. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
 import {
@@ -22,9 +22,9 @@ export interface LimitServices {
   readonly counters: Counters
   /** Of all other requests. */
   readonly leases: Leases
-  /** What limits count of one caller, for operators. */
+  /** The counters of one caller, for operators. */
   readonly callers: CallerCounts
-  /** How much of each limit its callers used; nothing where no record is kept. */
+  /** The use of each limit; empty where no record is kept. */
   readonly readUsage: KeptUsage['read']
   readonly lockouts: Lockouts
 }

@@ -1,6 +1,6 @@
 /**
- * What a Cluster needs beside its client: a key on each primary, and a connection of its own to
- * each for replicated writes.
+ * A Cluster's additions to its client: a key on each primary, and a connection of its own to each
+ * for replicated writes.
  */
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
@@ -69,13 +69,13 @@ export function createClusterWrites(options: Options): ReplicatedWrites {
   const lines = new Map<string, { readonly tag: string; readonly writes: ReplicatedWrites }>()
 
   function connect(): void {
-    const known = tags()
+    const tagsByNode = tags()
     for (const [node, { tag, writes }] of lines) {
-      if (known.get(node) === tag) continue
+      if (tagsByNode.get(node) === tag) continue
       writes.close()
       lines.delete(node)
     }
-    for (const [node, tag] of known) {
+    for (const [node, tag] of tagsByNode) {
       if (lines.has(node)) continue
       const slot = calculateSlot(`{${tag}}`)
       const writes = createReplicatedWrites({

@@ -1,5 +1,5 @@
 /**
- * How ioredis is led to the primary that the Sentinels name, and away from it as soon as it has
+ * Connects ioredis to the primary that the Sentinels name, and disconnects it as soon as that has
  * moved.
  */
 import { connect as connectPlain, type Socket } from 'node:net'

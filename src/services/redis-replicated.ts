@@ -39,11 +39,11 @@ interface Options {
   readonly onRefused: () => void
 }
 
-/** What is known of all that was written before it was gathered. */
+/** The replicas that confirmed the writes before it was collected. */
 interface Evidence {
   readonly stream: Redis['stream']
   readonly connected: readonly Address[]
-  /** Followed the primary a moment ago: one of them may be about to take over. */
+  /** Replicas that followed the primary a moment ago: one of them may be about to take over. */
   readonly justLeft: readonly Address[]
   readonly confirmedBy: readonly Address[]
   readonly views: readonly SentinelView[]
@@ -100,18 +100,18 @@ export function createReplicatedWrites(options: Options): ReplicatedWrites {
   return {
     run: async (_key, confirmation, write) => {
       const result = await write(primary)
-      // The connection that the answer came over.
+      // The connection of the reply.
       const { stream } = primary
-      const found = isRefused ? undefined : await evidenceUnlessRefused()
-      if (found === undefined) return result
-      if (found.stream !== stream || primary.stream !== stream || stream.destroyed) {
+      const collected = isRefused ? undefined : await evidenceUnlessRefused()
+      if (collected === undefined) return result
+      if (collected.stream !== stream || primary.stream !== stream || stream.destroyed) {
         throw new Error('the connection to the primary was lost before the replicas confirmed')
       }
       const listed = confirmation === 'every' ? (options.expected?.() ?? []) : []
       const missing =
         sentinels === undefined
-          ? missingOf(found, [...found.connected, ...found.justLeft, ...listed])
-          : missingBySentinels(found, sentinels, confirmation)
+          ? missingOf(collected, [...collected.connected, ...collected.justLeft, ...listed])
+          : missingBySentinels(collected, sentinels, confirmation)
       if (missing !== undefined) throw new Error(missing)
       return result
     },
@@ -192,22 +192,25 @@ function createDepartures(): (connected: readonly Address[]) => Address[] {
 
 /** @returns undefined where nothing is missing, otherwise what */
 function missingBySentinels(
-  found: Evidence,
+  evidence: Evidence,
   sentinels: Sentinels,
   confirmation: Confirmation
 ): string | undefined {
-  const current = found.views.filter(view => isSame(view.primary, sentinels.primary()))
+  const current = evidence.views.filter(view => isSame(view.primary, sentinels.primary()))
   if (current.length < sentinels.majority) return 'too few Sentinels agree on the primary'
   const replicas = current.flatMap(view => view.replicas)
   const up = replicas.filter(({ isUp }) => isUp)
-  if (confirmation === 'every') return missingOf(found, up)
+  if (confirmation === 'every') return missingOf(evidence, up)
   if (current.some(view => view.isFailingOver)) return 'a failover is in progress'
   const isUp = (replica: Address) =>
     up.some(each => isSame(each, replica)) || !replicas.some(each => isSame(each, replica))
   // Right after a failover the other replicas have yet to turn to the new primary, which may fail
   // in turn.
   const turning = up.filter(({ isPrimary }) => !isPrimary)
-  return missingOf(found, [...turning, ...[...found.connected, ...found.justLeft].filter(isUp)])
+  return missingOf(evidence, [
+    ...turning,
+    ...[...evidence.connected, ...evidence.justLeft].filter(isUp)
+  ])
 }
 
 function missingOf({ confirmedBy }: Evidence, wanted: readonly Address[]): string | undefined {

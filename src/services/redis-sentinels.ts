@@ -1,4 +1,4 @@
-/** What the Sentinels say: where the primary is, told when it moves, and which replicas are up. */
+/** Asks the Sentinels: the primary's address, its changes, and the replicas that are up. */
 import type { Redis } from 'ioredis'
 
 export interface Address {
@@ -6,7 +6,7 @@ export interface Address {
   readonly port: number
 }
 
-/** What one Sentinel says at one moment. */
+/** One Sentinel's view at one moment. */
 export interface SentinelView {
   readonly primary: Address
   /**
@@ -35,7 +35,7 @@ export interface Sentinels {
 
 interface Options {
   readonly addresses: readonly Address[]
-  /** What the Sentinels call the primary. */
+  /** The primary's name at the Sentinels. */
   readonly name: string
   /** Gives a connection whose errors are listened to. */
   readonly dial: (address: Address) => Redis

@@ -212,7 +212,7 @@ function locationOf({ hostname, port, pathname }: URL) {
   } satisfies RedisOptions
 }
 
-/** Where the Sentinels say that the primary is. */
+/** Locates the primary by the Sentinels. */
 function locationBy(sentinels: Sentinels, tls: CommonOptions['tls']) {
   return {
     Connector: primaryConnector(sentinels, tls),

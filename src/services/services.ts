@@ -1,6 +1,6 @@
 /**
- * What outlives a generation: Redis clients, sessions, upstream pools, counters, the logger; and
- * which adapter each is.
+ * Services that outlive a generation (Redis clients, sessions, upstream pools, counters, the
+ * logger), and the choice of their adapters.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/schema/config.ts'

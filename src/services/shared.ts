@@ -1,5 +1,6 @@
 /**
- * What replicas share: sessions, counters and lockouts in Redis. The only switch of those adapters.
+ * State that replicas share in Redis: sessions, counters and lockouts. The only switch of those
+ * adapters.
  */
 import type { Cluster, Redis } from 'ioredis'
 import type { GatewayConfig, RedisConfig } from '../config/schema/gateway.ts'
@@ -13,7 +14,7 @@ import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createRedisLockouts } from '../limits/lockout/redis-lockouts.ts'
 import type { UsageRecord } from '../limits/usage/record.ts'
 import { createRedisUsage, type SharedUsage } from '../limits/usage/redis-usage.ts'
-import { createFormerNotes } from '../session/former-notes.ts'
+import { createFormerIndex } from '../session/former-index.ts'
 import { followRedis } from '../session/redis-invalidation.ts'
 import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
@@ -129,7 +130,7 @@ function createStore({ gateway, prefix, dialler, client, log }: StoreOptions) {
     prefix,
     ...(replicated !== undefined && { replicated }),
     keysOnEach: dialler.keysOnEach(client),
-    formerNotes: createFormerNotes({ records, longestMs }),
+    formerIndex: createFormerIndex({ records, longestMs }),
     onPrimary: changed => dialler.onTopology(client, changed),
     follow: (follower, names) => {
       unfollow = followRedis({

@@ -4,7 +4,7 @@ import { type IdentityKey, identityKey } from './identity-key.ts'
 import { type EndReason, keyOf, publicId } from './record.ts'
 import { type SessionStore, tombstoneMark } from './store.ts'
 
-/** Of a user's sessions one, by its public id, or all but one. */
+/** Selects one of a user's sessions by its public id, or all but one. */
 interface Which {
   readonly only?: string
   readonly except?: string
@@ -64,7 +64,7 @@ export function createEnding({ store, parse, drop }: Options) {
     return closed
   }
 
-  /** A record that cannot be read may be the user's, and is closed with the rest. */
+  /** A record that cannot be read may be the user's, and is closed too. */
   async function isSurelyOfAnother(key: string, user: IdentityKey): Promise<boolean> {
     const stored = await store.read(key)
     const record = stored && parse(key, stored)

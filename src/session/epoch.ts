@@ -1,19 +1,20 @@
 /**
- * How often everyone's sessions were ended: a count that only rises, and that the store may forget.
+ * The epoch: the number of times that everyone's sessions were ended. It only rises, but the store
+ * may lose it.
  */
 import type { SessionStore } from './store.ts'
 
 export interface ForgottenEpoch {
-  /** What the store said. */
+  /** The epoch in the store. */
   readonly found: number
-  /** The greatest that this process knows of. */
+  /** The greatest epoch that this process knows. */
   readonly greatest: number
 }
 
 /**
- * A store whose epoch never falls: where it says less than it said before, or than a session
- * carries, it has forgotten. It is told the greatest epoch again; until it has taken that,
- * everything that asks fails.
+ * A store whose epoch never falls. Where it gives less than before, or less than a session carries,
+ * it has lost it: the greatest known epoch is written again, and until that succeeds every call
+ * fails.
  * @param onForgotten called each time
  */
 export function guardEpoch(store: SessionStore, onForgotten: (forgotten: ForgottenEpoch) => void) {
@@ -26,13 +27,13 @@ export function guardEpoch(store: SessionStore, onForgotten: (forgotten: Forgott
       greatest = stored
       return stored
     }
-    // The answer may have been overtaken by that of a later question.
+    // A later call may have overtaken this reply.
     const again = await store.epoch()
     return again >= greatest ? again : await restore(again)
   }
 
-  async function restore(found: number): Promise<number> {
-    onForgotten({ found, greatest })
+  async function restore(stored: number): Promise<number> {
+    onForgotten({ found: stored, greatest })
     await store.restoreEpoch(greatest)
     return greatest
   }
@@ -48,7 +49,7 @@ export function guardEpoch(store: SessionStore, onForgotten: (forgotten: Forgott
     return await restore(stored)
   }
 
-  /** Bumps it above all that this process knows, also where the store has forgotten. */
+  /** Raises it above every epoch that this process knows, also where the store has lost it. */
   const bumpEpoch = async (): Promise<number> => await store.bumpEpoch(await epoch())
 
   return { ...store, epoch, epochAtLeast, bumpEpoch }

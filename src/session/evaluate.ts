@@ -1,4 +1,4 @@
-/** What a store's record says of a session: alive, or why not. */
+/** Evaluates a store's record: a live session, or the reason it is not. */
 import type { Duration } from '../config/schema/primitives.ts'
 import { type EndReason, endReasonOf, type Session } from './record.ts'
 import type { RecordFormat, Unreadable } from './record-format.ts'
@@ -8,9 +8,9 @@ import { tombstoneMark, type StoredRecord } from './store.ts'
 
 export interface Live {
   readonly session: Session
-  /** The store's name for it. */
+  /** Its key in the store. */
   readonly key: string
-  /** When it ends unless it is used; may lie beyond its absolute end. */
+  /** Its end unless it is used; may lie beyond its absolute end. */
   readonly idleEnd: number
 }
 
@@ -30,13 +30,13 @@ export interface CachedSession {
   readonly review: Review
 }
 
-/** What is cached of a record: the session, why it ended, or why it could not be read. */
+/** The cached result of parsing a record: the session, its end, or why it could not be read. */
 export type CachedRecord =
   | CachedSession
   | { readonly ended: EndReason; readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
-/** How long the store keeps the reason of an end, so that a late request can be told. */
+/** The store keeps the reason of an end for so long, for the answer to late requests. */
 export const tombstoneMs: Duration = 10 * 60_000
 
 export function createEvaluator(
@@ -53,8 +53,7 @@ export function createEvaluator(
     if (hasRoundedId(stored)) return { ended: 'revoked', isRounded: true }
     const reviewed = review(stored)
     const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
-    // The store's own clock tells how long ago the session was used: each use sets the time left
-    // anew.
+    // The time to live shows when the session was last used: each use resets it.
     return {
       sealed: record,
       live: { session, key, idleEnd: now() + ttlMs - tombstoneMs },
@@ -64,18 +63,19 @@ export function createEvaluator(
     }
   }
 
-  /** @param epoch how often everyone's sessions have been ended */
+  /** @param epoch the present epoch */
   function evaluate(record: CachedRecord | undefined, epoch: number): Evaluation {
     if (record === undefined) return { ended: 'unknown' }
     if ('ended' in record) return record
-    // A cookie that our secret signed names a record that another sealed: it opens for nobody here.
+    // Our secret signed the cookie, but another one sealed the record: no process with our secret
+    // can open it.
     if ('unreadable' in record) {
       return record.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
     }
     const time = now()
     const { live } = record
     if (record.epoch < epoch) return { ended: 'revoked' }
-    // Only the store can say what became of a count that the session is ahead of.
+    // The session is ahead of the known epoch: only the store can decide.
     if (record.epoch > epoch) return { ended: 'unknown' }
     if (time >= live.session.absoluteEnd) return { ended: 'absolute' }
     if (time >= live.idleEnd) return { ended: 'idle' }

@@ -9,7 +9,7 @@ interface Options {
   readonly drop: (key: string) => void
   readonly now: () => number
   readonly ticks: () => number
-  /** Called when the store could not be told; the request goes on. */
+  /** Called when the store could not be written; the request goes on. */
   readonly onFailed: (error: unknown) => void
 }
 
@@ -18,16 +18,16 @@ const maxTouches = 50_000
 
 export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) {
   /**
-   * When this process last touched a session. Kept apart from the cache, whose entry each touch
-   * drops.
+   * The times this process last touched sessions. Apart from the cache, since each touch drops the
+   * cache's entry.
    */
   const touchedAt = recentlyUsed<number>(maxTouches)
 
   /**
-   * Records that a session is used: sets its idle clock anew, at the cost of one write a minute at
-   * most. The idle clock runs on beyond the absolute end, which is evaluated apart: it tells the
-   * last use, and a session that is used up to its absolute end must not be called idle before.
-   * @returns when it ends now unless it is used
+   * Records that a session is used: restarts its idle clock, with at most one write a minute. The
+   * idle clock runs on beyond the absolute end, which is evaluated apart: a session used up to its
+   * absolute end must not count as idle before.
+   * @returns its end unless it is used again
    */
   function use({ session, key, idleEnd }: Live): number {
     const full = now() + session.idleMs
@@ -39,7 +39,7 @@ export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) 
     return full
   }
 
-  /** Sets the idle clock anew now. @throws StoreUnavailable */
+  /** Restarts the idle clock now. @throws StoreUnavailable */
   async function extend({ session, key }: Live): Promise<number> {
     await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs)
     drop(key)

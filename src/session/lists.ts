@@ -4,8 +4,8 @@ import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { createEvaluator, CachedRecord, Live, Evaluation } from './evaluate.ts'
 import { tombstoneMark, type IndexEntry, type SessionStore } from './store.ts'
 
-/** What an index entry leads to: a live session, or a record that this process cannot read. */
-interface Entry {
+/** The record of an index entry: a live session, or one that this process cannot read. */
+interface SessionEntry {
   readonly key: string
   /** The order of sign-ins; see `IndexEntry`. */
   readonly at: number
@@ -13,7 +13,7 @@ interface Entry {
 }
 
 interface Looked {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly SessionEntry[]
   readonly unreadable: number
 }
 
@@ -34,14 +34,14 @@ interface Options {
 
 export function createLists({ store, parse, evaluate }: Options) {
   /**
-   * What the index of a user leads to, oldest first. Asks the store itself, past the cache. An
-   * entry goes only where the store no longer has its record: what this process cannot
-   * read, or takes for over by its clock, may live on elsewhere.
+   * The sessions in a user's index, oldest first. Reads the store, past the cache. An entry is
+   * removed only where the store no longer has its record: a record that this process cannot read,
+   * or takes for ended by its clock, may live on elsewhere.
    */
   async function look(user: IdentityKey, indexed: readonly IndexEntry[]): Promise<Looked> {
     const epoch = await store.epoch()
     const gone: string[] = []
-    const entries: Entry[] = []
+    const entries: SessionEntry[] = []
     let unreadable = 0
     await Promise.all(
       indexed.map(async ({ key, at }) => {

@@ -1,4 +1,4 @@
-/** The embedded session store: one process, gone with it. */
+/** The embedded session store: for one process, lost with it. */
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
@@ -16,7 +16,7 @@ import {
 
 type Now = () => number
 
-/** A part of the store that lets go of what is over. */
+/** A part of the store that drops expired entries. */
 interface Swept {
   readonly sweep: () => void
 }
@@ -153,7 +153,7 @@ function createUsers(now: Now): UserStore & Swept {
       const present = [...signedIn.values()].filter(({ until }) => until > now())
       return present.slice(0, max).map(({ user }) => user)
     },
-    // What one process has read last is the latest.
+    // With one process, its last state is the latest.
     async announceUsers() {
       return true
     },

@@ -19,7 +19,7 @@ export type NewSession = Pick<
   'identity' | 'source' | 'credential' | 'remembered' | 'address' | 'agent' | 'file'
 >
 
-/** How many sessions a user may have, and what a further sign-in does. */
+/** The maximum of a user's sessions, and the effect of a further sign-in. */
 export interface SessionCap {
   readonly max: number
   readonly over: 'evict-oldest' | 'refuse'
@@ -47,16 +47,16 @@ export function createOpening(options: Options) {
     const key = keyOf(secretId)
     const session = sessionOf(key, opening, lifeTimes, now())
     const { createdAt, idleMs } = session
-    // As the store has it now: with a cached epoch, a session could be over before it begins.
+    // Read from the store: with a cached epoch a session could be ended before it begins.
     const epoch = await store.epoch()
     await store.create(key, format.close(key, { session, epoch }), idleMs + tombstoneMs)
-    // Indexed afterwards: whoever reads the index throws entries without a session away.
+    // Indexed afterwards: readers of the index remove entries without a session.
     const user = identityKey(session)
     const [entries] = await Promise.all([
       store.indexSession(user, key, session.absoluteEnd),
       store.addSignedIn(signedInOf(session), session.absoluteEnd)
     ]).catch(async (error: unknown) => {
-      // Nobody could find it again to end it.
+      // Not indexed, it could not be found again to be ended.
       await endKeys([key], 'revoked').catch(() => {})
       throw error
     })
@@ -79,7 +79,7 @@ export function createOpening(options: Options) {
     if (indexed.length <= perUser.max) return
     const { entries } = await look(user, indexed)
     const place = entries.findIndex(entry => entry.key === key)
-    // Somebody has ended it since: it takes no place. Later sign-ins hold to the cap themselves.
+    // Ended meanwhile: it takes no place. Later sign-ins check the maximum themselves.
     if (place === -1) return
     const older = entries.slice(0, place)
     const excess = older.length + 1 - perUser.max

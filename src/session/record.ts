@@ -1,4 +1,4 @@
-/** A session: what it is, and how it is written down. */
+/** The session's data, and its form in the store. */
 import { hash } from 'node:crypto'
 import type { Duration } from '../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -9,24 +9,23 @@ export interface Identity {
   /** For people. */
   readonly name: string
   readonly roles: readonly string[]
-  /** What else the credential source knows; feeds the profile. */
+  /** Further data of the credential source; fills the profile. */
   readonly profile: Readonly<Record<string, unknown>>
 }
 
 /**
- * What a back-end gave at its own sign-in. Never leaves the gateway but to upstreams that ask for
- * it.
+ * A back-end's credential. Leaves the gateway only towards upstreams that are configured to get it.
  */
 export interface Credential {
   readonly token?: string
   readonly refreshToken?: string
-  /** When the token ends, in milliseconds since the epoch. */
+  /** The end of the token, in milliseconds since the epoch. */
   readonly expiresAt?: number
   /** A `Cookie` field's value. */
   readonly cookies?: string
 }
 
-/** Digests of what a users file says of a user: another one shows that something changed. */
+/** Digests of a user's state in a users file: a different digest shows a change. */
 export interface FileState {
   readonly password: string
   readonly state: string
@@ -39,16 +38,14 @@ export interface Session {
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
-  /**
-   * What the users file says of the user; missing for other sources, and where it was never read.
-   */
+  /** The user's state in the users file; missing for other sources, and until first read. */
   readonly file?: FileState
   readonly remembered: boolean
   /** Milliseconds since the epoch, as all times here. */
   readonly createdAt: number
   readonly absoluteEnd: number
   readonly idleMs: Duration
-  /** Where the sign-in came from, for lists. */
+  /** The address of the sign-in, for lists. */
   readonly address: string
   readonly agent: string
   /**
@@ -56,11 +53,13 @@ export interface Session {
    * missing in sessions of versions that had no such number. It outlives every rewriting.
    */
   readonly recordVersion?: number
-  /** Of the holder of the lock that renewed the credential last; a later holder has more. */
+  /**
+   * The fence of the last renewal of the credential: later holders of the lock have greater ones.
+   */
   readonly fence?: number
 }
 
-/** Why a session is no longer one. */
+/** The reason of a session's end. */
 export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced' | 'upstream'
 
 const endReasons: ReadonlySet<string> = new Set<EndReason>([
@@ -72,12 +71,12 @@ const endReasons: ReadonlySet<string> = new Set<EndReason>([
   'upstream'
 ])
 
-/** A tombstone's reason; one that only a newer version knows still says that somebody ended it. */
+/** A tombstone's reason; a reason that only a newer version knows counts as revoked. */
 export function endReasonOf(written: string): EndReason {
   return endReasons.has(written) ? (written as EndReason) : 'revoked'
 }
 
-/** Somebody who has sessions. */
+/** A user with sessions. */
 export interface SignedIn {
   readonly source: string
   readonly id: string
@@ -86,7 +85,7 @@ export interface SignedIn {
 
 export interface RecordContent {
   readonly session: Session
-  /** How often everyone's sessions had been ended when it was opened. */
+  /** The epoch when it was opened. */
   readonly epoch: number
 }
 
@@ -100,7 +99,7 @@ function isFileState(value: unknown): boolean {
   return typeof password === 'string' && typeof state === 'string'
 }
 
-/** A record that is not ours, or was damaged, is no session. */
+/** @returns undefined for a record that is damaged or not ours */
 export function parseRecord(record: string): RecordContent | undefined {
   try {
     const { session, epoch } = parseKeepingDigits(record) as RecordContent
@@ -127,20 +126,20 @@ export function parseRecord(record: string): RecordContent | undefined {
 }
 
 /**
- * The store's key: a hash, so that whoever reads the store cannot replay a session (OWASP session
+ * The store's key: a hash, so that a reader of the store cannot replay a session (OWASP session
  * cheat sheet).
  */
 export function keyOf(secretId: string): string {
   return hash('sha256', secretId, 'hex')
 }
 
-/** Who has the session, for lists of all who are signed in. */
+/** The session's user, for lists of signed-in users. */
 export function signedInOf({ source, identity: { id, username } }: Session): SignedIn {
   return { source, id, username }
 }
 
 /**
- * What names a session in logs, in lists and on command lines (where a `-` in front would make it
- * an option): the beginning of its key.
+ * The session's name in logs, lists and command lines: the beginning of its key. (A `-` in front
+ * would make it an option.)
  */
 export const publicId = (key: string) => key.slice(0, 12)

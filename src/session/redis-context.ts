@@ -1,6 +1,6 @@
 /**
- * What all parts of the Redis session store share: the client, the names of keys, and writes that
- * replicas confirm.
+ * Shared by the parts of the Redis session store: the client, key names, and writes that replicas
+ * confirm.
  */
 import type { Cluster, Redis } from 'ioredis'
 import { type IdentityKey, idOf } from './identity-key.ts'
@@ -22,7 +22,7 @@ export interface ReplicatedWrites {
  * The names of the store's keys. Other replicas, also of other versions, read and write the same.
  */
 export function createKeys(prefix: string) {
-  // One beginning for all whose changes have to be announced.
+  // One prefix for all keys whose changes are announced.
   const tracked = `${prefix}session`
   const session = `${tracked}:`
   const lock = (name: string) => `${prefix}lock:${name}`
@@ -78,10 +78,7 @@ export async function orUnavailable<T>(command: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * A connection whose responses are out of step says things that no command of ours is answered
- * with.
- */
+/** A reply of the wrong form: the connection's replies are probably out of step. */
 export function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
 }

@@ -20,7 +20,7 @@ export function createRedisEpoch(
     )
   }
 
-  /** Writes the latest bump again, to a server that may not have heard of it. */
+  /** Writes the latest bump again, in case a new primary does not have it. */
   function replayBump(): void {
     if (performance.now() - lastBump.at > revocationsKeptMs) return
     for (const key of epochKeys()) {
@@ -32,12 +32,12 @@ export function createRedisEpoch(
     const targets = epochKeys()
     const values = await orUnavailable(Promise.all(targets.map(async key => await redis.get(key))))
     const epochs = values.map(value => Number(value ?? 0))
-    // No live session could be told from one that was ended.
+    // Without a number, live and ended sessions could not be told apart.
     if (!epochs.every(Number.isSafeInteger)) {
       throw new StoreUnavailable(new Error(`${keys.epoch} in Redis is not a number`))
     }
     const greatest = Math.max(...epochs)
-    // A primary that is new, or forgot: the others know.
+    // Primaries that are new or lost the epoch get it from the others.
     const behind = targets.filter((_key, index) => epochs[index] !== greatest)
     if (behind.length > 0) writeTo(behind, greatest).catch(() => {})
     return greatest

@@ -1,5 +1,5 @@
 /** The sessions of each user in Redis, and the users who have any. */
-import type { FormerNotes } from './former-notes.ts'
+import type { FormerIndex } from './former-index.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import { isListOfTexts, nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
@@ -7,16 +7,16 @@ import type { IndexEntry, SessionIndex, UserStore } from './store.ts'
 
 export function createRedisIndex(
   { redis, keys, write }: RedisContext,
-  formerNotes: FormerNotes
+  formerIndex: FormerIndex
 ): SessionIndex {
   async function readFormer(user: IdentityKey): Promise<unknown> {
-    if (!formerNotes.areRead()) return []
+    if (!formerIndex.areRead()) return []
     return await orUnavailable(redis.sessionFormerNotes(keys.formerIndex(user)))
   }
 
   /** @returns all entries that former versions know of the user */
   async function addFormer(user: IdentityKey, key: string, until: number): Promise<unknown> {
-    if (!formerNotes.areWritten) return await readFormer(user)
+    if (!formerIndex.areWritten) return await readFormer(user)
     const former = keys.formerIndex(user)
     return await write(former, 'connected', async on => {
       const [, entries] = await Promise.all([
@@ -51,7 +51,7 @@ export function createRedisIndex(
       await orUnavailable(
         Promise.all([
           redis.hdel(keys.index(user), ...sessionKeys),
-          ...(formerNotes.areRead() ? [redis.zrem(keys.formerIndex(user), ...sessionKeys)] : [])
+          ...(formerIndex.areRead() ? [redis.zrem(keys.formerIndex(user), ...sessionKeys)] : [])
         ])
       )
     }

@@ -86,7 +86,7 @@ class Invalidations {
       startTracking(redis, names.tracked).then(
         () => {
           connection.isTracking = true
-          // Also when the others were up all the time: something may have changed here meanwhile.
+          // Also when the other connections stayed up: this primary's changes may have been missed.
           if (this.#isUp) follower.onUp()
           this.#update()
         },
@@ -137,7 +137,9 @@ async function pingOrDialAnew({ redis }: TrackingConnection): Promise<void> {
   }
 }
 
-/** One that is being dialled already must be left to it: ioredis would take this for the end. */
+/**
+ * Only a ready connection: disconnecting one that is already reconnecting would end it for good.
+ */
 function dialAnew(redis: Redis): void {
   if (redis.status === 'ready') redis.disconnect(true)
 }

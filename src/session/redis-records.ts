@@ -10,9 +10,8 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
   const journal = createRevocationJournal()
 
   /**
-   * Writes the latest ends again, to a server that may not have heard of them. As whole scripts,
-   * since one that has to be loaded first would come after the reads that follow over the same
-   * connection.
+   * Writes the latest ends again, in case a new primary does not have them. As whole scripts: a
+   * script that must be loaded first would run after the reads that follow on the connection.
    */
   function replayEnds(): void {
     for (const { key, tombstone, ttlMs } of journal.recent()) {
@@ -38,14 +37,14 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
       try {
         reply = await redis.sessionRead(keys.session + key)
       } catch (error) {
-        // A key of another type is surely no session of ours.
+        // A key of another type is not a session of ours.
         if (error instanceof Error && error.message.includes('WRONGTYPE')) return undefined
         throw new StoreUnavailable(error)
       }
       if (reply === null) return undefined
       if (!isRead(reply)) throw nonsense()
       const [record, ttlMs] = reply
-      // Without a time to live it is not ours either: we never write such.
+      // Without a time to live it is not ours either.
       return ttlMs < 0 ? undefined : { record, ttlMs }
     },
     async touch(key, ttlMs, aboveMs) {

@@ -1,7 +1,4 @@
-/**
- * What the store of sessions has Redis do at once. Every script touches keys of one slot, as a
- * Cluster demands.
- */
+/** The session store's Lua scripts. Each touches keys of one slot only, as a Cluster requires. */
 import type { Cluster, Redis, Result } from 'ioredis'
 
 declare module 'ioredis' {
@@ -47,16 +44,16 @@ for index = 1, #flat, 2 do
   ends = tonumber(ends or 0)`
 
 export const scripts = {
-  // One answer, so that value and time left belong together.
+  // One reply, so that value and time to live belong together.
   sessionRead: `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
 return { value, redis.call('PTTL', KEYS[1]) }`,
-  // Whoever comes late must not set the clock of what has ended meanwhile.
+  // A late call must not restart the clock of an ended session.
   sessionTouch: `
 if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
-  // A Redis that is full takes no tombstone, but lets go: the end counts more than its reason.
+  // A full Redis refuses the tombstone, but can delete: the end matters more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
 if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end
@@ -108,7 +105,7 @@ return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now
   usersPresent: `${time}
 local from = string.format('%.0f', now / 1000)
 return redis.call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'LIMIT', 0, ARGV[1])`,
-  // A state that is known already is late, unless whoever read it came back to it from a later one.
+  // A known state is outdated, unless its replica returned to it from a later one.
   usersAnnounce: `
 local states = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES')
 local last, own, before = 0, nil, nil
@@ -127,13 +124,13 @@ end
 redis.call('ZADD', KEYS[1], last + 1, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', last - 99)
 return 1`,
-  // Never less than it is, nor than is asked for.
+  // Never below the present epoch, nor below the requested one.
   sessionEpoch: `
 local known = redis.call('GET', KEYS[1])
 local epoch = math.max(tonumber(known or 0), tonumber(ARGV[1])) + tonumber(ARGV[2])
 if tonumber(known or 0) ~= epoch then redis.call('SET', KEYS[1], epoch) end
 return epoch`,
-  // The second key stays where a holder never freed the lock: what it got may not be written yet.
+  // The second key remains where a holder did not free the lock: its result may still be unwritten.
   sessionFence: `${time}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return nil end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])

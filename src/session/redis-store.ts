@@ -1,6 +1,6 @@
 /** The session store in Redis, put together from its parts. */
 import type { Cluster, Redis } from 'ioredis'
-import { alwaysFormerNotes, type FormerNotes } from './former-notes.ts'
+import { alwaysFormerIndex, type FormerIndex } from './former-index.ts'
 import { createContext, type ReplicatedWrites } from './redis-context.ts'
 import { createRedisEpoch } from './redis-epoch.ts'
 import { createRedisIndex, createRedisUsers } from './redis-index.ts'
@@ -28,12 +28,12 @@ interface Options {
   /** A key on each primary of a Cluster, as its slots are now. */
   readonly keysOnEach?: (plain: string) => readonly string[]
   /** Written and read without it. */
-  readonly formerNotes?: FormerNotes
+  readonly formerIndex?: FormerIndex
 }
 
 /** The store does not own the client: whoever made it closes it. */
 export function createRedisStore(options: Options): SessionStore {
-  const { redis, prefix, replicated, onPrimary, formerNotes = alwaysFormerNotes } = options
+  const { redis, prefix, replicated, onPrimary, formerIndex = alwaysFormerIndex } = options
   const { keysOnEach = key => [key] } = options
   defineCommands(redis)
   const context = createContext(redis, prefix, replicated)
@@ -46,7 +46,7 @@ export function createRedisStore(options: Options): SessionStore {
 
   return {
     ...records,
-    ...createRedisIndex(context, formerNotes),
+    ...createRedisIndex(context, formerIndex),
     ...createRedisUsers(context),
     ...createRedisLocks(context),
     ...epoch,

@@ -29,7 +29,7 @@ interface Options {
   readonly now: () => number
 }
 
-interface Held {
+interface HeldCredential {
   readonly from: Live
   readonly live: Live
   readonly credential: Credential
@@ -43,7 +43,7 @@ const retryEveryMs: Duration = 250
 const maxTries = 10
 
 export function createRenewals({ store, format, read, onWritten, now }: Options): Renewals {
-  const held = recentlyUsed<Held>(maxHeld)
+  const held = recentlyUsed<HeldCredential>(maxHeld)
   let timer: NodeJS.Timeout | undefined
 
   async function write(from: Live, credential: Credential, fence: number): Promise<Evaluation> {

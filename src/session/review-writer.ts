@@ -1,4 +1,4 @@
-/** Writes into the store what has become of users: their sessions end, or get other roles. */
+/** Writes the results of reviews into the store: sessions end, or get new roles. */
 import { isDeepStrictEqual } from 'node:util'
 import type { createEvaluator, CachedRecord, CachedSession, Evaluation } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
@@ -8,14 +8,14 @@ import type { Reviewer } from './review.ts'
 import type { SessionStore } from './store.ts'
 
 /**
- * How many sessions of a user were closed, and how many have other roles or another profile now.
+ * The number of a user's sessions that were closed, and that got other roles or another profile.
  */
 interface Reviewed {
   readonly closed: number
   readonly renewed: number
 }
 
-/** `noted`: the user is as before, and the session says now what the file says of the user. */
+/** `noted`: the user did not change; the session got the present digests of the users file. */
 type Written = 'closed' | 'renewed' | 'noted' | undefined
 
 const isSameIdentity = (a: Session, b: Session) => isDeepStrictEqual(a.identity, b.identity)
@@ -52,7 +52,7 @@ export function createReviewWriter(options: Options) {
     return isSameIdentity(stored, review.renewed) ? 'noted' : 'renewed'
   }
 
-  /** What becomes of a session that somebody uses, once the store has been told of it. */
+  /** Writes the review of a session that is being used. @returns its evaluation after that */
   async function settle(
     record: CachedRecord | undefined,
     evaluation: Evaluation
@@ -60,7 +60,7 @@ export function createReviewWriter(options: Options) {
     if (record === undefined || !('live' in record) || record.review === 'unchanged') {
       return evaluation
     }
-    // The session is refused, or its roles are narrowed, whether the store can be told or not.
+    // The session is refused or narrowed even where the store cannot be written.
     const done = await write(record).catch(onFailed)
     const isWritten = done === 'renewed' || done === 'noted'
     if (!isWritten || typeof record.review !== 'object') return evaluation
@@ -68,7 +68,7 @@ export function createReviewWriter(options: Options) {
   }
 
   /**
-   * Holds all sessions of a user against what their source says now, past the cache.
+   * Reviews all sessions of a user, past the cache.
    * @throws StoreUnavailable
    */
   async function reviewOf(user: IdentityKey): Promise<Reviewed> {

@@ -1,32 +1,33 @@
-/** Holds sessions against what their credential source says of their users now. */
+/** Reviews sessions against the present state of their users at the credential source. */
 import type { Session } from './record.ts'
 
-/** What becomes of a session. */
+/** The result of a review. */
 export type Review =
   | 'unchanged'
-  /** The user is gone, disabled, or has another password. */
+  /** The user was removed, disabled, or has another password. */
   | 'refused'
-  /** The user is another one now. */
+  /** The user's roles or profile changed. */
   | {
       /**
-       * The session with what both the record and this process grant: what may be served at once.
+       * The session with the rights that both the record and this process grant: safe to serve at
+       * once.
        */
       readonly narrowed: Session
-      /** The session as it is to be from now on, where this process knows the latest. */
+      /** The session's new content, provided that this process knows the latest state. */
       readonly renewed: Session
     }
 
 export interface Reviewer {
   readonly review: (session: Session) => Review
   /**
-   * Whether no replica has read a later state of the source. One that lags behind refuses and
-   * narrows for itself, but changes nothing in the store: it would end what a later state allows.
+   * Whether no replica has read a later state of the source. A process that lags behind refuses and
+   * narrows for itself, but does not write: it would end sessions that the later state allows.
    * @throws StoreUnavailable
    */
   readonly isLatest: (source: string) => Promise<boolean>
 }
 
-/** Sources that say nothing more of their users once these have signed in. */
+/** For sources that give no user states after the sign-in. */
 export const noReview: Reviewer = {
   review: () => 'unchanged',
   isLatest: async () => true

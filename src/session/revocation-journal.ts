@@ -1,7 +1,4 @@
-/**
- * The ends of sessions that this process wrote lately: a primary that took over may not have heard
- * of them.
- */
+/** Recent ends of sessions by this process: a new primary may not have received them. */
 import { BoundedMap } from '../bounded-map.ts'
 
 export interface Revocation {

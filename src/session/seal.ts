@@ -1,6 +1,6 @@
 /**
- * Session records at rest: AES-256-GCM, so that a copy of the store gives nobody a session or a
- * back-end's token.
+ * Encrypts stored session records with AES-256-GCM: a copy of the store reveals neither sessions
+ * nor back-ends' tokens.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 

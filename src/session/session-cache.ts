@@ -1,13 +1,13 @@
 /**
- * What this process knows of the store, so that a session's requests cost it nothing. It may be
- * trusted because the store announces every change, and because silence makes it stale.
+ * This process' cache of the store, so that a session's requests need no round trip. Valid because
+ * the store announces every change, and because silence makes it stale.
  */
 import { recentlyUsed } from '../bounded-map.ts'
 import type { SessionStore, StoredRecord } from './store.ts'
 
 interface Options<T extends object> {
   readonly store: Pick<SessionStore, 'read' | 'epoch' | 'follow'>
-  /** Turns a stored record into what is cached; undefined is not cached. */
+  /** Turns a stored record into the cached value; undefined is not cached. */
   readonly parse: (key: string, stored: StoredRecord) => T | undefined
   /** The longest time that a change can go unnoticed, whatever fails. */
   readonly maxStalenessMs: number
@@ -16,7 +16,7 @@ interface Options<T extends object> {
   readonly ticks?: () => number
 }
 
-/** A read in progress, shared by all who ask for the key. */
+/** A read in progress, shared by all callers for the key. */
 interface PendingRead<T> {
   readonly promise: Promise<T | undefined>
   /** The record changed since the read began: its result is used once, and not kept. */
@@ -74,7 +74,7 @@ export class SessionCache<T extends object> {
     return this.#isFollowed && this.#ticks() - this.#heartbeatAt < this.#maxStalenessMs
   }
 
-  /** What is known without asking; undefined where the store has to be asked. */
+  /** The cached value; undefined where the store has to be asked. */
   getCached(key: string): { readonly value: T; readonly epoch: number } | undefined {
     const value = this.#entries.get(key)
     const epoch = this.#epoch
@@ -131,7 +131,7 @@ export class SessionCache<T extends object> {
     this.#epochChanges++
   }
 
-  /** What is parsed from now on counts, also of what is being read. */
+  /** Only values parsed from now on count; running reads are not kept. */
   clear(): void {
     this.#entries.clear()
     this.dropEpoch()

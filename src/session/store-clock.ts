@@ -1,7 +1,7 @@
 /**
- * The time of the session store, as this process knows it: asked now and then, and carried on by
- * the monotonic clock. Life-times are judged by it at every replica, so that a wall clock that is
- * wrong or jumps ends no session early and keeps none alive.
+ * The session store's time in this process: measured regularly, and continued by the monotonic
+ * clock. All replicas judge life-times by it, so that a wrong or jumping wall clock neither ends
+ * sessions early nor keeps them alive.
  */
 import type { Duration } from '../config/schema/primitives.ts'
 
@@ -51,7 +51,7 @@ export function createStoreClock({
     const time = await askTime().catch(() => undefined)
     if (time === undefined) return
     const receivedAt = ticks()
-    // The store read its clock somewhere between: right to half of the round trip.
+    // The store read its clock between sending and receipt: exact to half of the round trip.
     const measured = time - (sentAt + receivedAt) / 2
     const isNews = Math.abs(measured - offset) > (receivedAt - sentAt) / 2 + toleranceMs
     if (isNews || !isMeasured) offset = measured
@@ -61,7 +61,7 @@ export function createStoreClock({
 
   function judgeSkew(): void {
     const skew = skewMs()
-    // Half of it before the all-clear: a clock at the edge would alarm each time.
+    // Back to normal only below half of it: otherwise a clock at the limit would alarm repeatedly.
     const isOver = Math.abs(skew) > (isSkewed ? alarmMs / 2 : alarmMs)
     if (isOver === isSkewed) return
     isSkewed = isOver

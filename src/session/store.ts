@@ -1,5 +1,5 @@
 /**
- * The contract of session stores: where records live, who has which, and how others learn of
+ * The contract of session stores: records, the index of users' sessions, and announcements of
  * changes.
  */
 import { GatewayError } from '../errors.ts'
@@ -18,10 +18,7 @@ export interface StoredRecord {
   readonly ttlMs: number
 }
 
-/**
- * None but `create` brings a record into being, so that nothing that is late can revive a closed
- * session.
- */
+/** Only `create` makes a record, so that no late write can revive a closed session. */
 export interface RecordStore {
   /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
   create(key: string, record: string, ttlMs: number): Promise<void>
@@ -85,7 +82,7 @@ export interface UserStore {
 export interface EpochStore {
   /** Resolves once no failover undoes the ends that were written so far, by anyone. */
   confirmEnds(): Promise<void>
-  /** How often all sessions of everyone were ended. */
+  /** The number of times that everyone's sessions were ended. */
   epoch(): Promise<number>
   /** Makes the epoch greater than it is, and than `above`. */
   bumpEpoch(above?: number): Promise<number>
@@ -96,11 +93,11 @@ export interface EpochStore {
 export interface Fence {
   /** Greater than that of each earlier holder of the lock, by the store's clock. */
   readonly number: number
-  /** An earlier holder never said that it was done: it may still write what it got. */
+  /** An earlier holder never freed the lock as settled: it may still write its result. */
   readonly isContested: boolean
 }
 
-/** How long a holder that never said that it was done contests what later ones find. */
+/** A holder that never freed the lock as settled makes it contested for so long. */
 export const contestedMs = 120_000
 
 export interface LockStore {
@@ -140,8 +137,5 @@ export interface Follower {
   readonly onHeartbeat: (agoMs: number) => void
 }
 
-/**
- * What a store keeps of an ended session: this mark, then the reason. Sealed records never begin
- * so.
- */
+/** A tombstone is this mark, then the reason. Sealed records never begin with it. */
 export const tombstoneMark = '!'

@@ -3,7 +3,7 @@ import { createRedisDialler } from '../../src/services/redis.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
 import { identityKey } from '../../src/session/identity-key.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
-import { createFormerNotes, type FormerNotes } from '../../src/session/former-notes.ts'
+import { createFormerIndex, type FormerIndex } from '../../src/session/former-index.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
 import { StoreUnavailable } from '../../src/session/store.ts'
@@ -19,7 +19,7 @@ async function opened(
   t: Test,
   commandTimeout: number,
   redis?: TestRedis,
-  formerNotes?: FormerNotes
+  formerIndex?: FormerIndex
 ) {
   redis ??= await testRedis(t.after)
   const up: Array<() => void> = []
@@ -43,7 +43,7 @@ async function opened(
   const store = createRedisStore({
     redis: client,
     prefix: 'test:',
-    ...(formerNotes !== undefined && { formerNotes }),
+    ...(formerIndex !== undefined && { formerIndex }),
     follow: (follower, names) => {
       t.after(
         followRedis({
@@ -117,8 +117,8 @@ t.test(
   async t => {
     const { redis, client, store } = await opened(t, patient)
     const clock = { now: 0 }
-    const formerNotes = createFormerNotes({ records: 2, longestMs: 60_000, ticks: () => clock.now })
-    const { store: later } = await opened(t, patient, redis, formerNotes)
+    const formerIndex = createFormerIndex({ records: 2, longestMs: 60_000, ticks: () => clock.now })
+    const { store: later } = await opened(t, patient, redis, formerIndex)
     const user = identityKey({ source: 'file', identity: { id: '7' } })
     const until = Date.now() + 3_600_000
     const isNoted = async (key: string) => (await client.zscore('test:user:7', key)) !== null

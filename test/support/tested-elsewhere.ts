@@ -200,7 +200,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'redis/shapes': ['services/redis', 'services/redis-cluster', 'services/redis-watch'],
   'session/record-format': ['session/record'],
   'session/redis-store': [
-    'session/former-notes',
+    'session/former-index',
     'session/redis-context',
     'session/redis-epoch',
     'session/redis-index',

@@ -1,12 +1,12 @@
-/** What is counted of one caller: listed for operators, and forgotten when they say so. */
+/** The counters of one caller, which operators list and reset. */
 
-/** As keys of limits begin: an address, or a user by source and id. */
+/** The beginning of a limit's keys: an address, or a user by source and id. */
 export type SubjectKey = `{${'a' | 'u'}:${string}}`
 
-/** Counters that can be asked by whom they count. */
+/** Counters that can be listed and reset by caller. */
 export interface CallerCounts {
-  /** The keys of what is counted of a caller now. */
+  /** The current keys of a caller. */
   readonly keysOf: (subject: SubjectKey) => Promise<string[]>
-  /** Counts anew from now on. */
+  /** Resets the caller's counters. */
   readonly forget: (subject: SubjectKey) => Promise<void>
 }

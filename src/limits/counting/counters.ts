@@ -15,11 +15,11 @@ export interface Counters {
   /** Counts one and says how many there are now. The window starts with the first. */
   hit(key: string, windowMs: number): Promise<Count>
   /**
-   * Takes one back, never below nothing.
-   * @param counted what `hit` returned, so that it is taken back where it was counted
+   * Takes one hit back; the count never falls below 0.
+   * @param counted the result of `hit`, so that the hit is taken back where it was counted
    */
   refund(key: string, counted?: Count): Promise<void>
-  /** How it stands; counts nothing. */
+  /** The current count, without a hit. */
   look(key: string): Promise<Count>
   /** Counts anew from now on. */
   forget(key: string): Promise<void>
@@ -40,21 +40,21 @@ export function createMemoryCounters(now: () => number = Date.now): Counters {
   return {
     async hit(key, windowMs) {
       const time = now()
-      let found = windows.peek(key)
-      if (found === undefined || found.endsAt <= time) {
-        windows.set(key, (found = { current: 0, endsAt: time + windowMs }))
+      let window = windows.peek(key)
+      if (window === undefined || window.endsAt <= time) {
+        windows.set(key, (window = { current: 0, endsAt: time + windowMs }))
       }
-      found.current++
-      return { current: found.current, ttl: found.endsAt - time }
+      window.current++
+      return { current: window.current, ttl: window.endsAt - time }
     },
     async refund(key) {
-      const found = windows.peek(key)
-      if (found !== undefined && found.current > 0) found.current--
+      const window = windows.peek(key)
+      if (window !== undefined && window.current > 0) window.current--
     },
     async look(key) {
-      const found = windows.peek(key)
-      const left = found === undefined ? 0 : found.endsAt - now()
-      return found === undefined || left <= 0 ? nothing : { current: found.current, ttl: left }
+      const window = windows.peek(key)
+      const left = window === undefined ? 0 : window.endsAt - now()
+      return window === undefined || left <= 0 ? nothing : { current: window.current, ttl: left }
     },
     async forget(key) {
       windows.delete(key)
@@ -70,7 +70,7 @@ declare module 'ioredis' {
   }
 }
 
-// A key that lost its time to live would count for ever, so it gets one anew.
+// A key without a time to live would count for ever, so it gets one.
 const hitScript = `
 local current = redis.call('INCR', KEYS[1])
 local ttl = redis.call('PTTL', KEYS[1])
@@ -101,11 +101,11 @@ export function createRedisCounters(redis: Redis | Cluster, prefix: string): Cou
       await redis.counterRefund(`${prefix}limit:${key}`)
     },
     async look(key) {
-      const [found, left] = await Promise.all([
+      const [current, left] = await Promise.all([
         redis.get(`${prefix}limit:${key}`),
         redis.pttl(`${prefix}limit:${key}`)
       ])
-      return left > 0 ? { current: Number(found) || 0, ttl: left } : nothing
+      return left > 0 ? { current: Number(current) || 0, ttl: left } : nothing
     },
     async forget(key) {
       await redis.del(`${prefix}limit:${key}`)

@@ -1,18 +1,19 @@
-/** A tally that goes on in this process while Redis is away, so that no limit falls away with it. */
+/**
+ * A tally that goes on in this process while Redis is away, so that no limit falls away with it.
+ */
 import { createFallback, type FallbackOptions } from './with-fallback.ts'
 import type { Rule, Tally, TallyEntry } from './rules.ts'
 
 interface Options extends FallbackOptions {
   readonly shared: Tally
   readonly local: Tally
-  /** How many processes share the counters, for rules that do not say it. */
+  /** The number of processes that share the counters, for rules that do not give it. */
   readonly replicas?: () => number
 }
 
 /**
- * What Redis had counted is not known while it is away. So a window lets pass at most what Redis
- * allowed, what all processes together allow without it, and what a Redis that came back empty
- * allows anew.
+ * Redis' counts are unknown while it is away. So a window passes at most: what Redis allowed, what
+ * all processes together allow without it, and what a Redis that came back empty allows anew.
  */
 export function tallyWithFallback({
   shared,
@@ -38,7 +39,7 @@ export function tallyWithFallback({
   }
 }
 
-/** The part of a rule that each process lets pass by itself; made once for each rule and number of processes. */
+/** Gives each process its part of a rule; cached by rule and number of processes. */
 function createPartOf(replicas: () => number): (rule: Rule) => Rule {
   const parts = new WeakMap<Rule, { readonly count: number; readonly part: Rule }>()
   return rule => {

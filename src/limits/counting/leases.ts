@@ -1,12 +1,15 @@
-/** What this process may let pass before it asks the shared counters again: most requests cost no round trip. */
+/**
+ * Leases: shares of limits that this process uses without asking the shared counters, so that most
+ * requests cost no round trip.
+ */
 import { BoundedMap } from '../../bounded-map.ts'
 import type { Rule, Tally, TallyEntry, Verdict } from './rules.ts'
 
-/** A part of what is left of one key's limit, which this process may use by itself. */
+/** A share of a key's remaining requests, which this process may use by itself. */
 interface Lease {
-  /** So many more requests may pass without asking. */
+  /** Requests that may still pass without asking. */
   left: number
-  /** Let pass, and not counted by the tally yet. */
+  /** Requests that passed and are not counted by the tally yet. */
   unreported: number
   readonly expiresAt: number
   remaining: number
@@ -15,14 +18,20 @@ interface Lease {
 }
 
 export interface Leases {
-  /** The verdicts where this process can give them by itself; otherwise undefined, and `acquire` has to be called. */
+  /** The verdicts, if this process can decide by itself; undefined: call `acquire`. */
   readonly tryLocally: (
     rules: readonly Rule[],
     keys: readonly string[]
   ) => readonly Verdict[] | undefined
-  /** Counts the request in the tally, and takes leases on what is left. @throws where the tally cannot be asked */
+  /**
+   * Counts the request in the tally, and takes leases on the rest.
+   * @throws where the tally cannot be asked
+   */
   readonly acquire: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
-  /** How the limits stand; counts nothing. @throws where the tally cannot be asked */
+  /**
+   * The current state of the limits, without counting.
+   * @throws where the tally cannot be asked
+   */
   readonly inspect: (rules: readonly Rule[], keys: readonly string[]) => Promise<readonly Verdict[]>
   /** Forgets what this process knows of keys that begin with `subject`. */
   readonly forget: (subject: string) => void
@@ -31,29 +40,28 @@ export interface Leases {
 
 interface Options {
   readonly tally: Tally
-  /** How many processes share the counters, for rules that do not say it. */
+  /** The number of processes that share the counters, for rules that do not give it. */
   readonly replicas?: () => number
-  /** Whether certainly no other process shares the counters. */
+  /** Whether it is certain that no other process shares the counters. */
   readonly isAlone?: () => boolean
   readonly now?: () => number
 }
 
-/** Of what is left of a limit, all replicas together may use this part before they report it. */
+/** The part of a limit's rest that all replicas together may use before they report it. */
 const share = 0.01
-/** A process that is alone cannot exceed a limit, however much it leases. */
+/** A process that is alone cannot exceed a limit, however large its leases. */
 const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
 const maxReported = 200
 
-/** Of the other limits of a request that one limit refuses: they were not asked. */
+/** The verdict of a refused request's other limits, which were not asked. */
 const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
 
 /**
- * Exact in one process, since what was let pass counts here at once. Several processes together
- * exceed a limit by a hundredth of it at most: each leases at most its part of that, and the nearer
- * the limit the less. In the two seconds in which a second process starts beside one that was alone
- * it may be a tenth.
+ * Exact in one process, since passed requests count here at once. Several processes together exceed
+ * a limit by at most 1 %: each leases at most its part of that, and less near the limit. In the two
+ * seconds in which a second process starts beside a lone one, it may be 10 %.
  */
 export function createLeases(options: Options): Leases {
   return new LocalLeases(options)
@@ -66,7 +74,7 @@ class LocalLeases implements Leases {
   readonly #now: () => number
   readonly #leases = new Map<string, Lease>()
   readonly #exceeded = new ExceededKeys()
-  /** How many `acquire` calls of a key are running: what is left is known only where there is one. */
+  /** Running `acquire` calls by key: the rest is only certain while there is one. */
   readonly #acquiring = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
 
@@ -142,7 +150,7 @@ class LocalLeases implements Leases {
     try {
       return await this.#tally.consume(entries)
     } catch (error) {
-      // Nothing was counted, so that it has to be reported the next time.
+      // Nothing was counted, so the next call has to report it.
       for (const { key, unreported } of entries) {
         const lease = this.#leases.get(key)
         if (lease !== undefined) lease.unreported += unreported
@@ -178,7 +186,7 @@ class LocalLeases implements Leases {
     })
   }
 
-  /** Forgets leases that are over by `time`, and reports what passed by them. */
+  /** Drops leases that have expired by `time`, and reports the requests that passed by them. */
   async #reportExpired(time: number): Promise<void> {
     const entries: TallyEntry[] = []
     for (const [key, { expiresAt, rule, unreported }] of this.#leases) {
@@ -213,14 +221,14 @@ class LocalLeases implements Leases {
 }
 
 /**
- * Keys that are over a limit, until one more request would be allowed. Bounded: keys are
+ * Keys that exceed a limit, until one more request is allowed. Bounded: keys are
  * attacker-controlled.
  */
 class ExceededKeys {
-  /** A rule that a reload replaced says nothing of the one in its place: the rule is kept too. */
+  /** Kept with its rule: after a reload replaced the rule, the entry no longer counts. */
   readonly #exceededUntil = new BoundedMap<{ readonly rule: Rule; readonly until: number }>(maxKeys)
 
-  /** Milliseconds until one more is allowed; 0 where the key is not known to be over. */
+  /** Milliseconds until one more request is allowed; 0 where the key is not known to exceed. */
   waitMs(key: string, rule: Rule, time: number): number {
     if (this.#exceededUntil.size === 0) return 0
     const exceeded = this.#exceededUntil.peek(key)
@@ -230,7 +238,7 @@ class ExceededKeys {
     return 0
   }
 
-  /** @returns whether the key was not known to be over */
+  /** @returns whether the key was not known to exceed */
   add({ rule, key }: TallyEntry, until: number, time: number): boolean {
     const isNews = this.waitMs(key, rule, time) === 0
     this.#exceededUntil.set(key, { rule, until })

@@ -1,24 +1,30 @@
-/** Which limits hold for a request, and whose counters those are. Compiled once; no Fastify, so that a log can be replayed through it. */
+/**
+ * Compiles the limits of config into a plan: the rules and keys that apply to a request. No
+ * Fastify, so that a replay of a log can use it.
+ */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import type { Rule } from './rules.ts'
 
-/** Who asks, as far as limits know them; nobody is who is not signed in. */
+/** The caller as limits know it; undefined without a session. */
 export interface LimitSubject {
-  /** The session's. */
+  /** The session's id. */
   readonly id: string
   /** The credential source that vouched for the user. */
   readonly source: string
   readonly identity: { readonly id: string; readonly roles: readonly string[] }
 }
 
-/** The limits of one kind of request, as they are counted and told. */
+/** The limits that apply to one kind of request. */
 export interface ApplicableLimits {
   readonly rules: readonly Rule[]
   /** @param address as limits count it */
   readonly keysOf: (address: string, caller: LimitSubject | undefined) => string[]
-  /** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3); empty where nothing may be told. */
+  /**
+   * The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3); empty where nothing
+   * may be told.
+   */
   readonly policy: string
 }
 
@@ -40,14 +46,14 @@ interface OfRoute {
   readonly signedIn: (caller: LimitSubject) => ApplicableLimits
 }
 
-/** Whether it counts attempts to sign in, before the password is looked at. */
+/** Whether a limit counts sign-in attempts, before the password is checked. */
 export const isOfSignIn = ({ by, refusedOnly }: Pick<LimitConfig, 'by' | 'refusedOnly'>) =>
   refusedOnly || by.includes('account')
 
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
 export const signInRoute: string = ownRoutes.login.name
 
-/** Whether a limit holds for a route. Sign-in has to be named. */
+/** Whether a limit applies to a route. Sign-in only where it is named. */
 function isForRoute({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
   return routes.length === 0 ? route !== signInRoute : routes.includes(route)
 }
@@ -58,7 +64,7 @@ function isForMethod({ methods }: Pick<LimitConfig, 'methods'>, method: string):
 
 const isCounted = (limit: LimitConfig) => limit.mode !== 'off' && !isOfSignIn(limit)
 
-/** Of all limits but those of sign-in attempts, which are counted by themselves. */
+/** The plan of all limits except those of sign-in attempts, which are counted apart. */
 export function compilePlan({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>): Plan {
   const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
   const processes = replicas === 'counted' ? undefined : replicas
@@ -81,13 +87,13 @@ export function compilePlan({ limits, replicas }: Pick<LimitsConfig, 'limits' | 
   return (route, method, caller) => {
     let methods = ofRoutes.get(route)
     if (methods === undefined) ofRoutes.set(route, (methods = new Map()))
-    let found = methods.get(method)
-    if (found === undefined) methods.set(method, (found = ofRoute(route, method)))
-    return caller === undefined ? found.anonymous : found.signedIn(caller)
+    let applicable = methods.get(method)
+    if (applicable === undefined) methods.set(method, (applicable = ofRoute(route, method)))
+    return caller === undefined ? applicable.anonymous : applicable.signedIn(caller)
   }
 }
 
-/** @param apart what tells a budget of its own from the limit's others */
+/** @param apart a suffix for a separate budget of the same limit */
 function compile(
   name: string,
   config: LimitConfig,
@@ -105,7 +111,8 @@ function compile(
     enforced: mode === 'enforce',
     replicas
   }
-  // In braces stands whom Redis keeps together; behind it what tells apart one limit, and one way of counting, from another.
+  // The braces hold the caller, whose keys share a Redis slot; the tail tells limits and ways of
+  // counting apart.
   const tail = `${name}.${rule.kind}${apart}`
   const withAddress = whom.includes('address')
   const withSession = whom.includes('session')
@@ -137,15 +144,15 @@ function hold(limits: readonly Compiled[]): ApplicableLimits {
 }
 
 function policyOf(rules: readonly Rule[]): string {
-  const told = rules.filter(({ enforced }) => enforced)
+  const enforcedRules = rules.filter(({ enforced }) => enforced)
   const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
-  const policies = told.map(
+  const policies = enforcedRules.map(
     ({ name, max, windowMs }) => `"${name}";q=${max};w=${seconds(windowMs)}`
   )
   return policies.join(', ')
 }
 
-/** The rules in force, by `NAME.KIND`, with which their keys go on behind whom they count. */
+/** The rules in force by `NAME.KIND`, which follows the caller in their keys. */
 export function rulesByTail({ limits, replicas }: Pick<LimitsConfig, 'limits' | 'replicas'>) {
   const others = Object.entries(limits).filter(([, limit]) => isCounted(limit))
   return new Map(
@@ -156,7 +163,7 @@ export function rulesByTail({ limits, replicas }: Pick<LimitsConfig, 'limits' | 
   )
 }
 
-/** Of whoever sends the cookie of a session that is over. */
+/** The limit for requests with the cookie of an ended session. */
 export function compileEnded({
   endedSessions: { max, window },
   replicas
@@ -175,20 +182,20 @@ export function compileEnded({
   return session => ({ rules: [rule], policy, keysOf: () => [`{e:${session}}${name}.fixed`] })
 }
 
-/** Put together once for each set of limits that some roles have. */
+/** Cached for each set of limits that some roles have. */
 function byRoles(limits: readonly Compiled[]): (caller: LimitSubject) => ApplicableLimits {
   if (limits.every(({ config: { roles } }) => roles.length === 0)) {
     const held = hold(limits)
     return () => held
   }
-  const known = new Map<string, ApplicableLimits>()
+  const byHeld = new Map<string, ApplicableLimits>()
   return ({ identity }) => {
     const holds = ({ config: { roles } }: Compiled) =>
       roles.length === 0 || roles.some(role => identity.roles.includes(role))
     let key = ''
     for (const limit of limits) key += holds(limit) ? '1' : '0'
-    let found = known.get(key)
-    if (found === undefined) known.set(key, (found = hold(limits.filter(holds))))
-    return found
+    let applicable = byHeld.get(key)
+    if (applicable === undefined) byHeld.set(key, (applicable = hold(limits.filter(holds))))
+    return applicable
   }
 }

@@ -1,4 +1,4 @@
-/** What Redis counts of one caller, and the word to all replicas that it was forgotten. */
+/** Lists and resets a caller's counters in Redis, and announces resets to all replicas. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
 import type { CallerCounts, SubjectKey } from './callers.ts'
@@ -31,8 +31,8 @@ export interface RedisCallers extends CallerCounts {
 }
 
 /**
- * @param onReset tells this process that a caller was reset, by itself or by another replica: what
- *   it may let pass without asking, and what it knows to be over a limit, counts no more
+ * Called when a caller was reset by any replica: leases and exceeded keys of this process are then
+ * void.
  */
 export function createRedisCallers(
   redis: Redis | Cluster,
@@ -48,20 +48,20 @@ export function createRedisCallers(
   async function keysOf(subject: SubjectKey): Promise<string[]> {
     const begin = `${prefix}limit:${subject}`
     const match = `${begin.replace(/[*?[\]\\]/g, '\\$&')}*`
-    const found = new Set<string>()
+    const keyNames = new Set<string>()
     const nodes = redis.isCluster ? (redis as Cluster).nodes('master') : [redis as Redis]
     for (const node of nodes) {
       let cursor = '0'
       do {
         const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', scanCount)
-        for (const key of keys) found.add(key.slice(`${prefix}limit:`.length))
+        for (const key of keys) keyNames.add(key.slice(`${prefix}limit:`.length))
         cursor = next
       } while (cursor !== '0')
     }
-    return [...found].toSorted()
+    return [...keyNames].toSorted()
   }
 
-  /** Resets since the last look, by other replicas and by this one. */
+  /** Applies resets since the last call, by any replica. */
   async function look(): Promise<void> {
     if (redis.status !== 'ready') return
     const answer: unknown = await redis.newResets(resets, since ?? Number.MAX_SAFE_INTEGER)

@@ -8,7 +8,11 @@ declare module 'ioredis' {
   }
 }
 
-/** What `decide` of rules.ts does, by Redis' own clock, so that replicas need not agree on the time. For each key: kind, max, window, burst, unreported, enforced. ARGV[1]: whether one more is wanted; the last: another clock's time, or nothing. */
+/**
+ * `decide` of rules.ts in Lua, by Redis' clock, so that replicas need no common time. For each key:
+ * kind, max, window, burst, unreported, enforced. ARGV[1]: whether to count one more request; the
+ * last: another clock's time, or nothing.
+ */
 const script = `
 local now = tonumber(ARGV[#ARGV])
 if not now then
@@ -88,23 +92,24 @@ return answer`
 
 const perKey = 4
 
-/** What is asked in one turn of the event loop goes out in one write: under load these are questions about several users. */
+/**
+ * Commands of one turn of the event loop leave in one write: under load these are of several users.
+ */
 function gather(redis: Redis | Cluster): void {
   if (redis.isCluster) return
   const { stream } = redis as Redis
-  // There is none before the first connection.
+  // Undefined before the first connection.
   if (stream === undefined || stream.writableCorked > 0) return
   stream.cork()
   setImmediate(() => stream.uncork())
 }
 
-/** What decides the slot of a key; anchored, since keys hold ids of back-ends. */
+/** The part of a key that decides its slot. Anchored, since keys contain ids of back-ends. */
 const hashTag = /^[^{]*\{([^}]+)\}/
 
 /**
- * In a Cluster a script may only touch keys of one slot: whoever is counted is the hash tag, so that all limits of one
- * user are together, and a request that counts a user and an address has one call for each, at once.
- *
+ * In a Cluster a script may only touch keys of one slot. The caller is the hash tag: all limits of
+ * one user share a slot, and a request that counts a user and an address makes two calls at once.
  * @param now another clock than Redis' own, for tests
  */
 export function createRedisTally(

@@ -1,4 +1,4 @@
-/** How many processes share the counters: each says in Redis that it is there. */
+/** Counts the processes that share the counters: each reports itself in Redis. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
 
@@ -9,9 +9,9 @@ declare module 'ioredis' {
 }
 
 export interface Replicas {
-  /** At least this one; the last known number while Redis is away. */
+  /** At least 1; the last known number while Redis is away. */
   readonly count: () => number
-  /** Whether nobody else has been there for ten seconds. Who comes is noticed within one. */
+  /** Whether no other process was seen for ten seconds. A new one is noticed within one. */
   readonly isAlone: () => boolean
   readonly close: () => Promise<void>
 }
@@ -24,16 +24,16 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return redis.call('ZCARD', KEYS[1])`
 
-/** Processes that start together must not each take itself for the only one. */
+/** Processes that start together must not each take themselves for alone. */
 const trustedAfter = 10
 
 export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs = 1000): Replicas {
-  // One that is held up for a while still counts.
+  // A process that is delayed for a while still counts.
   const forgetMs = 15 * everyMs
   redis.defineCommand('countReplicas', { numberOfKeys: 1, lua: script })
   const key = `${prefix}replicas`
   const id = randomUUID()
-  let known = 1
+  let lastCount = 1
   let turnsAlone = 0
   const say = () => {
     if (redis.status !== 'ready') {
@@ -43,8 +43,8 @@ export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs =
     redis.countReplicas(key, id, forgetMs).then(
       count => {
         if (typeof count !== 'number') return
-        known = Math.max(1, count)
-        turnsAlone = known === 1 ? turnsAlone + 1 : 0
+        lastCount = Math.max(1, count)
+        turnsAlone = lastCount === 1 ? turnsAlone + 1 : 0
       },
       () => {
         turnsAlone = 0
@@ -54,12 +54,12 @@ export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs =
   redis.on('ready', say)
   const timer = setInterval(say, everyMs).unref()
   return {
-    count: () => known,
+    count: () => lastCount,
     isAlone: () => turnsAlone > trustedAfter,
     close: async () => {
       clearInterval(timer)
       redis.off('ready', say)
-      // The others need not wait until it is forgotten.
+      // So that the others need not wait until it expires.
       if (redis.status === 'ready') await redis.zrem(key, id).catch(() => {})
     }
   }

@@ -1,39 +1,47 @@
-/** How limits count: pure, so that memory, Redis (which does the same in Lua) and a replay of a log decide alike. */
+/**
+ * The arithmetic of limits. Pure: memory, Redis (the same in Lua) and a log's replay decide alike.
+ */
 
 export interface Rule {
   readonly name: string
-  /** `fixed`: so many from the first on. `sliding`: so many in any stretch of time that is as long. `bucket`: `burst` at once, refilled evenly. */
+  /**
+   * `fixed`: `max` from the first request on. `sliding`: `max` in any stretch of that length.
+   * `bucket`: `burst` at once, refilled evenly.
+   */
   readonly kind: 'fixed' | 'sliding' | 'bucket'
   readonly max: number
   readonly windowMs: number
-  /** What a bucket holds. */
+  /** The size of a bucket. */
   readonly burst: number
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
-  /** How many processes count together; undefined where they count each other. */
+  /** The number of processes that count together; undefined where they count each other. */
   readonly replicas: number | undefined
 }
 
-/** Fixed: count, end. Sliding: length of a slice, number of the newest, count of each from the newest on. Bucket: when it will be full again. Times in milliseconds. */
+/**
+ * Fixed: count, end. Sliding: slice length, number of the newest slice, counts from the newest on.
+ * Bucket: the time it will be full again. Times in milliseconds.
+ */
 export type State = readonly number[]
 
 export interface Verdict {
   readonly exceeded: boolean
   readonly remaining: number
-  /** Milliseconds until all is free again, if nothing comes. */
+  /** Milliseconds until the whole limit is free again, without further requests. */
   readonly resetMs: number
   /** Milliseconds until one more would be allowed. */
   readonly retryMs: number
-  /** Of who is over: whether nobody knew it before. */
+  /** Of an exceeded limit: whether this is the first refusal. */
   readonly isNews?: boolean
 }
 
 interface Look extends Verdict {
-  /** The state with so many more. */
+  /** The state after `count` more requests. */
   readonly plus: (count: number) => State
 }
 
-/** What a rule says of one more, and what the state would be. */
+/** Decides on one more request, and gives the states after it. */
 export function look(rule: Rule, state: State | undefined, now: number): Look {
   if (rule.kind === 'fixed') return lookFixed(rule, state, now)
   return rule.kind === 'sliding' ? lookSliding(rule, state, now) : lookBucket(rule, state, now)
@@ -43,7 +51,7 @@ function lookFixed({ max, windowMs }: Rule, state: State | undefined, now: numbe
   const [counted = 0, ended = 0] = state ?? []
   const isOver = ended <= now
   const count = isOver ? 0 : counted
-  // A window that was made shorter ends in time.
+  // A window that a reload shortened ends in time.
   const end = isOver ? now + windowMs : Math.min(ended, now + windowMs)
   return {
     exceeded: count + 1 > max,
@@ -54,7 +62,10 @@ function lookFixed({ max, windowMs }: Rule, state: State | undefined, now: numbe
   }
 }
 
-/** A sliding window is seen in so many slices, and one more that is partly gone: never less than the window, and a sixteenth more at most. */
+/**
+ * Slices of a sliding window, plus one that is partly over: never shorter than the window, and at
+ * most a sixteenth longer.
+ */
 export const slices = 16
 
 function lookSliding({ max, windowMs }: Rule, state: State | undefined, now: number): Look {
@@ -66,7 +77,7 @@ function lookSliding({ max, windowMs }: Rule, state: State | undefined, now: num
   const exceeded = used + 1 > max
   const last = counts.findIndex(count => count > 0)
   const leavesAt = (age: number) => (newest - age + slices + 1) * slice
-  // With it, enough are gone for one more.
+  // When this slice leaves, there is room for one more.
   let oldest = counts.length - 1
   for (
     let left = used - (counts[oldest] as number);
@@ -84,18 +95,18 @@ function lookSliding({ max, windowMs }: Rule, state: State | undefined, now: num
   }
 }
 
-/** Of the slices that are in sight, the newest first. */
+/** The counts of the window's slices, the newest first. */
 function countsOf(state: State | undefined, slice: number, newest: number, now: number): number[] {
   if (state === undefined) return [0]
   const [sliceThen = 0, newestThen = 0, ...counts] = state
   if (now >= (newestThen + slices + 1) * sliceThen) return [0]
-  // The window has another length since a reload: what was counted counts as if it were now.
+  // After a reload changed the window's length, former counts count as of now.
   if (sliceThen !== slice) return [counts.reduce((sum, count) => sum + count, 0)]
   const passed = Math.max(0, newest - newestThen)
   return [...Array<number>(passed).fill(0), ...counts].slice(0, slices + 1)
 }
 
-/** In milliseconds: times since 1970 are exact to less than that, and a bucket is not short of one request for what was rounded. */
+/** In milliseconds: rounding of times since 1970 must not cost a bucket one request. */
 export const rounding = 0.01
 
 function lookBucket({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
@@ -112,24 +123,27 @@ function lookBucket({ max, windowMs, burst }: Rule, state: State | undefined, no
   }
 }
 
-/** One limit of one request: its key, and how many requests passed before without being counted here. */
+/** One limit of a request: its key, and earlier requests that are not counted yet. */
 export interface TallyEntry {
   readonly rule: Rule
   readonly key: string
   readonly unreported: number
 }
 
-/** Counts requests. All limits of a request are decided together: where one that is enforced refuses, none of them counts it. */
+/**
+ * Counts requests. All limits of a request are decided together: where an enforced one refuses,
+ * none counts it.
+ */
 export interface Tally {
   /**
    * Counts what is unreported, and one more request.
-   * @returns a verdict for each entry; `remaining` is what is left after this request
+   * @returns a verdict for each entry; `remaining` is the rest after this request
    * @throws where the counters cannot be asked
    */
   readonly consume: (entries: readonly TallyEntry[]) => Promise<readonly Verdict[]>
   /**
-   * Counts what is unreported, and nothing else.
-   * @returns how the limit of each entry stands then
+   * Counts unreported requests only.
+   * @returns the state of each entry's limit after that
    * @throws where the counters cannot be asked
    */
   readonly report: (entries: readonly TallyEntry[]) => Promise<readonly Verdict[]>
@@ -141,8 +155,8 @@ export interface States {
 }
 
 /**
- * Decides over states that are at hand, and sets those that change.
- * @param consumes whether one more request is to be counted, and not only what is unreported
+ * Decides by the given states, and sets those that change.
+ * @param consumes whether to count one more request, and not only unreported ones
  */
 export function decide(
   entries: readonly TallyEntry[],

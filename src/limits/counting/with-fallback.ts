@@ -1,6 +1,6 @@
-/** The one way to go on while Redis is away: in this process, until Redis answers again. */
+/** Switches to local counting while Redis is away, until it answers again. */
 
-/** A hanging Redis must not cost each request its time-out: it is left alone for so long. */
+/** A hanging Redis must not cost each request its timeout: it is not asked for so long. */
 const pauseAfterFailureMs = 1000
 
 /** Runs `shared`, or `local` where that fails, and for a second after a failure. */
@@ -31,22 +31,22 @@ export function createSwitch(
   }
 }
 
-/** Calls that Redis missed while it was away, such as a refund. */
+/** Calls, such as refunds, that Redis missed while it was away. */
 export interface Settlements {
   readonly add: (settlement: () => Promise<unknown>) => void
-  /** Runs `ask` once Redis has had every call that it missed. */
+  /** Runs `ask` after Redis has received every missed call. */
   readonly first: <T>(ask: () => Promise<T>) => Promise<T>
   readonly close: () => void
 }
 
-/** Bounded: an outage may last. The oldest gives way. */
+/** Bounded, since an outage may last; the oldest is dropped. */
 const maxSettlements = 10_000
 const settleEveryMs = 1000
 
 export function createSettlements(choose: Switch): Settlements {
   let due: Array<() => Promise<unknown>> = []
   let settling: Promise<void> | undefined
-  /** Runs only while something is due. */
+  /** Runs only while calls are due. */
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
@@ -97,7 +97,10 @@ export function createSettlements(choose: Switch): Settlements {
 }
 
 export interface Fallback {
-  /** Runs `shared`, once Redis has had what it missed; where that fails, and for a second after it, `local`. */
+  /**
+   * Runs `shared`, after the calls that Redis missed; after a failure, and for a second more,
+   * `local`.
+   */
   readonly run: Switch
   /** Keeps a call for Redis until it is back. */
   readonly settleLater: Settlements['add']

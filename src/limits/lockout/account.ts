@@ -1,6 +1,8 @@
 /** The name under which sign-ins of an account are counted. */
 
-/** Spellings of one account share one count: width, case, blanks and invisible characters do not count. */
+/**
+ * Spellings of an account share a count: width, case, blanks and invisible characters are ignored.
+ */
 export function accountKey(typed: string): string {
   return typed
     .normalize('NFKD')

@@ -1,13 +1,13 @@
-/** Sign-ins of one key, in the order in which they came: each waits for its evaluation. */
+/** Queues sign-ins of a key in the order of arrival: each waits for its password check. */
 import type { Admission, LockoutRule, Lockouts } from './lockout.ts'
 
 export interface AdmissionQueue {
   /**
-   * Waits for a place, for at most `maxWaitMs` in which nobody before gets one.
-   * @returns as `Lockouts.admit` does; without place and lock the time was over
+   * Waits for a place, at most `maxWaitMs` in which no earlier waiter gets one.
+   * @returns as `Lockouts.admit`; neither place nor lock where the time was over
    */
   readonly admit: (key: string, rule: LockoutRule) => Promise<Admission>
-  /** @returns how long the key is locked by it; 0 where it is not */
+  /** @returns the length of the lock that it causes, in milliseconds; 0 without one */
   readonly settle: Lockouts['settle']
 }
 
@@ -20,16 +20,16 @@ interface Waiter {
 }
 
 const maxWaitMs = 5000
-/** In all: a hundred passwords on a busy machine take that long, and browsers wait for longer. */
+/** The longest total wait: a hundred passwords take that long on a busy machine. */
 const maxTotalMs = 30_000
-/** Another process tells nobody when it gives a place back. */
+/** Polls, since other processes do not announce when they release a place. */
 const pollMs = 200
 const timeIsOver: Admission = { place: undefined, waitMs: 0 }
 
 type Places = Pick<Lockouts, 'admit' | 'settle'>
 
 export function createAdmissionQueue(lockouts: Places): AdmissionQueue {
-  /** Of keys that somebody waits for: as many as sign-ins are open. */
+  /** Queues by key: at most as many as open sign-ins. */
   const lines = new Map<string, Line>()
   return {
     admit: (key, rule) => {
@@ -51,15 +51,15 @@ export function createAdmissionQueue(lockouts: Places): AdmissionQueue {
   }
 }
 
-/** Those who wait for a place of one key. */
+/** The queue for the places of one key. */
 class Line {
   readonly #key: string
   readonly #lockouts: Places
-  /** The first to come first. */
+  /** In the order of arrival. */
   readonly #waiters = new Set<Waiter>()
-  /** Grows with each place that this process gives back. */
+  /** Rises with each place that this process releases. */
   #releases = 0
-  /** When the last waiter got a place: in a line that moves nobody is turned away. */
+  /** The last time a waiter got a place: while the queue moves, no waiter times out. */
   #movedAt = -Infinity
   #onRelease: () => void = () => {}
 
@@ -76,7 +76,7 @@ class Line {
     return promise
   }
 
-  /** @param onEmpty called as soon as nobody waits: whoever comes then needs a line of its own */
+  /** @param onEmpty called as soon as the queue is empty: a later sign-in needs a new one */
   async serve(onEmpty: () => void): Promise<void> {
     for (let [first] = this.#waiters; first !== undefined; [first] = this.#waiters) {
       const releases = this.#releases
@@ -92,7 +92,7 @@ class Line {
     onEmpty()
   }
 
-  /** A place was given back. */
+  /** Called when a place was released. */
   noteRelease(): void {
     this.#releases++
     this.#onRelease()
@@ -111,7 +111,7 @@ class Line {
     }
   }
 
-  /** @returns whether it still waited */
+  /** @returns whether it was still waiting */
   #leave(waiter: Waiter): boolean {
     clearTimeout(waiter.timer)
     return this.#waiters.delete(waiter)

@@ -1,4 +1,6 @@
-/** Lockouts that go on in this process while Redis is away, so that nobody may guess meanwhile. */
+/**
+ * Lockouts that continue in this process while Redis is away, so that nobody can guess meanwhile.
+ */
 import { randomUUID } from 'node:crypto'
 import type { LockoutRule, Lockouts } from './lockout.ts'
 import { createFallback, type FallbackOptions } from '../counting/with-fallback.ts'
@@ -12,11 +14,10 @@ interface Options extends FallbackOptions {
 const localMark = 'local '
 
 /**
- * Each process allows its part of the failures while Redis is away, at least one; what Redis knew
- * of locks is known again when it is back. An attempt is always given back where it was counted:
- * if Redis is away just then, as soon as it is back and before it is asked anything else. Redis may
- * have counted an attempt whose answer was lost, so that is given back too; it knows by the id
- * whether it did.
+ * While Redis is away each process allows its part of the failures, at least one; locks of Redis
+ * hold again when it is back. An attempt is refunded where it was counted: if Redis is away then,
+ * as soon as it is back, before any other call. Redis may have counted an attempt whose reply was
+ * lost: that is refunded too, and the id tells Redis whether it was counted.
  */
 export function lockoutsWithFallback({ shared, local, replicas, ...options }: Options): Lockouts {
   const fallback = createFallback(options)
@@ -73,7 +74,7 @@ export function lockoutsWithFallback({ shared, local, replicas, ...options }: Op
       const settle = () => shared.settle(key, rule, place, failed)
       return fallback.run(settle, async () => {
         fallback.settleLater(settle)
-        // Until Redis is back, this process is all that knows of the failure.
+        // Until Redis is back, only this process knows of the failure.
         return await local.settle(key, part(rule), place, failed)
       })
     },

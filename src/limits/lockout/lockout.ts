@@ -1,19 +1,24 @@
-/** Lockouts of sign-in: the arithmetic, and the contract of the stores that keep them. */
+/** Lockouts of sign-in: the arithmetic, and the contract of their stores. */
 
 export interface LockoutRule {
-  /** So many failures within `withinMs` lock. */
+  /** Failures within `withinMs` that lock. */
   readonly after: number
   readonly withinMs: number
   /** The first lock's length; each further one is twice as long, up to `maxDelayMs`. */
   readonly delayMs: number
   readonly maxDelayMs: number
-  /** How long after a lock it is remembered, so that the next one is longer. */
+  /** Time for which a lock is remembered after its end, so that the next one is longer. */
   readonly forgetMs: number
-  /** Whether one more failure locks again, for so long as failures are remembered; otherwise it takes as many as the first time. */
+  /**
+   * Whether, after a lock, one failure locks again as long as failures are remembered; otherwise it
+   * takes `after` again.
+   */
   readonly strict: boolean
 }
 
-/** Failures, when they are forgotten, locks so far, the end of the last one. Times in milliseconds. */
+/**
+ * Failures, the time they expire, locks so far, the end of the last lock. Times in milliseconds.
+ */
 export type LockoutState = readonly [
   failures: number,
   forgottenAt: number,
@@ -21,29 +26,32 @@ export type LockoutState = readonly [
   lockedUntil: number
 ]
 
-export interface Attempt {
-  /** Identifies the attempt when it is given back, so that only what was counted is taken back. */
+export interface CountedAttempt {
+  /** Identifies the attempt in a refund, so that only a counted one is refunded. */
   readonly id: string
   /** Whether it was counted in this process alone, since Redis did not answer. */
   readonly isLocal?: boolean
-  /** Milliseconds until one may try; 0 where this attempt may go on. It is counted as a failure then. */
+  /**
+   * Milliseconds until the next attempt is allowed; 0: this one may go on, and is counted as a
+   * failure.
+   */
   readonly waitMs: number
-  /** Locks before this attempt: what tells, when it is given back, whether one has come of it since. */
+  /** Locks before this attempt: shows in a refund whether the attempt caused a lock. */
   readonly locks: number
-  /** How long it locks, should it not be given back; 0 where it does not. */
+  /** The length of the lock that it causes unless refunded; 0 without one. */
   readonly lockMs: number
 }
 
 /** `locks` is unknown where Redis counted the attempt, but its answer was lost. */
-export type RefundedAttempt = Pick<Attempt, 'id' | 'isLocal'> & {
+export type RefundedAttempt = Pick<CountedAttempt, 'id' | 'isLocal'> & {
   readonly locks: number | undefined
 }
 
-/** Whether a password of a key may be evaluated now. */
+/** Whether a password may be checked now. */
 export interface Admission {
-  /** Identifies the place in `settle`; undefined where none was to be had. */
+  /** Identifies the place in `settle`; undefined where none was free. */
   readonly place: string | undefined
-  /** Milliseconds until the lock ends; 0 without a place: all of them are taken for the moment. */
+  /** Milliseconds until the lock ends; 0 without a place: all places are taken at the moment. */
   readonly waitMs: number
 }
 
@@ -53,38 +61,41 @@ export interface ActiveLock {
 }
 
 export interface Lockouts {
-  /** Counts an attempt as a failure, so that attempts at the same time do not slip past; none while it is locked, so that nobody can make a lock longer. */
-  attempt(key: string, rule: LockoutRule, id?: string): Promise<Attempt>
-  /** Milliseconds until one may try; nothing is counted. */
+  /**
+   * Counts an attempt as a failure at once, so that parallel attempts cannot slip past. Not while
+   * locked, so that nobody can extend a lock.
+   */
+  attempt(key: string, rule: LockoutRule, id?: string): Promise<CountedAttempt>
+  /** Milliseconds until the next attempt is allowed; counts nothing. */
   look(key: string, rule: LockoutRule): Promise<number>
   /**
-   * Takes an attempt back that was no failure, and with it a lock that would not have come without
-   * it. One that was never counted, or was given back before, changes nothing.
+   * Takes back an attempt that did not fail, and the lock that it caused. An unknown or already
+   * refunded attempt changes nothing.
    */
   refund(key: string, rule: LockoutRule, attempt: RefundedAttempt): Promise<void>
   /**
-   * Takes a place in which a password is evaluated. There are as many as failures are left before
-   * the key is locked, so that guesses at the same time cannot be more than that.
+   * Takes a place for a password check. There are as many places as failures left before the lock,
+   * which bounds parallel guesses.
    */
   admit(key: string, rule: LockoutRule, place?: string): Promise<Admission>
   /**
-   * Gives the place back; a failure is counted then.
-   * @returns how long it locks, in milliseconds; 0 where it does not
+   * Releases the place, and counts a failure.
+   * @returns the length of the lock that it causes, in milliseconds; 0 without one
    */
   settle(key: string, rule: LockoutRule, place: string, failed: boolean): Promise<number>
-  /** Who is locked now; who is free again first comes first. */
+  /** Active locks, the first to end first. */
   list(): Promise<ActiveLock[]>
-  /** Forgets all about them. */
+  /** Deletes all state of the keys. */
   lift(keys: readonly string[]): Promise<void>
   close(): void
 }
 
-/** @returns what the attempt meets, and the state once it was counted */
+/** @returns the result of the attempt, and the state after it */
 export function countAttempt(
   { after, withinMs, delayMs, maxDelayMs, forgetMs, strict }: LockoutRule,
   state: LockoutState | undefined,
   now: number
-): Omit<Attempt, 'id'> & { readonly next: LockoutState | undefined } {
+): Omit<CountedAttempt, 'id'> & { readonly next: LockoutState | undefined } {
   const [failed = 0, forgottenAt = 0, locked = 0, lockedUntil = 0] = state ?? []
   if (now < lockedUntil) {
     return { waitMs: lockedUntil - now, locks: locked, lockMs: 0, next: undefined }
@@ -113,32 +124,33 @@ export function countAttempt(
 export function refundAttempt(
   { after, withinMs }: LockoutRule,
   [failures, forgottenAt, locks, lockedUntil]: LockoutState,
-  attempt: Pick<Attempt, 'locks'>,
+  attempt: Pick<CountedAttempt, 'locks'>,
   now: number
 ): LockoutState {
   if (locks === attempt.locks) return [Math.max(0, failures - 1), forgottenAt, locks, lockedUntil]
-  // It locked, or another did that was tried at the same time; without it there was one failure less than it takes.
+  // It, or a parallel attempt, caused a lock; without it there is one failure less than a lock
+  // takes.
   if (locks === attempt.locks + 1 && now < lockedUntil) {
     return [after - 1, now + withinMs, attempt.locks, 0]
   }
   return [failures, forgottenAt, locks, lockedUntil]
 }
 
-/** Who was counted while nobody was locked, and meets a lock now, was counted one lock ago. */
+/** The number of locks before the running one: attempts are only counted while there is no lock. */
 export function locksBefore([, , locks, lockedUntil]: LockoutState, now: number): number {
   return now < lockedUntil ? locks - 1 : locks
 }
 
-/** How many passwords may be evaluated at the same time: as many as failures are left. */
+/** Passwords that may be checked at the same time: as many as failures are left. */
 export function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): number {
   const [failures, forgottenAt] = state
   return after - (now >= forgottenAt ? 0 : failures)
 }
 
-/** A place whose process ended before it settled is free again after this. */
+/** A place is free again after this, in case its process ended before it settled. */
 export const placeMs = 120_000
 
-/** When nothing of a state counts any more. */
+/** The time after which a state has no effect. */
 export const lockoutEnd = (
   [, forgottenAt, locks, lockedUntil]: LockoutState,
   forgetMs: number

@@ -1,7 +1,7 @@
 /** Lockouts of this process. */
 import {
   type ActiveLock,
-  type Attempt,
+  type CountedAttempt,
   countAttempt,
   lockoutEnd,
   locksBefore,
@@ -29,14 +29,14 @@ export function createMemoryLockouts(now: () => number = Date.now): Lockouts {
   const places = new PlaceTable()
   let lastId = 0
 
-  function count(key: string, rule: LockoutRule, id: string): Omit<Attempt, 'id'> {
+  function count(key: string, rule: LockoutRule, id: string): Omit<CountedAttempt, 'id'> {
     const time = now()
     const kept = states.find(key, time)
     const { next, ...counted } = countAttempt(rule, kept?.state, time)
     if (next === undefined) return counted
     const attempts = kept?.attempts ?? new Set()
     attempts.add(id)
-    // Those that failed are never refunded.
+    // Failed attempts are never refunded.
     if (attempts.size > 2 * rule.after) attempts.delete(attempts.values().next().value ?? '')
     states.set(key, next, rule, attempts)
     return counted
@@ -101,7 +101,7 @@ class StateTable {
     this.#states.delete(key)
   }
 
-  /** Keys that are locked, the first to be free again first. */
+  /** Locked keys, the first to end first. */
   locked(time: number): ActiveLock[] {
     const locks: ActiveLock[] = []
     for (const [key, { state }] of this.#states) {
@@ -120,12 +120,12 @@ class StateTable {
   }
 }
 
-/** The places in which passwords of a key are evaluated; as many keys as sign-ins are running. */
+/** Places for password checks, by key: at most as many keys as running sign-ins. */
 class PlaceTable {
-  /** When each place is free again at the latest. */
+  /** The latest end of each place. */
   readonly #places = new Map<string, Map<string, number>>()
 
-  /** @returns whether fewer than `max` places of the key were taken, so that `place` is taken now */
+  /** @returns whether `place` was taken, since fewer than `max` of the key's places were */
   take(key: string, place: string, max: number, time: number): boolean {
     const taken = this.#taken(key, time)
     if (taken.size >= max) return false

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
 import {
   type ActiveLock,
-  type Attempt,
+  type CountedAttempt,
   type LockoutRule,
   type Lockouts,
   placeMs
@@ -20,10 +20,9 @@ declare module 'ioredis' {
 }
 
 /**
- * The same as lockout.ts, by Redis' own clock. ARGV: after, within, delay, longest, forget, strict;
- * the locks of the attempt to refund, or nothing; another clock's time, or nothing; the
- * attempt's id, or the place's; how long that is remembered. KEYS[2]: ids, and when each is
- * forgotten.
+ * lockout.ts in Lua, by Redis' clock. ARGV: after, within, delay, longest, forget, strict; the
+ * locks of the attempt to refund, or nothing; another clock's time, or nothing; the id of the
+ * attempt or place; its time to live. KEYS[2]: ids, by the time they expire.
  */
 const common = `
 local after, within, delay, longest, forget, strict = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
@@ -91,13 +90,12 @@ elseif locks == before + 1 and now < until_ then
 end
 return 0`
 
-/** For so long an attempt can be refunded, such as after an outage. */
+/** Attempts can be refunded for so long, such as after an outage. */
 const attemptMs = 3_600_000
 
 /**
- * Rejects when Redis cannot answer. Each key is counted by itself, so that a Cluster may hold it anywhere; the keys
- * that are locked stand in a list beside, for operators.
- *
+ * Rejects when Redis cannot answer. Each key is counted apart, so that a Cluster may store it
+ * anywhere; a separate list has the locked keys, for operators.
  * @param now another clock than Redis' own, for tests
  */
 export function createRedisLockouts(
@@ -107,7 +105,7 @@ export function createRedisLockouts(
 ): Lockouts {
   defineScripts(redis)
   const locks = createLockList(redis, `${prefix}bans`, now)
-  // Without braces of its own, so that `besides` can keep a second key in the same slot.
+  // Without braces, so that `besides` can put a second key into the same slot.
   const keyOf = (key: string) => {
     return `${prefix}lockout:${key.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
   }
@@ -122,7 +120,7 @@ export function createRedisLockouts(
     now === undefined ? '' : now()
   ]
 
-  async function counted(key: string, reply: unknown): Promise<Omit<Attempt, 'id'>> {
+  async function counted(key: string, reply: unknown): Promise<Omit<CountedAttempt, 'id'>> {
     const [waitMs = 0, before = 0, lockMs = 0, at = 0] = numbersOf(reply, 4)
     if (lockMs > 0) await locks.add(key, at, lockMs)
     return { waitMs, locks: before, lockMs }
@@ -178,7 +176,9 @@ function defineScripts(redis: Redis | Cluster): void {
   redis.defineCommand('lockoutSettle', { numberOfKeys: 2, lua: settleScript })
 }
 
-/** The keys that are locked, for operators: a sorted set beside the states, by the end of each lock. */
+/**
+ * The keys that are locked, for operators: a sorted set beside the states, by the end of each lock.
+ */
 function createLockList(redis: Redis | Cluster, list: string, now?: () => number) {
   async function redisTime(): Promise<number> {
     if (now !== undefined) return now()

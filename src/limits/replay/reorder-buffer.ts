@@ -1,14 +1,14 @@
-/** Puts requests back into the order in which they came: a log has them as they ended. */
+/** Sorts a log's requests by their start: a log has them in the order in which they ended. */
 import type { PastRequest } from './replay.ts'
 
-/** One that lasted longer than this comes late. */
+/** A request that lasted longer is late. */
 const horizonMs = 60_000
 
 export interface ReorderBuffer {
   readonly add: (request: PastRequest) => void
-  /** Those that no other can come before any more; all that are left at the end of the log. */
+  /** Requests that no other can precede any more; all remaining ones at the end of the log. */
   readonly due: (atEnd?: boolean) => readonly PastRequest[]
-  /** How many came after a later one had been given out. */
+  /** The number of requests that came after a later one was returned. */
   readonly late: () => number
 }
 
@@ -16,7 +16,7 @@ export function createReorderBuffer(): ReorderBuffer {
   let waiting: PastRequest[] = []
   let newest = -Infinity
   let oldest = Infinity
-  let given = -Infinity
+  let lastDueAt = -Infinity
   let late = 0
   return {
     add: request => {
@@ -25,17 +25,17 @@ export function createReorderBuffer(): ReorderBuffer {
       if (request.at < oldest) oldest = request.at
     },
     due: (atEnd = false) => {
-      // Sorting each time would be all that is done.
+      // Sorting on each call would take most of the time.
       if (!atEnd && newest - oldest < 2 * horizonMs) return []
       waiting.sort((a, b) => a.at - b.at)
       const until = atEnd ? Infinity : newest - horizonMs
-      const found = waiting.findIndex(({ at }) => at > until)
-      const due = found === -1 ? waiting : waiting.slice(0, found)
-      waiting = found === -1 ? [] : waiting.slice(found)
+      const firstWaiting = waiting.findIndex(({ at }) => at > until)
+      const due = firstWaiting === -1 ? waiting : waiting.slice(0, firstWaiting)
+      waiting = firstWaiting === -1 ? [] : waiting.slice(firstWaiting)
       oldest = waiting[0]?.at ?? Infinity
       for (const { at } of due) {
-        if (at < given) late++
-        else given = at
+        if (at < lastDueAt) late++
+        else lastDueAt = at
       }
       return due
     },

@@ -1,6 +1,6 @@
 /**
- * Replays requests of the past against limits that are not in force: with the plan and the counters
- * of the running gateway, by the requests' own clock.
+ * Replays past requests against limits that are not in force, with the plan and counters of the
+ * running gateway and the requests' own times.
  */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
@@ -11,7 +11,7 @@ import { type LimitSubject, compileEnded, compilePlan, isOfSignIn } from '../cou
 import type { Rule } from '../counting/rules.ts'
 
 export interface PastRequest {
-  /** When it came, and when it was over: milliseconds since the epoch. */
+  /** Its start and end, in milliseconds since the epoch. */
   readonly at: number
   readonly endedAt: number
   readonly route: string
@@ -19,24 +19,24 @@ export interface PastRequest {
   /** As limits count it. */
   readonly address: string
   readonly caller: LimitSubject | undefined
-  /** The session whose genuine cookie it had though it was over, or what stands for it. */
+  /** The ended session whose valid cookie it had, or a stand-in for it. */
   readonly ended?: string
-  /** Of a sign-in whose password was, or would have been, looked at. */
+  /** Of a sign-in whose password was checked, or would have been. */
   readonly signIn?: { readonly account: string | undefined; readonly accepted: boolean }
 }
 
-/** What became of a request. */
-export interface Outcome {
-  /** The limits that hold for it and are not off, by name. */
+/** The effect of the limits on a request. */
+export interface ReplayOutcome {
+  /** The names of limits that apply to it and are not off. */
   readonly held: readonly string[]
-  /** Those that are over: whether they refuse it, or only note it. */
+  /** Exceeded limits, and whether they refuse it or only report it. */
   readonly over: ReadonlyArray<{ readonly limit: string; readonly enforced: boolean }>
   readonly refused: boolean
 }
 
 export interface Replay {
-  /** Requests come in the order of `at`; one that comes late counts at the time of the one before. */
-  readonly take: (request: PastRequest) => Promise<Outcome>
+  /** Requests come in the order of `at`; a late one counts at the time of the one before. */
+  readonly take: (request: PastRequest) => Promise<ReplayOutcome>
   /** Of each limit the lowest number with which it would have refused nobody, were it alone. */
   readonly lowest: () => ReadonlyMap<string, number>
   readonly close: () => void
@@ -45,10 +45,10 @@ export interface Replay {
 /** Of one limit. */
 const maxKeys = 100_000
 
-/** What of the limits a replay counts. */
+/** The part of the limits' config that a replay needs. */
 export type ReplayedLimits = Pick<LimitsConfig, 'limits' | 'replicas' | 'endedSessions'>
 
-/** The limits that a request met so far. */
+/** The limits that applied to a request so far. */
 interface Met {
   readonly held: string[]
   readonly over: Array<{ readonly limit: string; readonly enforced: boolean }>
@@ -120,13 +120,16 @@ class LowestNumbers {
   }
 }
 
-/** Sign-in attempts, counted as app/hooks/rate-limit-adapter.ts does: the first limit that refuses is the last that counts. */
+/**
+ * Sign-in attempts, counted as app/hooks/rate-limit-adapter.ts does: the first limit that refuses
+ * is the last that counts.
+ */
 class ReplayedAttempts {
   readonly #limits: ReadonlyArray<readonly [name: string, limit: LimitConfig]>
   readonly #now: () => number
   readonly #lowest: LowestNumbers
   readonly #counters: Counters
-  /** Attempts whose passwords turned out right, and when. */
+  /** Attempts with the right password, and the time of their end. */
   #refunds: Array<{ readonly at: number; readonly keys: readonly string[] }> = []
 
   constructor(limits: LimitsConfig['limits'], now: () => number, lowest: LowestNumbers) {
@@ -171,7 +174,7 @@ class ReplayedAttempts {
   }
 }
 
-/** Undefined where it is not known whom the limit counts. */
+/** Undefined where the log does not show whom the limit counts. */
 function keyOf(
   by: LimitConfig['by'],
   address: string,

@@ -1,7 +1,7 @@
-/** The result of a replay: who would have been refused, when, and by which limit. */
+/** The result of a replay: refused callers, times and limits. */
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
-import type { Outcome, PastRequest } from './replay.ts'
+import type { ReplayOutcome, PastRequest } from './replay.ts'
 
 interface Hit {
   refused: number
@@ -25,7 +25,10 @@ export interface LimitReport {
   readonly callers: number
   readonly first: string | undefined
   readonly last: string | undefined
-  /** The lowest number with which it would have refused nobody, were it alone; undefined where it held for nothing. */
+  /**
+   * The lowest number with which it would have refused nobody, were it alone; undefined where it
+   * held for nothing.
+   */
   readonly lowest: number | undefined
 }
 
@@ -37,7 +40,7 @@ export interface CallerReport {
   readonly last: string
 }
 
-/** So many requests in a stretch of time. */
+/** The requests of a stretch of time. */
 export interface Column {
   readonly at: number
   readonly requests: number
@@ -65,7 +68,7 @@ const maxColumns = 288
 const columnSeconds = [1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 
 export interface ReplayReporter {
-  readonly add: (request: PastRequest, outcome: Outcome) => void
+  readonly add: (request: PastRequest, outcome: ReplayOutcome) => void
   /** @param lowest of each limit, as the replay has it */
   readonly report: (lowest: ReadonlyMap<string, number>) => ReplayReport
 }
@@ -90,7 +93,7 @@ class Reporter implements ReplayReporter {
     )
   }
 
-  add(request: PastRequest, { held, over, refused }: Outcome): void {
+  add(request: PastRequest, { held, over, refused }: ReplayOutcome): void {
     if (this.#requests === 0) this.#first = this.#last = request.at
     // A request that comes late counts at the time of the one before.
     const at = (this.#last = Math.max(this.#last, request.at))
@@ -108,7 +111,7 @@ class Reporter implements ReplayReporter {
     }
   }
 
-  /** Ended sessions are no limit of `limits`: they get a row where there are any. */
+  /** Ended sessions are not in `limits`: they get a row when there are any. */
   #countsOf(limit: string): LimitCounts {
     let counts = this.#byLimit.get(limit)
     if (counts === undefined) {

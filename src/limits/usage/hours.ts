@@ -1,35 +1,38 @@
-/** One hour's use of one limit, as small as it is kept and sent: how much callers needed, and who the greatest were. */
+/** One hour's use of one limit in a compact form: callers by need, and those with the greatest. */
 
 export const hourMs = 3_600_000
-/** So many callers of an hour and limit are known by name. */
+/** Callers that are kept by name, for each hour and limit. */
 export const maxTop = 50
 
-/** Key, the lowest number that would not have refused it, what this process adds to that number at most, when, and how often it was refused. */
+/**
+ * Key; the lowest number that would not have refused it; the most that this process adds to that
+ * number; its time; refusals.
+ */
 export type Top = readonly [key: string, peak: number, most: number, at: number, refused: number]
 
 export interface LimitUsage {
   readonly limit: string
   readonly kind: 'fixed' | 'sliding' | 'bucket' | 'attempts'
   readonly windowMs: number
-  /** What a bucket is refilled with in a window. */
+  /** A bucket's refill in a window. */
   readonly per: number
   readonly requests: number
   readonly refused: number
-  /** Whether callers had to be forgotten in the middle of a window. */
+  /** Whether callers were dropped in the middle of a window. */
   readonly cut: boolean
-  /** How many callers needed so much at most: class of the number, callers. */
+  /** Pairs of a class of numbers and the callers whose need is in it. */
   readonly callers: ReadonlyArray<readonly [place: number, count: number]>
-  /** Those that needed most, first. */
+  /** The callers with the greatest need, greatest first. */
   readonly top: readonly Top[]
 }
 
-/** What one process saw in one hour. */
+/** One process' record of one hour. */
 export interface HourUsage {
   /** Since the epoch. */
   readonly hour: number
   readonly from: number
   readonly until: number
-  /** How many there were, as this one knew. */
+  /** The number of processes, as this one knew it. */
   readonly processes: number
   readonly limits: readonly LimitUsage[]
 }
@@ -66,41 +69,41 @@ export function placeOf(number: number): number {
   return octave * 16 + Math.floor(number / 2 ** octave)
 }
 
-/** The greatest number of a class. */
+/** The greatest number in a class. */
 export function greatestOf(place: number): number {
   if (place < 32) return place
   const octave = Math.floor(place / 16) - 1
   return (place - octave * 16 + 1) * 2 ** octave - 1
 }
 
-export function addTop(bin: OpenBin, one: Top): void {
+export function addTop(bin: OpenBin, caller: Top): void {
   const { callers, top } = bin
-  const [key, peak] = one
+  const [key, peak] = caller
   const place = placeOf(peak)
   callers.set(place, (callers.get(place) ?? 0) + 1)
   if (top.length >= maxTop && peak <= (top[maxTop - 1] as Top)[1]) return
-  // It may have been forgotten and come back.
-  const known = top.findIndex(other => other[0] === key)
-  const former = top[known]
-  if (former !== undefined) top.splice(known, 1)
+  // A dropped caller may come back.
+  const formerIndex = top.findIndex(other => other[0] === key)
+  const former = top[formerIndex]
+  if (former !== undefined) top.splice(formerIndex, 1)
   const added: Top =
     former === undefined
-      ? one
+      ? caller
       : [
           key,
           Math.max(peak, former[1]),
-          Math.max(one[2], former[2]),
-          peak > former[1] ? one[3] : former[3],
-          one[4] + former[4]
+          Math.max(caller[2], former[2]),
+          peak > former[1] ? caller[3] : former[3],
+          caller[4] + former[4]
         ]
   const before = top.findIndex(other => other[1] < added[1])
   top.splice(before === -1 ? top.length : before, 0, added)
   if (top.length > maxTop) top.pop()
 }
 
-/** Whether what another process left is a record: it may be another release's, or damaged. */
-export function isHourUsage(found: unknown): found is HourUsage {
-  const { hour, from, until, processes, limits } = (found ?? {}) as Record<string, unknown>
+/** Whether another process' value is a record: it may be of another release, or damaged. */
+export function isHourUsage(value: unknown): value is HourUsage {
+  const { hour, from, until, processes, limits } = (value ?? {}) as Record<string, unknown>
   return (
     [hour, from, until, processes].every(Number.isFinite) &&
     Array.isArray(limits) &&

@@ -1,4 +1,4 @@
-/** How much of each limit its callers use, by hour: what every caller would need at most, kept small. */
+/** Records each limit's use by hour: the greatest need of every caller, in a compact form. */
 import { createRequiredLimit, type RequiredLimit } from './required-limit.ts'
 import type { Leases } from '../counting/leases.ts'
 import type { Rule, Verdict } from '../counting/rules.ts'
@@ -15,34 +15,34 @@ import {
 export interface UsageRecord {
   /** Counts each request, whether or not it passes. */
   readonly count: (rules: readonly Rule[], keys: readonly string[]) => void
-  /** Counts those of `verdicts` that are refusals. */
+  /** Counts the refusals among `verdicts`. */
   readonly judge: (
     rules: readonly Rule[],
     keys: readonly string[],
     verdicts: readonly Verdict[]
   ) => void
-  /** Counts an attempt to sign in: `LIMIT:CALLER`, and how many there are by the shared counters. */
+  /** Counts a sign-in attempt by its key `LIMIT:CALLER` and the shared counters' number. */
   readonly attempt: (key: string, windowMs: number, current: number) => void
-  /** Of this process, the oldest first; hours in which nothing came too. */
+  /** This process' hours, the oldest first, including empty ones. */
   readonly hours: () => readonly HourUsage[]
   readonly close: () => void
 }
 
 interface Options {
   readonly keepMs: number
-  /** How many processes count together. */
+  /** The number of processes that count together. */
   readonly processes?: () => number
   readonly now?: () => number
 }
 
-/** The time of the call that runs; one for all limits of a record. */
+/** The time of the current call, shared by all limits of a record. */
 interface Clock {
   time: number
   /** Whole hours since 1970. */
   hour: number
 }
 
-/** A caller of one limit, and what it needed in its hour. */
+/** A caller of one limit, and its need in its hour. */
 interface Caller {
   readonly required: RequiredLimit
   hour: number
@@ -69,7 +69,7 @@ class HourlyRecord implements UsageRecord {
   readonly #startedAt: number
   readonly #clock: Clock
   readonly #limits = new Map<string, LimitRecord>()
-  /** A reload makes all rules anew. */
+  /** Weak, since a reload creates new rules. */
   readonly #byRule = new WeakMap<Rule, LimitRecord>()
   readonly #timer: NodeJS.Timeout
 
@@ -185,7 +185,7 @@ class LimitRecord {
   follow(key: string, required: RequiredLimit): Caller {
     if (this.#callers.size >= maxCallers) {
       const [oldest, former] = this.#callers.entries().next().value as [string, Caller]
-      // Its window is not over: what it would have needed is not known.
+      // Its window is still open: its need is unknown.
       if (!former.required.isOver(this.#clock.time)) this.#binOf(this.#clock.hour).cut = true
       this.#fold(oldest, former)
       this.#callers.delete(oldest)
@@ -232,7 +232,7 @@ class LimitRecord {
     return this.#callers.size > 0 || this.#bins.size > 0
   }
 
-  /** With what callers needed since their hour began, which is in no bin yet. */
+  /** Includes the needs of callers in the running hour, which is in no bin yet. */
   usageIn(hour: number): LimitUsage[] {
     const bin = createBin(this.#bins.get(hour))
     for (const [key, { hour: at, peak, upperBound, peakAt, refused }] of this.#callers) {
@@ -259,7 +259,7 @@ class LimitRecord {
   }
 }
 
-/** Of attempts, which the shared counters count: the record knows only when their window ends. */
+/** For attempts, which the shared counters count: only the end of their window matters here. */
 function countedUntil(end: number): RequiredLimit {
   return {
     hit: () => 0,

@@ -1,10 +1,13 @@
-/** The records of all processes: each leaves its own in Redis once a minute, and reads the others' only when asked. */
+/**
+ * Shares usage records by Redis: each process writes its own once a minute, and reads the others'
+ * on demand.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 import { type HourUsage, hourMs, isHourUsage } from './hours.ts'
 import type { UsageRecord } from './record.ts'
 
-/** What one process saw in one hour. */
+/** One process' record of one hour. */
 export interface ProcessHour {
   readonly process: string
   readonly use: HourUsage
@@ -12,13 +15,13 @@ export interface ProcessHour {
 
 export interface RecordedUsage {
   readonly hours: readonly ProcessHour[]
-  /** The others could not be asked. */
+  /** Redis was unavailable: records of other processes are missing. */
   readonly alone: boolean
 }
 
 export interface SharedUsage {
   readonly read: (since: number) => Promise<RecordedUsage>
-  /** Leaves what is new in Redis; what fails is left with the next turn. */
+  /** Writes new hours to Redis; failed writes are repeated the next time. */
   readonly leave: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -37,7 +40,7 @@ export function createRedisUsage(
 
   async function leave(): Promise<void> {
     if (redis.status !== 'ready') return
-    // The last one that was left may have gone on.
+    // The last written hour may have continued.
     for (const use of record.hours().filter(({ hour }) => hour >= left)) {
       await redis.hset(keyOf(use.hour), id, JSON.stringify(use))
       await redis.pexpire(keyOf(use.hour), keepMs + 2 * hourMs)
@@ -51,22 +54,22 @@ export function createRedisUsage(
   return {
     leave,
     read: async since => {
-      const own = record
+      const local = record
         .hours()
         .filter(({ until }) => until > since)
         .map(use => ({ process: id, use }))
-      const last = own.at(-1)?.use.hour ?? 0
+      const last = local.at(-1)?.use.hour ?? 0
       const first = Math.floor(Math.max(since, (last + 1) * hourMs - keepMs) / hourMs)
       try {
-        const found = await Promise.all(
+        const stored = await Promise.all(
           Array.from({ length: Math.max(0, last - first + 1) }, (_, index) =>
             redis.hgetall(keyOf(first + index))
           )
         )
         return {
           hours: [
-            ...own,
-            ...found.flatMap(hour =>
+            ...local,
+            ...stored.flatMap(hour =>
               Object.entries(hour).flatMap(([process, json]) =>
                 process === id ? [] : parsed(json).map(use => ({ process, use }))
               )
@@ -75,7 +78,7 @@ export function createRedisUsage(
           alone: false
         }
       } catch {
-        return { hours: own, alone: true }
+        return { hours: local, alone: true }
       }
     },
     close: async () => {
@@ -87,8 +90,8 @@ export function createRedisUsage(
 
 function parsed(json: string): HourUsage[] {
   try {
-    const found: unknown = JSON.parse(json)
-    return isHourUsage(found) ? [found] : []
+    const value: unknown = JSON.parse(json)
+    return isHourUsage(value) ? [value] : []
   } catch {
     return []
   }

@@ -1,20 +1,23 @@
-/** What a caller would use of a limit if nothing were refused: the lowest number that lets all of it pass. */
+/** A caller's need of a limit: the lowest number that lets all its requests pass. */
 import { rounding, slices, type Rule } from '../counting/rules.ts'
 
-/** Of one caller and one limit. The number is the limit's `max`, or its `burst` where it has one. */
+/**
+ * Of one caller and one limit. The number is the limit's `max`, or its `burst` where it has one.
+ */
 export interface RequiredLimit {
-  /** Counts one more. @returns the lowest number that lets this one pass, all before it having passed */
+  /** Counts one more request. @returns the lowest number that lets it pass after all before it */
   readonly hit: (now: number) => number
   /**
-   * After a hit: what this process adds to the number at most, so that the sum over all processes lets everything pass.
-   * More than `hit` said, since all of them begin fixed windows at other times than one alone, and share what a bucket refills.
+   * After a hit: the most that this process adds to the number, so that the sum over all processes
+   * lets everything pass. More than the result of `hit`, since processes start fixed windows at
+   * different times and share a bucket's refill.
    */
   readonly upperBound: () => number
-  /** Whether what was counted counts no more. */
+  /** Whether its counts have no effect any more. */
   readonly isOver: (now: number) => boolean
 }
 
-/** @param processes how many count together */
+/** @param processes the number of processes that count together */
 export function createRequiredLimit(rule: Rule, processes = 1): RequiredLimit {
   if (rule.kind === 'fixed') return new RequiredFixed(rule)
   return rule.kind === 'sliding' ? new RequiredSliding(rule) : new RequiredBucket(rule, processes)
@@ -87,7 +90,7 @@ class RequiredBucket implements RequiredLimit {
   readonly #each: number
   readonly #processes: number
   #full = 0
-  /** The same with its part of the refill. */
+  /** As `#full`, with this process' part of the refill. */
   #fullOfPart = 0
   #now = 0
   constructor({ windowMs, max }: Rule, processes: number) {
@@ -100,7 +103,7 @@ class RequiredBucket implements RequiredLimit {
     const full = Math.max(this.#full, now)
     const passes = (burst: number) => burst * each - (full - now) + rounding >= each
     let needed = Math.max(1, Math.ceil((full - now) / each) + 1)
-    // As the rule itself reckons, roundings too.
+    // Exactly as the rule calculates, with its rounding.
     while (needed > 1 && passes(needed - 1)) needed--
     while (!passes(needed)) needed++
     this.#full = full + each

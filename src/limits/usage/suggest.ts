@@ -1,4 +1,4 @@
-/** Which number a limit should have, from the record of use. */
+/** Suggests limits' numbers from the usage record. */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { isOfSignIn } from '../counting/plan.ts'
 import type { ProcessHour, RecordedUsage } from './redis-usage.ts'
@@ -12,15 +12,18 @@ export interface Suggestion {
   readonly key: 'max' | 'burst'
   readonly inForce: number
   readonly requests: number
-  /** What it refused, or in shadow would have refused. */
+  /** Requests that it refused, or in shadow would have refused. */
   readonly refused: number
-  /** Of what a caller needed at most in an hour; over all callers and hours. */
+  /** Quantiles of callers' greatest need in an hour, over all callers and hours. */
   readonly p50: number
   readonly p99: number
   readonly highest: number
-  /** The lowest number that refuses nobody. One process knows it; of several it lies between the two. */
+  /** The lowest number that refuses nobody: exact for one process, between the two for several. */
   readonly lowest: { readonly from: number; readonly to: number } | undefined
-  /** Who needed more than is in force, the greatest first; `more` where the record knows that there are more, but not who. */
+  /**
+   * Callers that need more than is in force, the greatest first; `more` where further ones are
+   * unknown by name.
+   */
   readonly over: ReadonlyArray<{
     readonly whom: string
     readonly needed: { readonly from: number; readonly to: number }
@@ -34,13 +37,13 @@ export interface Suggestion {
 export interface Suggestions {
   readonly from: string
   readonly to: string
-  /** How much time the record holds of that. */
+  /** The part of that time that the record covers. */
   readonly coveredMs: number
   readonly askedMs: number
   readonly processes: number
-  /** How many count together now: a process that just began has left nothing yet. */
+  /** The number of processes that count together now: a new one has written nothing yet. */
   readonly counting: number
-  /** Redis did not answer: other processes are missing. */
+  /** Redis was unavailable: records of other processes are missing. */
   readonly alone: boolean
   readonly limits: readonly Suggestion[]
 }
@@ -101,7 +104,7 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
   const needs = needed(seen, kind, window)
   const atLeast = Math.max(0, ...seen.map(({ top: [first] }) => first?.[1] ?? 0))
   const callers = seen.flatMap(each => each.callers)
-  // Of several processes none may have seen too much, and yet all together have refused.
+  // Each of several processes may have seen few, though all together refused.
   const over = needs.callers.filter(
     ({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0)
   )
@@ -163,18 +166,19 @@ interface Needs {
 }
 
 /**
- * Of one process what it saw. What several saw of a caller is summed up, over each stretch of hours that one window can
- * touch; of a list that is full, a caller that it does not name may have needed as much as the last that it does.
+ * The needs of callers. One process' numbers are exact. Those of several are summed up over each
+ * stretch of hours that one window can touch; a caller that a full list does not name may have
+ * needed as much as the last one it names.
  */
 function needed(seen: readonly Seen[], kind: LimitUsage['kind'], windowMs: number): Needs {
-  // What is not in a bucket yet comes back over several windows, and each process counts its part of that.
+  // A bucket's backlog refills over several windows, and each process counts its part of it.
   const windows =
     kind === 'bucket'
       ? Math.max(
           1,
           ...seen.map(
             ({ top, per, processes }) =>
-              (Math.max(0, ...top.map(([, , most]) => most)) * processes) / per
+              (Math.max(0, ...top.map(([, , upperBound]) => upperBound)) * processes) / per
           )
         )
       : 1
@@ -189,21 +193,21 @@ function needed(seen: readonly Seen[], kind: LimitUsage['kind'], windowMs: numbe
     )
     const several = near.size > 1 && kind !== 'attempts'
     if (several && here.some(({ processes }) => processes < near.size)) grew = true
-    const lists = [...near.values()].map(own => ({
-      tops: joined(own),
-      unnamed: Math.max(0, ...own.map(unnamedOf))
+    const lists = [...near.values()].map(usages => ({
+      tops: joined(usages),
+      unnamed: Math.max(0, ...usages.map(unnamedOf))
     }))
     const unnamed = lists.reduce((sum, list) => sum + list.unnamed, 0)
     if (several) to = Math.max(to, unnamed)
     for (const key of new Set(here.flatMap(({ top }) => top.map(([each]) => each)))) {
-      const known = lists.map(({ tops, unnamed: rest }) => ({ top: tops.get(key), rest }))
-      const named = known.flatMap(({ top }) => (top === undefined ? [] : [top]))
+      const perProcess = lists.map(({ tops, unnamed: rest }) => ({ top: tops.get(key), rest }))
+      const named = perProcess.flatMap(({ top }) => (top === undefined ? [] : [top]))
       const isSole =
         !several ||
-        (named.length === 1 && known.every(({ top, rest }) => top !== undefined || rest === 0))
+        (named.length === 1 && perProcess.every(({ top, rest }) => top !== undefined || rest === 0))
       const needs = isSole
         ? Math.max(...named.map(([, peak]) => peak))
-        : known.reduce((sum, { top, rest }) => sum + (top?.[2] ?? rest), 0)
+        : perProcess.reduce((sum, { top, rest }) => sum + (top?.[2] ?? rest), 0)
       to = Math.max(to, needs)
       const [, peak, , at] = named.reduce((greatest, each) =>
         each[1] > greatest[1] ? each : greatest
@@ -227,25 +231,28 @@ function needed(seen: readonly Seen[], kind: LimitUsage['kind'], windowMs: numbe
   return { to, callers: [...callers.values()], grew }
 }
 
-/** A caller whom a full list does not name needed no more than its last; in fixed windows that begin elsewhere twice that. */
+/**
+ * The most that a caller outside of a full list needed: as much as its last one; twice that for
+ * fixed windows, which may start at other times.
+ */
 function unnamedOf({ kind, top }: Seen): number {
   const last = top.length >= maxTop ? (top.at(-1)?.[1] ?? 0) : 0
   return kind === 'fixed' ? 2 * last : last
 }
 
-function joined(own: readonly Seen[]): Map<string, Top> {
+function joined(usages: readonly Seen[]): Map<string, Top> {
   const tops = new Map<string, Top>()
-  for (const top of own.flatMap(each => each.top)) {
-    const known = tops.get(top[0])
+  for (const top of usages.flatMap(each => each.top)) {
+    const former = tops.get(top[0])
     tops.set(
       top[0],
-      known === undefined
+      former === undefined
         ? top
         : [
             top[0],
-            Math.max(known[1], top[1]),
-            Math.max(known[2], top[2]),
-            known[1] >= top[1] ? known[3] : top[3],
+            Math.max(former[1], top[1]),
+            Math.max(former[2], top[2]),
+            former[1] >= top[1] ? former[3] : top[3],
             0
           ]
     )
