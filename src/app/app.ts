@@ -179,7 +179,7 @@ async function addRoutes(
   await addProxied(
     scope,
     routes.proxied.filter(({ access }) => isIn(access)),
-    { identity: config.gateway.identity, mount, ...partsOptions, webSockets },
+    { identity: config.gateway.identity, mount, bindStream, ...partsOptions, webSockets },
     yieldToRequests
   )
   for (const route of routes.aggregated) {

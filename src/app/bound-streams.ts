@@ -119,7 +119,8 @@ export class BoundStreams {
       this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     }
     // Not within `add`: the caller has not got to know yet how to take it back.
-    if (this.#isStopping || this.#drained.has(entry.scope)) {
+    const isDrained = this.#isStopping || this.#drained.has(entry.scope)
+    if (isDrained && entry.isFinite !== true) {
       setImmediate(() => this.#end(entry, 'gateway.stopping'))
     }
     return () => this.#remove(entry)
@@ -198,7 +199,8 @@ export class BoundStreams {
     for (const entry of entries) this.#end(entry, reason)
   }
 
-  #endSpread(entries: readonly Entry[], overMs: number): void {
+  #endSpread(candidates: readonly Entry[], overMs: number): void {
+    const entries = candidates.filter(entry => entry.isFinite !== true)
     const startedAt = performance.now()
     let ended = 0
     const endDue = () => {

@@ -115,7 +115,9 @@ class RouteCompiler {
       passRefusedHeaders: route.passRefusedHeaders,
       setCookies: route.setCookies,
       redirects: route.redirects,
-      webSocket: route.websocket && { ...route.websocket, touch: route.touch === 'always' }
+      webSocket: route.websocket && { ...route.websocket, touch: route.touch === 'always' },
+      touchesByStream: route.touch === 'always',
+      endEvent: route.endEvent
     })
   }
 
@@ -163,7 +165,9 @@ class RouteCompiler {
         passCookies: [],
         passRefusedHeaders: [],
         setCookies: [],
-        redirects: 'refuse'
+        redirects: 'refuse',
+        touchesByStream: false,
+        endEvent: false
       })
     } else if (parts !== undefined) {
       this.#aggregated.push({

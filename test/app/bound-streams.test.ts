@@ -273,20 +273,23 @@ t.test('a drain tells all, spread over its time; later streams end at once', asy
   const times: number[] = []
   const old = streams.scope()
   const current = streams.scope()
-  const add = (scope: typeof old) =>
+  const add = (scope: typeof old, isFinite = false) =>
     scope.add({
       live,
       route: 'bell',
       access: 'session',
       touch: false,
+      isFinite,
       stream: { end: () => times.push(performance.now()) }
     })
   for (let index = 0; index < 40; index++) add(old)
+  const removeDownload = add(old, true)
   const remove = add(current)
-  t.match((await metrics.text()).body, /console_gateway_streams\{route="bell"\} 41\n/)
+  t.match((await metrics.text()).body, /console_gateway_streams\{route="bell"\} 42\n/)
   old.drain(400)
   await until('the old ones have ended', () => times.length === 40)
-  t.equal(streams.size, 1, 'another generation’s goes on')
+  t.equal(streams.size, 2, 'another generation’s goes on, and a download gets all the time')
+  removeDownload()
   const spreadMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
   t.ok(spreadMs >= 300, `spread over ${Math.round(spreadMs)} ms`)
   const steps = new Set(times.map(time => Math.round(time / 25))).size

@@ -12,6 +12,8 @@ export interface BoundStream {
   readonly access: Access
   /** Whether it keeps its session from going idle: only where its route says so itself. */
   readonly touch: boolean
+  /** Ends by itself, as a download does: a drain leaves it the time that any request has. */
+  readonly isFinite?: boolean
   readonly stream: {
     /**
      * Ends it, with the reason that a request would now be refused for, or `gateway.stopping`.

@@ -12,12 +12,12 @@ import { credentialOf } from '../../config/schema/routes.ts'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
-import type { Access } from '../hooks/context.ts'
 import { responseHeaders, requestHeaders } from '../../proxy/headers.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
+import type { BindStream } from './bound-stream.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
 import type { PartsOptions } from './pending-parts.ts'
 import {
@@ -31,7 +31,7 @@ import {
   errorStage,
   observeStage,
   redirectStage,
-  relayBody,
+  relayStage,
   responseHeadersStage,
   type ResponseStage,
   runResponseStages,
@@ -44,13 +44,12 @@ import {
   varyStage
 } from './response-stages.ts'
 import type { Shaping } from './shaped.ts'
+import { createBinding, type StreamedRoute } from './streamed-response.ts'
 
-export interface ProxiedRoute {
-  readonly name: string
+export interface ProxiedRoute extends StreamedRoute {
   /** The public path and its aliases. */
   readonly paths: readonly string[]
   readonly methods: readonly string[]
-  readonly access: Access
   readonly upstream: Upstream
   readonly upstreamName: string
   /** At the upstream, without its base. */
@@ -88,6 +87,7 @@ export interface ProxiedOptions extends PartsOptions {
   readonly identity: GatewayConfig['identity']
   /** `server.mount`, the prefix of every public path. */
   readonly mount: string
+  readonly bindStream: BindStream
 }
 
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
@@ -147,6 +147,7 @@ function stagesOf(
   const { origin, origins, base } = upstream
   const publicPaths = route.paths.map(path => options.mount + path)
   const rewrite = createRewrite(publicPaths, route.upstreamPath, base)
+  const bind = createBinding(route, options.bindStream)
   const takesHead = route.methods.includes('GET')
   return {
     request: onlyConfigured<RequestStage>([
@@ -161,12 +162,12 @@ function stagesOf(
       redirectStage({ origin, origins, rewrite, redirects }),
       errorStage(shaping === undefined),
       ...(shaping === undefined
-        ? [sendEmpty, takesHead && sendHead, observe && observeStage(observe), relayBody]
+        ? [sendEmpty, takesHead && sendHead, observe && observeStage(observe), relayStage(bind)]
         : [
             shapeEmptyStage(shaping),
             sendRedirect,
             takesHead && sendShapedHead,
-            shapeStage(shaping)
+            shapeStage(shaping, bind)
           ])
     ])
   }

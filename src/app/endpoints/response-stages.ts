@@ -10,6 +10,7 @@ import type { Rewrite } from '../../proxy/path.ts'
 import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { sendBody } from './send-body.ts'
+import type { BindResponse } from './streamed-response.ts'
 import { describeShaped, sendOnceGathered, shapeResponse, type Shaping } from './shaped.ts'
 
 export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
@@ -30,7 +31,7 @@ export function runResponseStages(
 
 /**
  * Chooses the upstream's headers for the client.
- * perf: what `relayBody` sends in one write takes them as they are; to put them into the reply one
+ * perf: what `relayStage` sends in one write takes them as they are; to put them into the reply one
  * by one costs as much as to send them.
  */
 export function responseHeadersStage(
@@ -132,19 +133,23 @@ export function observeStage(
   }
 }
 
-/** Sends the body byte for byte: in one write where it was collected, else as a stream. */
-export function relayBody(
-  { reply, responseHeaders }: ProxiedExchange,
-  { headers, body }: UpstreamResponse
-): boolean {
-  if (body instanceof CollectedBody) {
-    sendBody(reply, body.bytes, responseHeaders)
+/**
+ * Sends the body byte for byte: in one write where it was collected, else as a stream.
+ * @param bind holds a stream against its session
+ */
+export function relayStage(bind?: BindResponse): ResponseStage {
+  return function relayBody(exchange, { headers, body }) {
+    const { reply, responseHeaders } = exchange
+    if (body instanceof CollectedBody) {
+      sendBody(reply, body.bytes, responseHeaders)
+      return true
+    }
+    // The first event may take long, and the page must know before that the stream is open.
+    if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
+    bind?.(exchange, headers, body)
+    reply.send(body)
     return true
   }
-  // The first event may take long, and the page must know before that the stream is open.
-  if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
-  reply.send(body)
-  return true
 }
 
 /** A response without a body on a shaped route; its parts, if any, are shaped all the same. */
@@ -175,8 +180,14 @@ export function sendShapedHead({ reply, isHead }: ProxiedExchange): boolean {
   return isHead
 }
 
-export function shapeStage(shaping: Shaping): ResponseStage {
+/** @param bind holds a response that passes unshaped, as a stream, against its session */
+export function shapeStage(shaping: Shaping, bind?: BindResponse): ResponseStage {
+  const bindUnshaped = shaping.tooLarge === 'pass' ? bind : undefined
   return function shapeBody(exchange, response) {
+    const { headers, body } = response
+    if (bindUnshaped !== undefined && !(body instanceof CollectedBody)) {
+      bindUnshaped(exchange, headers, body)
+    }
     shapeResponse(exchange.reply, response, shaping, exchange.pendingParts)
     return true
   }

@@ -78,6 +78,12 @@ export const route = closed(
           'others.'
       })
     ),
+    endEvent: flag({
+      default: false,
+      description:
+        'End an event stream whose session has ended with a last event: `session-ended`, with ' +
+        '`{"reason": …}` as its data. Default: the stream just ends.'
+    }),
     ...proxied,
     query: querySchema,
     body: bodySchema,

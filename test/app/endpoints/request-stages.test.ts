@@ -73,7 +73,9 @@ const route: ProxiedRoute = {
   passCookies: [],
   passRefusedHeaders: [],
   setCookies: [],
-  redirects: 'refuse'
+  redirects: 'refuse',
+  touchesByStream: false,
+  endEvent: false
 }
 const options = {
   identity: {},

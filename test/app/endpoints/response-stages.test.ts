@@ -6,7 +6,7 @@ import {
   errorStage,
   observeStage,
   redirectStage,
-  relayBody,
+  relayStage,
   responseHeadersStage,
   type ResponseStage,
   runResponseStages,
@@ -78,8 +78,8 @@ t.test(
     const shaped = responseHeadersStage(choose, false)
     t.match(await run([shaped], whole(200)), { headers: { 'x-kept': 'yes' }, body: 'rest' })
     const relayed = responseHeadersStage(choose, true)
-    t.notOk('x-kept' in (await run([relayed], whole(200))).headers, 'left to relayBody')
-    t.match(await run([relayed, relayBody], whole(200, {}, 'b')), {
+    t.notOk('x-kept' in (await run([relayed], whole(200))).headers, 'left to relayStage')
+    t.match(await run([relayed, relayStage()], whole(200, {}, 'b')), {
       headers: { 'x-kept': 'yes' },
       body: 'b'
     })
@@ -163,12 +163,12 @@ t.test('observe: sees whole JSON, and sends nothing', async t => {
 })
 
 t.test('relay: bytes in one write, a stream as a stream', async t => {
-  t.match(await run([relayBody], whole(200, {}, 'bytes')), {
+  t.match(await run([relayStage()], whole(200, {}, 'bytes')), {
     headers: { 'content-length': '5' },
     body: 'bytes'
   })
   const stream = Readable.from([Buffer.from('stream')])
-  t.match(await run([relayBody], { status: 200, headers: {}, body: stream }), { body: 'stream' })
+  t.match(await run([relayStage()], { status: 200, headers: {}, body: stream }), { body: 'stream' })
 })
 
 t.test('shape: the body is read and shaped; what is empty or too large is not', async t => {

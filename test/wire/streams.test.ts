@@ -1,0 +1,121 @@
+/** Streams through the gateway: bound to their session, unbuffered, and whole or visibly cut. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { request } from 'node:http'
+import t, { type Test } from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
+import { until } from '../support/until.ts'
+import { wireRoutes, wireUsers } from './support.ts'
+
+const promisedMs = 1000
+
+async function open(t: Test, upstream: object = {}, route: object = {}) {
+  const backend = await streamingBackend(t.after)
+  const more = {
+    telling: { path: '/api/telling/*', upstream: 'backend', endEvent: true },
+    ...route
+  }
+  const gateway = await testGateway(t.after, {
+    users: wireUsers(),
+    routes: wireRoutes(backend.url, upstream, more)
+  })
+  const cookie = await gateway.signIn()
+  const stream = async (path: string, options: object = {}) => {
+    const client = await openStream(t.after, gateway.url + path, { cookie, ...options })
+    t.equal(client.status, 200, path)
+    await until(`${path} flows`, () => client.bytes() > 0)
+    return client
+  }
+  const signOut = async () => {
+    const { status } = await gateway.call('/api/account/logout', { method: 'POST', cookie })
+    t.equal(status, 200, 'signed out')
+  }
+  return { backend, gateway, cookie, stream, signOut }
+}
+
+/** That all end within the promise; what the machine itself was late by is not the gateway's. */
+async function endInTime(
+  t: Test,
+  clients: readonly StreamClient[],
+  how: 'whole' | 'cut',
+  act: () => Promise<unknown>
+): Promise<void> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  await act()
+  const startedAt = performance.now()
+  await until('all end', () => clients.every(({ isOver }) => isOver()), 20_000)
+  const ends = await Promise.all(clients.map(async ({ ended }) => await ended))
+  delay.disable()
+  const slowestMs = Math.max(...ends.map(({ at }) => at - startedAt))
+  t.ok(slowestMs <= promisedMs + delay.max / 1e6, `${how} within ${Math.round(slowestMs)} ms`)
+  t.same([...new Set(ends.map(end => end.how))], [how])
+}
+
+t.test('sign-out ends event streams cleanly, and frees their connections', async t => {
+  const connections = 20
+  const { backend, gateway, cookie, stream, signOut } = await open(t, {
+    connections,
+    queueTimeout: '50ms'
+  })
+  const streams = await Promise.all(
+    Array.from({ length: connections }, async () => await stream('/api/things/events'))
+  )
+  t.equal(backend.open(), connections, 'all connections are taken')
+  t.equal((await gateway.call('/api/open/other')).status, 503, 'nothing else passes')
+  await endInTime(t, streams, 'whole', signOut)
+  await until('the back-end is left alone', () => backend.open() === 0)
+  t.notMatch(streams[0]?.text(), /session-ended/)
+  t.match(streams[0]?.text(), /data: tick\n\n$/)
+  t.equal((await gateway.call('/api/open/other')).status, 200)
+  t.equal((await gateway.call('/api/things/events', { cookie })).status, 401)
+  t.match(await gateway.logged(({ path }) => path === '/api/things/events'), {
+    status: 200,
+    code: 'session.revoked'
+  })
+})
+
+t.test('sign-out cuts downloads, so that nobody takes them for whole', async t => {
+  const { backend, stream, signOut } = await open(t)
+  const [file, chunked] = [await stream('/api/things/file'), await stream('/api/things/file?2')]
+  await endInTime(t, [file, chunked], 'cut', signOut)
+  await until('the back-end is left alone', () => backend.open() === 0)
+})
+
+t.test('a last event says why, where the route wants it, and never within an event', async t => {
+  const { stream, signOut } = await open(t)
+  const streams = [await stream('/api/telling/events'), await stream('/api/telling/partial')]
+  await endInTime(t, streams, 'whole', signOut)
+  t.match(
+    streams[0]?.text(),
+    /data: tick\n\nevent: session-ended\ndata: \{"reason":"session\.revoked"\}\n\n$/
+  )
+  t.equal(streams[1]?.text(), 'data: whole\n\ndata: begun')
+})
+
+t.test('public streams go on, and what unsafe requests answer is finished', async t => {
+  const { stream, signOut } = await open(t)
+  const anyone = await stream('/api/open/events')
+  const bound = await stream('/api/things/events')
+  const answer = await stream('/api/things/file', { method: 'POST', body: 'x' })
+  const events = await stream('/api/things/events', { method: 'POST', body: 'x' })
+  await endInTime(t, [bound, events], 'whole', signOut)
+  const [before, publicBefore] = [answer.bytes(), anyone.bytes()]
+  await until('both go on', () => answer.bytes() > before && anyone.bytes() > publicBefore)
+})
+
+t.test('a client that does not read its stream is cut all the same', async t => {
+  const { backend, gateway, cookie, stream, signOut } = await open(t)
+  const reader = await stream('/api/things/events')
+  const asked = request(`${gateway.url}/api/things/file`, { agent: false, headers: { cookie } })
+  t.after(() => asked.destroy())
+  asked.on('error', () => {})
+  const response = await new Promise<{ pause: () => unknown }>(resolve => {
+    asked.on('response', resolve).end()
+  })
+  response.pause()
+  await endInTime(t, [reader], 'whole', signOut)
+  await until('the back-end is left alone', () => backend.open() === 0)
+})
+
+t.end()
