@@ -30,8 +30,7 @@ export class Upgrades {
     const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket'
     if (!isWebSocket || early.length > 0 || !this.#options.areTaken()) return false
     adopt(socket)
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    this.#remember(socket)
     const upgrade: Upgrade = { socket, isBroken: false, onBroken: undefined }
     const onBroken = () => {
       upgrade.isBroken = true
@@ -48,6 +47,12 @@ export class Upgrades {
     })
     this.#options.handle(request, response)
     return true
+  }
+
+  /** Apart from `take`: a closure of that would keep the response alive as long as the socket. */
+  #remember(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
   }
 
   destroyAll(): void {

@@ -23,7 +23,7 @@ export function connectDirectly(balancer: Balancer, done: Done): void {
     address.inFlight++
     address.connect((error, socket) => {
       if (error === null && socket !== null) {
-        socket.once('close', () => address.inFlight--)
+        countUntilClosed(socket, address)
         address.succeeded()
         return done(null, { socket, host: new URL(address.endpoint.origin).host })
       }
@@ -43,4 +43,9 @@ export function connectDirectly(balancer: Balancer, done: Done): void {
     return done(upstreamError(error))
   }
   connect(address)
+}
+
+/** Apart from the above: a closure of that would keep the handshake alive as long as the socket. */
+function countUntilClosed(socket: Socket, address: Address): void {
+  socket.once('close', () => address.inFlight--)
 }

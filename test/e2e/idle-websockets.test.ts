@@ -1,0 +1,64 @@
+/** What a thousand WebSockets cost that nobody writes to. */
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { configFolder, cookieOf, password } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { until } from '../support/until.ts'
+import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
+
+const connections = 1000
+const maxKiB = 40
+
+t.test(`${connections} idle WebSockets take less than ${maxKiB} KiB each`, async t => {
+  const backend = await webSocketUpstream(t.after)
+  const folder = await configFolder({
+    gateway: { ops: { secret: '${OPS_SECRET}' } },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        chat: {
+          path: '/api/chat',
+          upstream: 'b',
+          websocket: { perUser: 10_000, connections: 10_000 }
+        }
+      }
+    },
+    limits: { inFlightPerUser: 200, limits: { user: { by: 'user', max: 100_000, window: '1m' } } }
+  })
+  const gateway = await startGatewayProcess(t.after, {
+    checkout: fileURLToPath(new URL('../..', import.meta.url)),
+    folder,
+    environment: { OPS_SECRET: 'a-secret-of-operators-with-more-than-32-characters' }
+  })
+  const answer = await fetch(`${gateway.url}/api/auth/admin/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'alice', password })
+  })
+  const cookie = cookieOf({ status: 200, headers: answer.headers, text: '', json: undefined })
+  const url = `${gateway.url}/api/chat`
+  const openSome = async (count: number) => {
+    const opened = []
+    for (let index = 0; index < count; index += 50) {
+      opened.push(...(await Promise.all(Array.from({ length: 50 }, () => dial(url, { cookie })))))
+    }
+    return opened
+  }
+  // What the first ones load and compile is no connection's.
+  for (const client of await openSome(200)) client.terminate()
+  await until('the first ones are gone', () => backend.open().length === 0)
+  const before = await gateway.collect()
+  const clients = await openSome(connections)
+  const after = await gateway.collect()
+  const kib = (of: 'rss' | 'heapUsed') =>
+    (after.memory[of] - before.memory[of]) / 1024 / connections
+  t.comment(`resident: ${kib('rss').toFixed(1)} KiB, heap: ${kib('heapUsed').toFixed(1)} KiB each`)
+  t.ok(kib('rss') < maxKiB, `${kib('rss').toFixed(1)} KiB resident each`)
+  const last = clients.at(-1)
+  const told = last && closed(last)
+  await fetch(`${gateway.url}/api/account/logout`, { method: 'POST', headers: { cookie } })
+  const startedAt = performance.now()
+  t.match(await told, { code: 4401 })
+  const ms = performance.now() - startedAt
+  t.ok(ms < 2000, `all of them end with their session, the last one after ${Math.round(ms)} ms`)
+})
