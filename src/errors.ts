@@ -125,6 +125,12 @@ export const errorKinds = {
     'The header fields of the request are too large or too many.',
     '请求头过大或过多。'
   ),
+  'request.repeated': kind(
+    409,
+    1,
+    'The same request is already being carried out.',
+    '相同的请求正在处理中。'
+  ),
   'limit.exceeded': kind(
     429,
     1,

@@ -181,6 +181,7 @@ function addRoute(
     ...((isRead || contracts[name] !== undefined) && success()),
     facts: {
       asksUpstream: true,
+      sharesDoubleClicks: route.doubleClicks === 'share',
       namesSource: namesSource(route, upstreams),
       isRead,
       isStrict: route.contract?.mode === 'strict'

@@ -9,6 +9,8 @@ export interface OperationFacts {
   readonly endpoint?: EndpointName
   readonly access: RouteConfig['access']
   readonly isUnsafe: boolean
+  /** Whether identical changes at the same time share one response. */
+  readonly sharesDoubleClicks: boolean
   readonly asksUpstream: boolean
   /** Whether one of its upstreams gets credentials of one source only. */
   readonly namesSource: boolean
@@ -61,6 +63,7 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'request.type': withBody,
   'request.expectation': always,
   'request.headers': always,
+  'request.repeated': ({ isUnsafe, sharesDoubleClicks }) => isUnsafe && sharesDoubleClicks,
   'limit.exceeded': always,
   'upstream.refused': withUpstream,
   'upstream.reset': withUpstream,

@@ -153,6 +153,7 @@ export class DescriptionBuilder {
     return errorsOf({
       access,
       isUnsafe: method !== 'GET',
+      sharesDoubleClicks: false,
       asksUpstream: false,
       namesSource: false,
       isRead: false,

@@ -16,6 +16,7 @@ import { fillCurrentUser } from '../shaping/current-user.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
+import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Session } from '../session/record.ts'
 
@@ -53,6 +54,7 @@ class RouteCompiler {
   readonly #config: Config
   readonly #services: GenerationServices
   readonly #envelope: Envelope
+  readonly #copying: CopyingRoutes
   readonly #proxied: ProxiedRoute[] = []
   readonly #aggregated: AggregatedRoute[] = []
 
@@ -60,6 +62,7 @@ class RouteCompiler {
     this.#config = config
     this.#services = services
     this.#envelope = createEnvelope(config.gateway.envelope)
+    this.#copying = new CopyingRoutes(config.routes.routes, services.copies)
   }
 
   addRoute(name: string, route: RouteConfig): void {
@@ -100,7 +103,7 @@ class RouteCompiler {
     }
     this.#proxied.push({
       ...common,
-      ...this.#target(route, route.upstream),
+      ...this.#copying.apply(name, route, this.#target(route, route.upstream)),
       methods: route.methods,
       query: route.query,
       body: this.#bodyMappingOf(name, route, envelope),

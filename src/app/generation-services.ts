@@ -5,6 +5,7 @@ import type { Running } from './hooks/access-log.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
+import type { Copies } from './route-copies.ts'
 import type { BindStream } from './endpoints/bound-stream.ts'
 
 export type GenerationServices = Pick<
@@ -25,6 +26,8 @@ export type GenerationServices = Pick<
   readonly running: Running
   /** Binds a live stream to its session. */
   readonly bindStream: BindStream
+  /** Shares calls to upstreams and keeps copies of their responses. */
+  readonly copies: Copies
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for dry runs. */

@@ -4,6 +4,7 @@ import { request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
+import { createCopies } from '../app/route-copies.ts'
 import { buildApp } from '../app/app.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -124,6 +125,7 @@ export async function createOfflineApp(
     drift: createDrift({ log, metrics }),
     running: { begin: () => () => {} },
     bindStream: () => () => {},
+    copies: createCopies(metrics),
     upstream: (name, upstreamConfig) =>
       offlineUpstream(upstreamConfig, request =>
         JSON.stringify(onUpstreamRequest({ upstream: name, ...request }) ?? {})
@@ -132,15 +134,12 @@ export async function createOfflineApp(
     ...(watch && { watch })
   }
   const app = await buildApp(config, parts)
-  const server = createListener(
-    gateway,
-    {
-      handle: (request, response) => app.routing(request, response),
-      // One request a connection.
-      responseOn: () => undefined
-    },
-    { log, metrics }
-  )
+  const handler = {
+    handle: (...exchange: Parameters<typeof app.routing>) => app.routing(...exchange),
+    // One request a connection.
+    responseOn: () => undefined
+  }
+  const server = createListener(gateway, handler, { log, metrics })
 
   return {
     ask: request => askOffline(server, request),

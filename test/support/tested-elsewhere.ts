@@ -17,6 +17,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'contract/from-type'
   ],
   'app/bound-streams': ['app/endpoints/bound-stream'],
+  'app/shared-calls': ['app/copy-key', 'app/route-copies'],
   'app/endpoints/login': [
     'config/schema/request-bodies',
     'login/credential-source',
@@ -109,6 +110,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/ops',
     'config/schema/own-endpoints',
     'config/schema/parts',
+    'config/schema/copies',
     'config/schema/primitives',
     'config/schema/proxied',
     'config/schema/request-mapping',

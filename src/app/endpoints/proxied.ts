@@ -59,6 +59,8 @@ export interface ProxiedRoute extends StreamedRoute {
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
   readonly timeoutMs: number
+  /** Whether responses are shared or kept, so that they are collected rather than streamed. */
+  readonly isCopied?: boolean
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
   readonly maxBody: number
@@ -95,6 +97,8 @@ const afterUpstreamMs = 1000
 
 /** Bodies up to this size are collected and sent in one write: below it a stream costs more. */
 const collectBytes = 64 * 1024
+/** The same where responses are shared or kept. */
+const copiedBytes = 1024 * 1024
 
 export interface Stages {
   readonly request: readonly RequestStage[]
@@ -126,8 +130,8 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
     upstream,
     exchange: {
       timeoutMs: route.timeoutMs,
-      collectBytes: shaping?.maxShaped ?? collectBytes,
-      collectOnly: shaping !== undefined,
+      collectBytes: shaping?.maxShaped ?? (route.isCopied === true ? copiedBytes : collectBytes),
+      collectOnly: shaping !== undefined || route.isCopied === true,
       maxBodyBytes: route.maxBody,
       bodyMapping: route.body
     },

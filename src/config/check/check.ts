@@ -2,6 +2,7 @@
 import { checkOps } from './admin.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
+import { checkCopies } from './copies.ts'
 import { checkDeployment } from './deployment.ts'
 import { checkExpectations } from './expectations.ts'
 import { checkFields } from './fields.ts'
@@ -32,6 +33,7 @@ const rules = [
   checkRequestMapping,
   checkClashes,
   checkParts,
+  checkCopies,
   checkWebSockets,
   checkShapes,
   checkContracts,

@@ -3,6 +3,7 @@ import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
 import { dialects, errorStatuses } from './envelope.ts'
 import { missingSchema, partsSchema } from './parts.ts'
+import { copies } from './copies.ts'
 import { proxied } from './proxied.ts'
 import {
   closed,
@@ -85,6 +86,7 @@ export const route = closed(
         '`{"reason": …}` as its data. Default: the stream just ends.'
     }),
     ...proxied,
+    ...copies,
     query: querySchema,
     body: bodySchema,
     upstream: Type.Optional(

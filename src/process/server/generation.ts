@@ -6,6 +6,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
+import type { Copies } from '../../app/route-copies.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { createActiveRequests } from './active-requests.ts'
 import type { Services } from '../../services/services.ts'
@@ -33,6 +34,12 @@ interface Member {
   readonly destroy: () => unknown
 }
 
+/** What outlives generations beside the services. */
+interface Outliving {
+  readonly boundStreams: BoundStreams
+  readonly copies: Copies
+}
+
 /** The longest time over which the ends of an old generation's streams are spread. */
 const maxSpreadMs = 30_000
 
@@ -41,7 +48,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  boundStreams: BoundStreams
+  { boundStreams, copies }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -69,7 +76,8 @@ export async function createGeneration(
     ...services,
     upstream,
     running: { begin },
-    bindStream: streams.add
+    bindStream: streams.add,
+    copies
   }).catch(async (error: unknown) => {
     await lease.release()
     throw error

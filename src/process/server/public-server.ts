@@ -26,6 +26,7 @@ import {
   reviewSignedIn
 } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
+import { createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { measureStrayErrors } from './uncaught.ts'
@@ -119,6 +120,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     metrics: services.metrics,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
+  const copies = createCopies(services.metrics)
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
     handle: (request, response) => generations.handle(request, response),
@@ -128,7 +130,8 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   const server = createListener(config.gateway, generations, services, upgrades)
 
   return {
-    create: (number, next) => createGeneration(number, next, services, streams),
+    create: (number, next) =>
+      createGeneration(number, next, services, { boundStreams: streams, copies }),
     activate: async generation => {
       generations.activate(generation)
       streams.activate(generation.config)
