@@ -12,7 +12,15 @@ import type { Failure } from './address-state.ts'
 import type { Balancer } from './balancer.ts'
 import { upstreamError } from './failures.ts'
 import type { ConnectionQueue } from './queue.ts'
-import { Attempt, type Exchange, type UpstreamResponse, type Watcher } from './response.ts'
+import {
+  Attempt,
+  CollectedBody,
+  type Exchange,
+  isEventStream,
+  type UpstreamResponse,
+  type Watcher
+} from './response.ts'
+import { asksForEvents, type StreamShare, tooManyStreams } from './stream-share.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -27,6 +35,7 @@ export type Done = (error: GatewayError | null, response?: UpstreamResponse) => 
 export interface CallContext {
   readonly balancer: Balancer
   readonly queue: ConnectionQueue
+  readonly streams: StreamShare
   /** How long a client may stand still while it reads a response. */
   readonly stallMs: number
   /** Statuses that count as failures of the address. */
@@ -37,6 +46,8 @@ export interface CallContext {
 
 /** Retries that may be made at once, whatever came before. */
 const minRetries = 10
+/** A response that takes longer than this counts as a stream. */
+const shortMs = 10_000
 const noAddresses: readonly Address[] = []
 
 /**
@@ -80,6 +91,10 @@ export class Call implements Watcher {
   #isSettled = false
   #address: Address | undefined
   #isTrial = false
+  readonly #asksForEvents: boolean
+  /** Counted among the upstream's streams. */
+  #isStream = false
+  #streamTimer: NodeJS.Timeout | undefined
   #tried = noAddresses
 
   constructor(
@@ -94,12 +109,14 @@ export class Call implements Watcher {
     this.#exchange = exchange
     this.#mayRetry = body === null && isSafe(method)
     this.#isUpload = body instanceof Readable
+    this.#asksForEvents = asksForEvents(headers)
     this.#done = done
   }
 
   /** Starts, or waits for a connection. */
   begin(): void {
-    const { queue } = this.#context
+    const { queue, streams } = this.#context
+    if (this.#asksForEvents && streams.isFull) return this.#done(tooManyStreams())
     if (queue.tryTake(this.#isUpload)) return this.start()
     const { body } = this.#options
     try {
@@ -126,10 +143,12 @@ export class Call implements Watcher {
 
   start(): void {
     try {
+      if (this.#asksForEvents) this.#addStream()
       const address = this.#context.balancer.pick(this.#mayRetry)
       this.#isTrial = address.state.breaker === 'trial'
       this.#send(address)
     } catch (error) {
+      this.#releaseStream()
       this.#context.queue.release(this.#isUpload)
       this.#done(upstreamError(error))
     }
@@ -138,6 +157,14 @@ export class Call implements Watcher {
   onResponse(response: UpstreamResponse): void {
     if (this.#context.failureStatuses.has(response.status)) this.#failed('request')
     else this.#address?.succeeded()
+    if (!(response.body instanceof CollectedBody)) {
+      try {
+        this.#countStream(response)
+      } catch (error) {
+        response.body.destroy()
+        return this.#done(upstreamError(error))
+      }
+    }
     this.#done(null, response)
   }
 
@@ -158,8 +185,39 @@ export class Call implements Watcher {
   onSettled(): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    this.#releaseStream()
     this.#release()
     this.#context.queue.release(this.#isUpload)
+  }
+
+  /** @throws GatewayError `overloaded` */
+  #addStream(): void {
+    const { streams } = this.#context
+    if (streams.isFull) throw tooManyStreams()
+    streams.add()
+    this.#isStream = true
+  }
+
+  /**
+   * A request for events that got something else is none any more; a response of another kind is
+   * one when it takes long.
+   * @throws GatewayError `overloaded` for events that were not asked for as such
+   */
+  #countStream({ headers }: UpstreamResponse): void {
+    if (!isEventStream(headers)) {
+      this.#releaseStream()
+      this.#streamTimer = setTimeout(() => {
+        this.#isStream = true
+        this.#context.streams.add()
+      }, shortMs).unref()
+    } else if (!this.#isStream) this.#addStream()
+  }
+
+  #releaseStream(): void {
+    clearTimeout(this.#streamTimer)
+    if (!this.#isStream) return
+    this.#isStream = false
+    this.#context.streams.release()
   }
 
   #send(address: Address): void {

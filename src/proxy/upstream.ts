@@ -10,6 +10,7 @@ import { Call, type CallContext, type Done, RetryBudget, type UpstreamRequest } 
 import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
+import { StreamShare } from './stream-share.ts'
 
 /** A request of the gateway's own. */
 export interface FetchOptions {
@@ -76,6 +77,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const context: CallContext = {
     balancer,
     queue,
+    streams: new StreamShare(config),
     stallMs: config.idleTimeout,
     failureStatuses: new Set(config.breaker.statuses),
     budget,

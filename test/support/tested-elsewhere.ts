@@ -237,7 +237,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'limits/lockout/account'
   ],
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
-  'wire/streams': ['app/endpoints/streamed-response'],
+  'wire/streams': ['proxy/stream-share', 'app/endpoints/streamed-response'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
   'wire/uploads': ['proxy/request-body'],
   'wire/upstream-faults': ['proxy/upstream'],

@@ -56,6 +56,7 @@ t.test('sign-out ends event streams cleanly, and frees their connections', async
   const connections = 20
   const { backend, gateway, cookie, stream, signOut } = await open(t, {
     connections,
+    streams: 1,
     queueTimeout: '50ms'
   })
   const streams = await Promise.all(
@@ -73,6 +74,36 @@ t.test('sign-out ends event streams cleanly, and frees their connections', async
     status: 200,
     code: 'session.revoked'
   })
+})
+
+t.test('event streams get their share of the connections, and no more', async t => {
+  const connections = 20
+  const { backend, gateway, cookie, stream } = await open(t, { connections })
+  const accept = { accept: 'text/event-stream' }
+  const asked = await Promise.all(
+    Array.from({ length: 6 }, async () => await stream('/api/things/events', { headers: accept }))
+  )
+  const others = await Promise.all(
+    Array.from({ length: 4 }, async () => await stream('/api/open/events'))
+  )
+  const begun = backend.begun()
+  for (const headers of [accept, {}]) {
+    const refused = await gateway.call('/api/things/events', { cookie, headers })
+    t.match(refused, { status: 503, json: { errorCode: 'overloaded' } })
+    t.equal(refused.headers.get('retry-after'), '5')
+  }
+  t.equal(backend.begun(), begun + 1, 'one that asks for events does not reach the back-end')
+  await until('the other one is ended there', () => backend.open() === asked.length + others.length)
+  t.equal((await gateway.call('/api/things/other', { cookie })).status, 200, 'the rest works')
+  t.equal((await stream('/api/things/file')).status, 200, 'other large responses pass')
+
+  others[0]?.leave()
+  await until('one has left', () => backend.open() === asked.length + others.length)
+  for (let n = 0; n < 3; n++) {
+    const { status } = await gateway.call('/api/things/other', { cookie, headers: accept })
+    t.equal(status, 200, 'one that got something else gives its place back')
+  }
+  await stream('/api/things/events', { headers: accept })
 })
 
 t.test('sign-out cuts downloads, so that nobody takes them for whole', async t => {

@@ -77,6 +77,15 @@ export const upstream = closed(
         'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
         'half of them.'
     }),
+    streams: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 1,
+      default: 0.5,
+      expected: 'a share above 0, at most 1, such as 0.5',
+      description:
+        'The share of `connections` that streams may hold: event streams, and other responses ' +
+        'that take longer than 10 seconds. More event streams are answered 503 `overloaded`.'
+    }),
     queue: whole({
       maximum: 100_000,
       default: 100,
