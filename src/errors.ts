@@ -23,6 +23,9 @@ const kind = (status: number, showType: ShowType, en: string, zh: string): Error
   zh
 })
 
+const badGateway = (en: string, zh: string) => kind(502, 2, en, zh)
+const gatewayTimeout = (en: string, zh: string) => kind(504, 2, en, zh)
+
 /** The stable codes. A code never changes its meaning; messages may be replaced by config. */
 export const errorKinds = {
   'session.none': kind(401, 9, 'Please sign in.', '请先登录。'),
@@ -137,63 +140,43 @@ export const errorKinds = {
     'Too many requests. Please wait a moment, then try again.',
     '请求过于频繁,请稍后再试。'
   ),
-  'upstream.refused': kind(
-    502,
-    2,
+  'upstream.refused': badGateway(
     'The service behind this page cannot be reached. Please try again later.',
     '后端服务无法连接,请稍后再试。'
   ),
-  'upstream.reset': kind(
-    502,
-    2,
+  'upstream.reset': badGateway(
     'The service behind this page broke off the connection. Please try again.',
     '后端服务中断了连接,请重试。'
   ),
-  'upstream.invalid': kind(
-    502,
-    2,
+  'upstream.invalid': badGateway(
     'The service behind this page gave an answer that makes no sense.',
     '后端服务返回了无法识别的响应。'
   ),
-  'upstream.redirect': kind(
-    502,
-    2,
+  'upstream.redirect': badGateway(
     'The service behind this page answered with a redirect that is not allowed here.',
     '后端服务返回了不被允许的重定向。'
   ),
-  'upstream.error': kind(
-    502,
-    2,
+  'upstream.error': badGateway(
     'The service behind this page reported an error.',
     '后端服务返回错误。'
   ),
-  'shape.not-json': kind(
-    502,
-    2,
+  'shape.not-json': badGateway(
     'The service behind this page gave an answer in another format than expected.',
     '后端服务返回的数据格式不符合预期。'
   ),
-  'shape.expression': kind(
-    502,
-    2,
+  'shape.expression': badGateway(
     'The answer of the service behind this page could not be prepared for display.',
     '后端服务返回的数据无法处理。'
   ),
-  'shape.number-too-long': kind(
-    502,
-    2,
+  'shape.number-too-long': badGateway(
     'The answer of the service behind this page holds a number that is too long to compute with.',
     '后端服务返回的数字过长,无法计算。'
   ),
-  'shape.too-large': kind(
-    502,
-    2,
+  'shape.too-large': badGateway(
     'The answer of the service behind this page is too large.',
     '后端服务返回的数据过大。'
   ),
-  'contract.broken': kind(
-    502,
-    2,
+  'contract.broken': badGateway(
     'The service behind this page gave an answer that this page cannot use.',
     '后端服务返回的数据不符合约定。'
   ),
@@ -233,11 +216,25 @@ export const errorKinds = {
     'Something went wrong in the gateway. Please report the request id.',
     '网关内部错误,请提供请求编号以便排查。'
   ),
-  'upstream.timeout': kind(
-    504,
-    2,
+  'upstream.timeout': gatewayTimeout(
     'The service behind this page took too long to answer. Please try again.',
     '后端服务响应超时,请重试。'
+  ),
+  'upstream.timeout.connect': gatewayTimeout(
+    'The service behind this page could not be reached in time. Please try again.',
+    '连接后端服务超时,请重试。'
+  ),
+  'upstream.timeout.idle': gatewayTimeout(
+    'The service behind this page stopped in the middle of its answer. Please try again.',
+    '后端服务响应中断,请重试。'
+  ),
+  'upstream.timeout.total': gatewayTimeout(
+    'The service behind this page took too long to finish its answer. Please try again.',
+    '后端服务未能在规定时间内完成响应,请重试。'
+  ),
+  'upstream.timeout.rate': gatewayTimeout(
+    'The service behind this page answered too slowly. Please try again.',
+    '后端服务响应过慢,请重试。'
   )
 } as const satisfies Record<string, ErrorKind>
 

@@ -9,7 +9,7 @@ t.test(
   'every code has a message in English and in Chinese, an error status and a way to be shown',
   async t => {
     for (const [code, { status, en, zh, showType }] of kinds) {
-      t.match(code, /^[a-z]+(\.[a-z-]+)?$/)
+      t.match(code, /^[a-z]+(\.[a-z-]+){0,2}$/)
       t.ok(Number.isInteger(status) && status >= 400 && status <= 599, code)
       t.match(en, /^[A-Z].{8,}\.$/, code)
       t.match(zh, /[\u4e00-\u9fff].*。$/u, code)
@@ -45,7 +45,11 @@ t.test('each code has the status of the contract', async t => {
     'session.unavailable': 503,
     'overloaded': 503,
     'upstream.unavailable': 503,
-    'upstream.timeout': 504
+    'upstream.timeout': 504,
+    'upstream.timeout.connect': 504,
+    'upstream.timeout.idle': 504,
+    'upstream.timeout.total': 504,
+    'upstream.timeout.rate': 504
   }
   for (const [code, status] of Object.entries(contract)) {
     t.equal(errorKinds[code as ErrorCode].status, status, code)

@@ -81,7 +81,11 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'overloaded': facts => withUpstream(facts) || isLogin(facts) || facts.isBounded,
   'gateway.stopping': always,
   'gateway.fault': always,
-  'upstream.timeout': withUpstream
+  'upstream.timeout': withUpstream,
+  'upstream.timeout.connect': withUpstream,
+  'upstream.timeout.idle': withUpstream,
+  'upstream.timeout.total': withUpstream,
+  'upstream.timeout.rate': withUpstream
 }
 
 /** In the order of the code table. */

@@ -14,6 +14,7 @@ import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { readJson } from '../json/body.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
+import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { CopyingRoutes } from './route-copies.ts'
@@ -50,6 +51,8 @@ export async function compileRoutes(
 }
 
 /** Collects the routes of one config, with what each needs looked up and compiled once. */
+type TargetConfig = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 'timeout'>
+
 class RouteCompiler {
   readonly #config: Config
   readonly #services: GenerationServices
@@ -211,17 +214,15 @@ class RouteCompiler {
     return this.#services.upstream(name, config)
   }
 
-  #target(
-    route: { readonly path: string; readonly rewrite?: string; readonly timeout?: number },
-    upstreamName: string
-  ) {
+  #target(route: TargetConfig, upstreamName: string) {
     const upstream = this.#upstreamOf(upstreamName)
     return {
       paths: this.#pathsOf(route.path),
       upstream,
       upstreamName,
       upstreamPath: route.rewrite ?? route.path,
-      timeoutMs: route.timeout ?? upstream.config.responseTimeout
+      timeoutMs: route.timeout ?? upstream.config.responseTimeout,
+      timeOuts: timeOutsOf(upstream.config, route)
     }
   }
 

@@ -74,9 +74,9 @@ export class Address {
         // A `Keep-Alive` hint of the back-end counts instead, less undici's threshold of 2 s.
         keepAliveTimeout: Math.max(1, config.keepAlive),
         keepAliveMaxTimeout: Math.max(60_000, config.keepAlive),
-        // `Attempt` has a clock for the first byte: undici's is only exact to a second.
+        // `Attempt` has the clocks: undici's know neither a route's bounds nor what is a stream.
         headersTimeout: 0,
-        bodyTimeout: config.idleTimeout,
+        bodyTimeout: 0,
         maxHeaderSize: 16 * 1024,
         allowH2: false,
         connect: this.#connect

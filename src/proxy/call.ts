@@ -36,8 +36,6 @@ export interface CallContext {
   readonly balancer: Balancer
   readonly queue: ConnectionQueue
   readonly streams: StreamShare
-  /** How long a client may stand still while it reads a response. */
-  readonly stallMs: number
   /** Statuses that count as failures of the address. */
   readonly failureStatuses: ReadonlySet<number>
   readonly budget: RetryBudget
@@ -223,7 +221,7 @@ export class Call implements Watcher {
   #send(address: Address): void {
     this.#address = address
     address.inFlight++
-    const attempt = new Attempt(this.#exchange, this.#context.stallMs, this)
+    const attempt = new Attempt(this.#exchange, this)
     try {
       address.dispatch(this.#options, attempt)
     } catch (error) {
@@ -240,7 +238,7 @@ export class Call implements Watcher {
   #tell(error: unknown, { code }: GatewayError): void {
     if (!isLocalError(error)) {
       if (isConnectError(error)) return this.#failed('connect')
-      const isTimeout = code === 'upstream.timeout' && !this.#isUpload
+      const isTimeout = code.startsWith('upstream.timeout') && !this.#isUpload
       if (isTimeout || isBroken(code)) return this.#failed('request')
     }
     if (this.#isTrial) this.#address?.state.abandonTrial()
@@ -277,7 +275,7 @@ function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 
-/** Whether the back-end broke the exchange; `upstream.timeout` is another matter. */
+/** Whether the back-end broke the exchange; a time-out is another matter. */
 function isBroken(code: GatewayError['code']): boolean {
   return code === 'upstream.reset' || code === 'upstream.refused'
 }

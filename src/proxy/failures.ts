@@ -20,9 +20,9 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CLOSED: 'upstream.reset',
   UND_ERR_DESTROYED: 'upstream.reset',
   ETIMEDOUT: 'upstream.timeout',
-  UND_ERR_CONNECT_TIMEOUT: 'upstream.timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'upstream.timeout.connect',
   UND_ERR_HEADERS_TIMEOUT: 'upstream.timeout',
-  UND_ERR_BODY_TIMEOUT: 'upstream.timeout',
+  UND_ERR_BODY_TIMEOUT: 'upstream.timeout.idle',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'request.malformed',
   UND_ERR_INVALID_ARG: 'request.malformed'
 }
@@ -33,6 +33,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
  */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
+  if (isConnectTimeout(error)) return new GatewayError('upstream.timeout.connect', { cause: error })
   const code = errorCodeOf(error)
   const errorCode =
     (Object.hasOwn(codes, code) ? codes[code] : undefined) ??
@@ -40,6 +41,12 @@ export function upstreamError(error: unknown): GatewayError {
       ? 'upstream.refused'
       : 'upstream.invalid')
   return new GatewayError(errorCode, { cause: error })
+}
+
+/** The kernel's code for a connection without replies, while it is made or later. */
+function isConnectTimeout(error: unknown): boolean {
+  const { syscall } = (error ?? {}) as { syscall?: unknown }
+  return errorCodeOf(error) === 'ETIMEDOUT' && syscall !== 'read' && syscall !== 'write'
 }
 
 /** An AggregateError of a dual-stack connection attempt has no code of its own. */

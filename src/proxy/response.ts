@@ -4,13 +4,17 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
+import { upstreamError } from './failures.ts'
+import { sweep, type SweptBody, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
 export interface Exchange {
   /** To the first byte of the response. */
   readonly timeoutMs: number
+  /** After the first byte. */
+  readonly timeOuts: TimeOuts
   /** Bodies up to this size are collected, in both directions. */
   readonly collectBytes: number
   /** Whether the whole body is needed (shaping): then a slow one is waited for. */
@@ -23,6 +27,8 @@ export interface Exchange {
   isGone: boolean
   /** Milliseconds to the first byte of the response. */
   firstByteMs?: number | undefined
+  /** Why a response was cut that the client has a part of; undefined if the client left. */
+  cutCode?: ErrorCode | undefined
   /** The running or last attempt, or the wait for a connection. */
   attempt?: { readonly fail: (error: unknown) => void } | undefined
 }
@@ -78,12 +84,14 @@ const noBytes = Buffer.alloc(0)
  * undici's callbacks for one attempt. A class: a closure for each callback would cost more than
  * their work.
  */
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
+  slot = -1
   readonly #exchange: Exchange
-  readonly #stallMs: number
   readonly #watcher: Watcher
   #controller: Dispatcher.DispatchController | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Only where the total is bounded. */
+  #totalTimer: NodeJS.Timeout | undefined
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
   #headers: UpstreamResponse['headers'] = {}
@@ -91,23 +99,38 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #first: Buffer | undefined
   #more: Buffer[] | undefined
   #whole: Buffer[] | undefined
-  #collected = 0
+  #received = 0
   #stream: Readable | undefined
+  #isEvents = false
+  /** Whether the client has to read before more is taken from the upstream. */
+  #isHeld = false
+  #wasHeld = false
+  /** At the last sweep; -1 before the first. */
+  #receivedBefore = -1
+  #stillMs = 0
+  /** Of the period over which the rate is averaged: its time, and what came before it. */
+  #periodMs = 0
+  #receivedBeforePeriod = 0
 
-  constructor(exchange: Exchange, stallMs: number, watcher: Watcher) {
+  constructor(exchange: Exchange, watcher: Watcher) {
     this.#exchange = exchange
-    this.#stallMs = stallMs
     this.#watcher = watcher
     this.#timer = setTimeout(expire, exchange.timeoutMs, this)
+    const { totalMs } = exchange.timeOuts
+    if (totalMs !== undefined) {
+      const leftMs = exchange.startedAt + totalMs - performance.now()
+      this.#totalTimer = setTimeout(expireTotal, Math.max(1, leftMs), this)
+    }
     exchange.attempt = this
   }
 
   /** @param isFree whether undici has released the connection */
   fail(error: unknown, isFree: boolean = this.#controller !== undefined): void {
-    clearTimeout(this.#timer)
+    this.#stopClocks()
     if (this.#state === 'over') return
     const hadAnswer = this.#state === 'answered'
     this.#state = 'over'
+    if (hadAnswer && !this.#exchange.isGone) this.#exchange.cutCode = upstreamError(error).code
     const reason = error instanceof Error ? error : new Error(String(error))
     if (this.#controller?.aborted === false) this.#controller.abort(reason)
     if (!hadAnswer) return this.#watcher.onFailed(error, isFree)
@@ -150,20 +173,22 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#headers = headers
     this.#state = 'collecting'
     if (exchange.isHead || status === 204 || status === 205 || status === 304) return
+    sweep.add(this)
     const length = headers['content-length']
-    if (length !== undefined ? Number(length) > exchange.collectBytes : isEventStream(headers)) {
+    this.#isEvents = length === undefined && isEventStream(headers)
+    if (length === undefined ? this.#isEvents : Number(length) > exchange.collectBytes) {
       this.startStream()
     }
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
+    this.#received += chunk.length
     if (this.#state === 'answered') return this.#push(chunk)
     if (this.#state !== 'collecting') return
-    this.#collected += chunk.length
     if (this.#first === undefined) this.#first = chunk
     else this.#add(chunk)
     const { collectBytes, collectOnly } = this.#exchange
-    if (this.#collected > collectBytes) this.startStream()
+    if (this.#received > collectBytes) this.startStream()
     else if (
       this.#first === chunk &&
       !collectOnly &&
@@ -174,7 +199,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#timer)
+    this.#stopClocks()
     if (this.#state === 'over') return
     const wasCollecting = this.#state === 'collecting'
     this.#state = 'over'
@@ -192,6 +217,39 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseError(_controller: unknown, error: unknown): void {
     if (this.#state === 'over') this.#watcher.onSettled()
     else this.fail(error, true)
+  }
+
+  /** Ends a body that stands still or drips. */
+  onSweep(elapsedMs: number): void {
+    const wasHeld = this.#wasHeld
+    const isHeld = (this.#wasHeld = this.#isHeld)
+    const isMoving = this.#received !== this.#receivedBefore || isHeld !== wasHeld
+    this.#receivedBefore = this.#received
+    this.#stillMs = isMoving ? 0 : this.#stillMs + elapsedMs
+    const { idleMs, streamIdleMs, minBytesPerSecond, ratePeriodMs } = this.#exchange.timeOuts
+    if (isHeld) {
+      // A reader that stands still must not keep a connection that others need.
+      if (this.#stillMs >= idleMs) this.fail(readsTooSlowly())
+      return
+    }
+    if (this.#stillMs >= (this.#isEvents ? streamIdleMs : idleMs)) {
+      return this.fail(new GatewayError('upstream.timeout.idle'))
+    }
+    if (minBytesPerSecond === 0 || this.#isEvents || wasHeld) return
+    this.#periodMs += elapsedMs
+    if (this.#periodMs < ratePeriodMs) return
+    const bytes = this.#received - this.#receivedBeforePeriod
+    if (bytes * 1000 < minBytesPerSecond * this.#periodMs) {
+      return this.fail(new GatewayError('upstream.timeout.rate'))
+    }
+    this.#periodMs = 0
+    this.#receivedBeforePeriod = this.#received
+  }
+
+  #stopClocks(): void {
+    clearTimeout(this.#timer)
+    if (this.#totalTimer !== undefined) clearTimeout(this.#totalTimer)
+    sweep.remove(this)
   }
 
   #add(chunk: Buffer): void {
@@ -218,7 +276,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       new Readable({
         highWaterMark: 64 * 1024,
         read: () => {
-          clearTimeout(this.#timer)
+          this.#isHeld = false
           this.#controller?.resume()
         },
         destroy: (error, done) => {
@@ -236,19 +294,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #push(chunk: Buffer): void {
     if (this.#stream?.push(chunk) !== false) return
     this.#controller?.pause()
-    // A reader that stalls must not keep a connection that others need.
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(standStill, this.#stallMs, this)
+    this.#isHeld = true
   }
 }
 
 function expire(attempt: Attempt) {
   return attempt.fail(new GatewayError('upstream.timeout'))
 }
-function standStill(attempt: Attempt) {
-  return attempt.fail(
-    new GatewayError('upstream.timeout', { cause: new Error('the client reads too slowly') })
-  )
+function expireTotal(attempt: Attempt) {
+  return attempt.fail(new GatewayError('upstream.timeout.total'))
+}
+function readsTooSlowly() {
+  return new GatewayError('request.timeout', { cause: new Error('the client reads too slowly') })
 }
 function streamAfterAll(attempt: Attempt) {
   return attempt.startStream()

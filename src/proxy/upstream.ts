@@ -11,6 +11,7 @@ import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
 import { StreamShare } from './stream-share.ts'
+import { type TimeOuts, timeOutsOf } from './time-outs.ts'
 
 /** A request of the gateway's own. */
 export interface FetchOptions {
@@ -73,12 +74,12 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   })
   const { balancer } = addresses
   const queue = new ConnectionQueue(config)
+  const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {
     balancer,
     queue,
     streams: new StreamShare(config),
-    stallMs: config.idleTimeout,
     failureStatuses: new Set(config.breaker.statuses),
     budget,
     onRetry: events.onRetry
@@ -111,7 +112,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
     fetchWhole: (request: FetchOptions): Promise<WholeResponse> =>
-      fetchWhole(dispatch, { ...request, path: base + request.path }),
+      fetchWhole(dispatch, timeOuts, { ...request, path: base + request.path }),
     /** Requests that have a connection. */
     inFlight: () => queue.running,
     /** Requests that wait for one. */
@@ -140,11 +141,13 @@ export function fixedHeadersOf(
 
 async function fetchWhole(
   dispatch: (request: UpstreamRequest, exchange: Exchange, done: Done) => void,
+  timeOuts: TimeOuts,
   options: FetchOptions
 ): Promise<WholeResponse> {
   const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal } = options
   const exchange: Exchange = {
     timeoutMs,
+    timeOuts,
     collectBytes: maxBytes,
     collectOnly: true,
     isHead: false,
@@ -155,10 +158,11 @@ async function fetchWhole(
     exchange.isGone = true
     abort(exchange)
   }
-  const timer =
-    totalMs === undefined
-      ? undefined
-      : setTimeout(() => abort(exchange, new GatewayError('upstream.timeout')), totalMs)
+  const expire = () => {
+    const isLate = exchange.firstByteMs === undefined
+    abort(exchange, new GatewayError(isLate ? 'upstream.timeout' : 'upstream.timeout.total'))
+  }
+  const timer = totalMs === undefined ? undefined : setTimeout(expire, totalMs)
   signal?.addEventListener('abort', leave, { once: true })
   try {
     return await new Promise((resolve, reject) => {

@@ -6,6 +6,7 @@ import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Exchange, UpstreamResponse } from '../../src/proxy/response.ts'
 import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
+import { noTimeOuts } from '../support/time-outs.ts'
 import { until } from '../support/until.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
@@ -69,6 +70,7 @@ t.test('a streamed upload goes on to another address with its whole body', async
     const { upstream } = upstreamOf(t, { urls: [dead, backend.url] })
     const exchange: Exchange = {
       timeoutMs: 5000,
+      timeOuts: noTimeOuts,
       collectBytes: 1000,
       collectOnly: false,
       isHead: false,

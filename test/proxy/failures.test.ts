@@ -25,12 +25,9 @@ const named: Readonly<Record<string, readonly string[]>> = {
     'ERR_SSL_WRONG_VERSION_NUMBER'
   ],
   'upstream.reset': ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED'],
-  'upstream.timeout': [
-    'ETIMEDOUT',
-    'UND_ERR_CONNECT_TIMEOUT',
-    'UND_ERR_HEADERS_TIMEOUT',
-    'UND_ERR_BODY_TIMEOUT'
-  ],
+  'upstream.timeout': ['UND_ERR_HEADERS_TIMEOUT'],
+  'upstream.timeout.connect': ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT'],
+  'upstream.timeout.idle': ['UND_ERR_BODY_TIMEOUT'],
   'upstream.invalid': [
     'HPE_INVALID_CONSTANT',
     'HPE_INVALID_CONTENT_LENGTH',

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Exchange, UpstreamResponse } from '../../src/proxy/response.ts'
 import { freePort } from '../support/ports.ts'
+import { noTimeOuts } from '../support/time-outs.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
@@ -86,6 +87,7 @@ t.test('a streamed response that breaks is cut, and its request goes nowhere els
   const upstream = upstreamOf(t, { urls: [one.url, two.url] })
   const exchange: Exchange = {
     timeoutMs: 5000,
+    timeOuts: noTimeOuts,
     collectBytes: 1000,
     collectOnly: false,
     isHead: false,

@@ -7,10 +7,13 @@ import { testGateway } from '../support/gateway.ts'
 import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { raw, type RawAnswer, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
+import { rawUpstream } from '../support/upstream.ts'
 import { answersBegun, isEnvelope, open, wireRoutes, wireUsers } from './support.ts'
 
 const upstream = await misbehavingUpstream(t.after)
 const otherName = await misbehavingUpstream(t.after, { tlsName: 'other.example' })
+/** Takes connections, and answers no handshake: it waits for the end of a head. */
+const noTls = await rawUpstream(t.after, () => {})
 const gateway = await testGateway(t.after, {
   users: wireUsers(),
   limits: {
@@ -29,11 +32,36 @@ const gateway = await testGateway(t.after, {
           rewrite: '/*',
           shape: 'same'
         },
-        tls: { path: '/api/tls/*', access: 'public', upstream: 'other-name' }
+        tls: { path: '/api/tls/*', access: 'public', upstream: 'other-name' },
+        handshake: { path: '/api/handshake', access: 'public', upstream: 'no-tls' },
+        total: {
+          path: '/api/total/*',
+          access: 'public',
+          upstream: 'backend',
+          rewrite: '/*',
+          timeout: '30s',
+          totalTimeout: '500ms'
+        },
+        unbound: {
+          path: '/api/unbound/*',
+          access: 'public',
+          upstream: 'backend',
+          rewrite: '/*',
+          idleTimeout: '1m',
+          minRate: '0B'
+        }
       }
     ),
     upstreams: {
-      'backend': { url: upstream.url, responseTimeout: '300ms', idleTimeout: '600ms' },
+      'backend': {
+        url: upstream.url,
+        responseTimeout: '300ms',
+        idleTimeout: '600ms',
+        streamIdle: '2s',
+        minRate: '100B',
+        minRatePeriod: '1s'
+      },
+      'no-tls': { url: noTls.url.replace('http', 'https'), connectTimeout: '300ms' },
       'other-name': { url: otherName.url, responseTimeout: '300ms' }
     },
     shapes: { same: [{ drop: ['nothing'] }] }
@@ -72,8 +100,16 @@ const refused: Readonly<Record<string, readonly [target: string, status: number,
   'a reset without a response': ['/api/open/reset?bytes=0', 502, 'upstream.reset'],
   'two lengths': ['/api/open/two-lengths', 502, 'upstream.invalid'],
   'invalid HTTP': ['/api/open/invalid', 502, 'upstream.invalid'],
+  'a drip that is shaped': ['/api/shaped/drip?everyMs=50', 504, 'upstream.timeout.rate'],
+  'a stalled body that is shaped': ['/api/shaped/stalls', 504, 'upstream.timeout.idle'],
+  'a first byte later than the whole may be': [
+    '/api/total/slow?ms=5000',
+    504,
+    'upstream.timeout.total'
+  ],
   'a gzip bomb that is shaped': ['/api/shaped/gzip-bomb', 502, 'shape.too-large'],
   'an endless response that is shaped': ['/api/shaped/endless', 502, 'shape.too-large'],
+  'a connection that is not made in time': ['/api/handshake', 504, 'upstream.timeout.connect'],
   'TLS of another name': ['/api/tls/fine', 502, 'upstream.refused']
 }
 
@@ -88,24 +124,96 @@ for (const [title, [target, status, code]] of Object.entries(refused)) {
   })
 }
 
-/** The vices that show when bytes have gone to the client already. */
-const cut: Readonly<Record<string, string>> = {
-  'a large response that is cut': '/api/open/truncated?length=400000',
-  'a large response that is reset': '/api/open/reset?bytes=200000',
-  'a response that stalls': '/api/open/stalls'
+/** The vices that show when bytes have gone to the client already: the code of the log line. */
+const cut: Readonly<Record<string, readonly [target: string, code: string]>> = {
+  'a large response that is cut': ['/api/open/truncated?length=400000', 'upstream.reset'],
+  'a large response that is reset': ['/api/open/reset?bytes=200000', 'upstream.reset'],
+  'a response that stalls': ['/api/open/stalls', 'upstream.timeout.idle'],
+  'an event stream that stalls': [
+    '/api/open/stalls?type=text/event-stream',
+    'upstream.timeout.idle'
+  ],
+  'a response that drips': ['/api/open/drip?everyMs=50', 'upstream.timeout.rate'],
+  'a response that drips after a good start': [
+    '/api/open/drip?everyMs=50&bytes=100000',
+    'upstream.timeout.rate'
+  ],
+  'a response that takes too long as a whole': [
+    '/api/total/drip?everyMs=5',
+    'upstream.timeout.total'
+  ],
+  'an endless response that takes too long': ['/api/total/endless', 'upstream.timeout.total']
 }
 
-for (const [title, target] of Object.entries(cut)) {
-  t.test(`${title}: the connection is cut, so that it is not taken for whole`, async t => {
+for (const [title, [target, code]] of Object.entries(cut)) {
+  t.test(`${title}: the connection is cut, and the log line has ${code}`, async t => {
+    const from = gateway.log.length
     const { status, whole, head, body, closed } = await ask(target)
     t.equal(status, 200)
     t.ok(closed)
     t.equal(answersBegun(whole), 1)
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? Infinity)
     t.ok(body.length < length && !body.endsWith('0\r\n\r\n'), 'not whole')
+    const line = await gateway.logged(({ msg }) => msg === 'request', from)
+    t.match(line, { path: target.replace(/\?.*/, ''), code })
     await isFineAgain(t)
   })
 }
+
+t.test('ten drips at once do not keep the connections of an upstream', async t => {
+  const began = performance.now()
+  const drips = Array.from({ length: 10 }, () => ask('/api/open/drip?everyMs=500'))
+  await until('all drip', () => upstream.inFlight() === 10)
+  for (const { status, closed } of await Promise.all(drips)) t.same([status, closed], [200, true])
+  t.ok(performance.now() - began < 20_000)
+  await isFineAgain(t)
+})
+
+t.test('where a route sets no rate and a longer wait, a drip goes on; so do events', async t => {
+  const lines = await Promise.all(
+    [
+      '/api/unbound/drip?everyMs=400',
+      '/api/unbound/stalls',
+      '/api/open/drip?everyMs=400&type=text/event-stream'
+    ].map(async target => {
+      const line = await open(t.after, gateway.url)
+      line.socket.write(request(`GET ${target}`))
+      return line
+    })
+  )
+  // Longer than what ends others: three periods of the rate.
+  for (const turn of [1, 2, 3]) await ask(`/api/open/drip?everyMs=50&turn=${turn}`)
+  t.same(
+    lines.map(line => line.isClosed()),
+    [false, false, false]
+  )
+  for (const line of lines) line.socket.destroy()
+  await isFineAgain(t)
+})
+
+t.test('a slow reader is not taken for a slow back-end', async t => {
+  const from = gateway.log.length
+  const line = await open(t.after, gateway.url)
+  line.socket.write(request('GET /api/open/endless'))
+  await line.until(received => received.length > 2 ** 20)
+  // Reads a little now and then: what the gateway holds back is the back-end's no fault.
+  const deadline = performance.now() + 3000
+  while (performance.now() < deadline) {
+    line.socket.pause()
+    await new Promise(resolve => setTimeout(resolve, 200))
+    const before = line.received().length
+    line.socket.resume()
+    await line.until(received => received.length > before)
+  }
+  t.notOk(line.isClosed())
+  line.socket.pause()
+  t.match(await gateway.logged(({ msg }) => msg === 'request', from), {
+    status: 499,
+    code: 'request.timeout'
+  })
+  line.socket.destroy()
+  await isFineAgain(t)
+})
 
 t.test('an endless response ends with its reader', async t => {
   const line = await open(t.after, gateway.url)

@@ -4,9 +4,11 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
 import type { GatheredParts } from '../../proxy/parts.ts'
+import type { TimeOuts } from '../../proxy/time-outs.ts'
 
 export interface ExchangeOptions {
   readonly timeoutMs: number
+  readonly timeOuts: TimeOuts
   readonly collectBytes: number
   readonly collectOnly: boolean
   readonly maxBodyBytes: number
@@ -23,6 +25,7 @@ export class ProxiedExchange implements Exchange {
   readonly reply: FastifyReply
   readonly method: string
   readonly timeoutMs: number
+  readonly timeOuts: TimeOuts
   readonly collectBytes: number
   readonly collectOnly: boolean
   /** Bound of the client's body. */
@@ -32,6 +35,7 @@ export class ProxiedExchange implements Exchange {
   startedAt = performance.now()
   isGone: boolean
   firstByteMs: number | undefined = undefined
+  cutCode: Exchange['cutCode'] = undefined
   attempt: Exchange['attempt'] = undefined
   /** At the upstream, with the query. */
   path = ''
@@ -52,6 +56,7 @@ export class ProxiedExchange implements Exchange {
     this.reply = reply
     this.method = request.method
     this.timeoutMs = options.timeoutMs
+    this.timeOuts = options.timeOuts
     this.collectBytes = options.collectBytes
     this.collectOnly = options.collectOnly
     this.maxBodyBytes = options.maxBodyBytes

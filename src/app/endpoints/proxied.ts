@@ -16,6 +16,7 @@ import { responseHeaders, requestHeaders } from '../../proxy/headers.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
+import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { BindStream } from './bound-stream.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
@@ -61,6 +62,8 @@ export interface ProxiedRoute extends StreamedRoute {
   readonly timeoutMs: number
   /** Whether responses are shared or kept, so that they are collected rather than streamed. */
   readonly isCopied?: boolean
+  /** Of the response after its first byte. */
+  readonly timeOuts: TimeOuts
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
   readonly maxBody: number
@@ -130,6 +133,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
     upstream,
     exchange: {
       timeoutMs: route.timeoutMs,
+      timeOuts: route.timeOuts,
       collectBytes: shaping?.maxShaped ?? (route.isCopied === true ? copiedBytes : collectBytes),
       collectOnly: shaping !== undefined || route.isCopied === true,
       maxBodyBytes: route.maxBody,
@@ -208,7 +212,7 @@ function configOf(route: ProxiedRoute): NonNullable<RouteOptions['config']> {
     maxBody: route.maxBody,
     touch: route.touch,
     ...(route.webSocket !== undefined && { takesUpgrades: true }),
-    stallMs: config.idleTimeout + afterUpstreamMs,
+    stallMs: route.timeOuts.idleMs + afterUpstreamMs,
     ...(route.envelope && { envelope: route.envelope }),
     ...(route.errorStatus && { errorStatus: route.errorStatus })
   }

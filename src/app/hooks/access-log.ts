@@ -64,7 +64,7 @@ export function addAccessLog(
         path: pathOf(request.raw.url ?? ''),
         status: isAnswered ? reply.statusCode : 499,
         ms: toHundredths(ms),
-        code: isAnswered ? request.errorCode : undefined,
+        code: isAnswered ? request.errorCode : request.exchange?.cutCode,
         upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),
         address,
         ...userFields(request)

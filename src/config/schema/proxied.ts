@@ -1,7 +1,7 @@
 /** The keys that routes and the profile endpoint of `routes.yaml` share. */
 import { Type } from 'typebox'
 import { contractSchema } from './contracts.ts'
-import { duration, name, pathTemplate } from './primitives.ts'
+import { duration, name, pathTemplate, size } from './primitives.ts'
 
 export const proxied = {
   upstream: name({ description: 'An upstream of this file.' }),
@@ -20,6 +20,32 @@ export const proxied = {
         'How long the first byte of the response may take. Default: the upstream’s ' +
         '`responseTimeout`.',
       examples: ['30s']
+    })
+  ),
+  idleTimeout: Type.Optional(
+    duration({
+      description: 'How long the body of a response may make no progress. Default: the upstream’s.',
+      examples: ['2m']
+    })
+  ),
+  streamIdle: Type.Optional(
+    duration({
+      description: 'The same for an event stream. Default: the upstream’s.',
+      examples: ['1h']
+    })
+  ),
+  totalTimeout: Type.Optional(
+    duration({
+      description: 'How long a response may take as a whole. Default: the upstream’s.',
+      examples: ['2m']
+    })
+  ),
+  minRate: Type.Optional(
+    size({
+      description:
+        'The bytes of a response’s body for each second at least. `0B`: no bound, such as for ' +
+        'a log that is followed. Default: the upstream’s.',
+      examples: ['0B', '10KiB']
     })
   ),
   shape: Type.Optional(

@@ -5,8 +5,10 @@ import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../confi
 import { firstUrlOf, targetsOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../shaping/shape.ts'
+import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
 import type { RecordedRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
+import { bodyTimeOutLines } from './body-time-outs.ts'
 import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
 
 interface Options {
@@ -129,15 +131,19 @@ function timeoutsDecision(
 ): Info {
   const { config, locate } = forwarded
   const path = ['upstreams', main.upstream]
+  const timeOuts = timeOutsOf(upstream, forwarded.route)
+  const atRoute = (key: keyof TimeOutOverrides) =>
+    locationOf(forwarded, key, ['routes', [...path, key]])
   return {
     step: 'timeouts',
     text: `${ms(main.timeoutMs ?? upstream.responseTimeout)} to the first byte of the response`,
     at: locationOf(forwarded, 'timeout', ['routes', [...path, 'responseTimeout']]),
     lines: [
       {
-        text: `${ms(upstream.connectTimeout)} to connect, ${ms(upstream.idleTimeout)} for a body that stalls`,
+        text: `${ms(upstream.connectTimeout)} to connect, ${ms(timeOuts.idleMs)} for a body that stalls`,
         at: locate('routes', path)
       },
+      ...bodyTimeOutLines(timeOuts, atRoute),
       {
         text: `${ms(config.gateway.server.requestTimeout)} for the client to send the whole request`,
         at: locate('gateway', ['server', 'requestTimeout'])

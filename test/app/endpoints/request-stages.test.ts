@@ -13,8 +13,15 @@ import {
   rewriteStage
 } from '../../../src/app/endpoints/request-stages.ts'
 import { createRewrite } from '../../../src/proxy/path.ts'
+import { noTimeOuts as timeOuts } from '../../support/time-outs.ts'
 
-const bounds = { timeoutMs: 1000, collectBytes: 1000, collectOnly: false, maxBodyBytes: 1000 }
+const bounds = {
+  timeoutMs: 1000,
+  timeOuts,
+  collectBytes: 1000,
+  collectOnly: false,
+  maxBodyBytes: 1000
+}
 
 /** The exchange of a real request after a stage. */
 async function run(stage: RequestStage, target: string): Promise<ProxiedExchange> {
@@ -67,6 +74,7 @@ const route: ProxiedRoute = {
   upstreamName: 'b',
   upstreamPath: '/r',
   timeoutMs: 1000,
+  timeOuts,
   touch: true,
   maxBody: 1000,
   passAuthorization: false,

@@ -22,8 +22,15 @@ import { ProxiedExchange } from '../../../src/app/endpoints/exchange.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { createRewrite } from '../../../src/proxy/path.ts'
 import { CollectedBody, type UpstreamResponse } from '../../../src/proxy/response.ts'
+import { noTimeOuts as timeOuts } from '../../support/time-outs.ts'
 
-const bounds = { timeoutMs: 1000, collectBytes: 1000, collectOnly: false, maxBodyBytes: 1000 }
+const bounds = {
+  timeoutMs: 1000,
+  timeOuts,
+  collectBytes: 1000,
+  collectOnly: false,
+  maxBodyBytes: 1000
+}
 
 interface Options {
   readonly method?: 'GET' | 'HEAD'

@@ -1,0 +1,88 @@
+/** The time-outs of a response after its first byte: one sweep over all bodies on their way in. */
+import type { UpstreamConfig } from '../config/schema/routes.ts'
+
+/** Of one route at its upstream. */
+export interface TimeOuts {
+  /** How long a body may make no progress, from the upstream or to the client. */
+  readonly idleMs: number
+  /** The same for an event stream. */
+  readonly streamIdleMs: number
+  /** From the connection to the last byte; undefined without a bound. */
+  readonly totalMs: number | undefined
+  /** Averaged over `ratePeriodMs`; 0 without a bound. */
+  readonly minBytesPerSecond: number
+  readonly ratePeriodMs: number
+}
+
+/** The keys of a route that count in the place of its upstream's. */
+export type TimeOutOverrides = Partial<
+  Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout' | 'minRate'>
+>
+
+export function timeOutsOf(upstream: UpstreamConfig, route: TimeOutOverrides = {}): TimeOuts {
+  return {
+    idleMs: route.idleTimeout ?? upstream.idleTimeout,
+    streamIdleMs: route.streamIdle ?? upstream.streamIdle,
+    totalMs: route.totalTimeout ?? upstream.totalTimeout,
+    minBytesPerSecond: route.minRate ?? upstream.minRate,
+    ratePeriodMs: upstream.minRatePeriod
+  }
+}
+
+/** A body that is coming in. */
+export interface SweptBody {
+  /** Its place in the sweep, which alone sets it; -1 outside. */
+  slot: number
+  /** @param elapsedMs since the last one */
+  readonly onSweep: (elapsedMs: number) => void
+}
+
+const sweepEveryMs = 250
+
+/**
+ * One timer for all bodies: a timer for each would be set and cleared with every response. A body
+ * is ended up to two sweeps late, never early.
+ */
+class Sweep {
+  readonly #bodies: SweptBody[] = []
+  #timer: NodeJS.Timeout | undefined
+  #sweptAt = 0
+
+  get size(): number {
+    return this.#bodies.length
+  }
+
+  add(body: SweptBody): void {
+    body.slot = this.#bodies.push(body) - 1
+    if (this.#timer !== undefined) return
+    this.#sweptAt = performance.now()
+    this.#timer = setInterval(() => this.#run(), sweepEveryMs).unref()
+  }
+
+  remove(body: SweptBody): void {
+    const { slot } = body
+    if (slot < 0) return
+    body.slot = -1
+    const last = this.#bodies.pop()
+    if (last === undefined || last === body) return
+    this.#bodies[slot] = last
+    last.slot = slot
+  }
+
+  #run(): void {
+    const now = performance.now()
+    // After a late turn of the event loop, bytes may wait unread: that time is nobody's fault.
+    const elapsedMs = Math.min(now - this.#sweptAt, 2 * sweepEveryMs)
+    this.#sweptAt = now
+    // Backwards: one that is ended gives its place to one that was already swept.
+    for (let slot = this.#bodies.length - 1; slot >= 0; slot--) {
+      this.#bodies[slot]?.onSweep(elapsedMs)
+    }
+    if (this.#bodies.length > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/** Of this process. */
+export const sweep = new Sweep()
