@@ -1,0 +1,183 @@
+/** Event streams and downloads at two replicas: what ends a session at one ends its streams at the other. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { configFolder, testGateway, type TestGateway } from '../support/gateway.ts'
+import { type TestRedis, testRedis } from '../support/redis.ts'
+import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
+import { until } from '../support/until.ts'
+import { wireRoutes, wireUsers } from '../wire/support.ts'
+
+const promisedMs = 1000
+const stalenessMs = 2000
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+
+/** The same at all replicas: a session ends where its user’s entry is another one. */
+const users = wireUsers() as { users: { alice: object } }
+
+interface Replicas {
+  readonly redis: TestRedis
+  readonly here: TestGateway
+  readonly there: TestGateway
+  readonly routes: ReturnType<typeof wireRoutes>
+  /** Streams of a new session at `here`, each flowing. */
+  readonly open: (
+    paths: readonly string[],
+    username?: string
+  ) => Promise<{ readonly cookie: string; readonly streams: StreamClient[] }>
+}
+
+async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
+  const redis = await testRedis(t.after)
+  const backend = await streamingBackend(t.after)
+  const routes = wireRoutes(
+    backend.url,
+    {},
+    {
+      kept: { path: '/api/kept/*', upstream: 'backend', touch: 'always' }
+    }
+  )
+  const gateway = {
+    redis: { url: redis.url, commandTimeout: '500ms' },
+    session: {
+      secrets: ['${SESSION_SECRET}'],
+      perUser: { max: 1000 },
+      staleness: `${stalenessMs}ms`,
+      ...session
+    }
+  }
+  const start = async () => {
+    const folder = await configFolder({ gateway, routes, users })
+    const replica = await testGateway(t.after, folder, environment)
+    await until('ready', async () => (await replica.ops('/readyz')).status === 200)
+    return replica
+  }
+  const [here, there] = [await start(), await start()]
+  const open = async (paths: readonly string[], username = 'alice') => {
+    const cookie = await here.signIn(username)
+    const streams = await Promise.all(
+      paths.map(async path => await openStream(t.after, here.url + path, { cookie }))
+    )
+    t.same([...new Set(streams.map(({ status }) => status))], [200])
+    await until('all flow', () => streams.every(({ bytes }) => bytes() > 0))
+    return { cookie, streams }
+  }
+  return { redis, here, there, routes, open }
+}
+
+/** That all end within the bound; what the machine itself was late by is not the gateway's. */
+async function endWithin(
+  t: Test,
+  boundMs: number,
+  streams: readonly StreamClient[],
+  act: () => Promise<unknown>
+): Promise<void> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  await act()
+  const startedAt = performance.now()
+  await until('all end', () => streams.every(({ isOver }) => isOver()), 20_000)
+  delay.disable()
+  const ends = await Promise.all(streams.map(async ({ ended }) => await ended))
+  const slowestMs = Math.max(...ends.map(({ at }) => at - startedAt))
+  t.ok(slowestMs <= boundMs + delay.max / 1e6, `within ${Math.round(slowestMs)} ms`)
+  t.comment(`measured ${Math.round(slowestMs)} ms`)
+}
+
+const pair = ['/api/things/events', '/api/things/file']
+const howOf = async (streams: readonly StreamClient[]) =>
+  await Promise.all(streams.map(async ({ ended }) => (await ended).how))
+
+const write = ({ folder }: TestGateway, file: string, content: object) =>
+  writeFileSync(join(folder, file), stringify(content))
+
+t.test('sign-out and revocation at one replica end streams at the other within 1 s', async t => {
+  const { there, open } = await openReplicas(t)
+  const other = await open(pair, 'bob')
+
+  const signedOut = await open(pair)
+  await endWithin(t, promisedMs, signedOut.streams, async () => {
+    const { cookie } = signedOut
+    const { status } = await there.call('/api/account/logout', { method: 'POST', cookie })
+    t.equal(status, 200)
+  })
+  t.same(await howOf(signedOut.streams), ['whole', 'cut'])
+
+  const revoked = await open(pair)
+  await endWithin(t, promisedMs, revoked.streams, async () => {
+    const { status } = await there.ops('/sessions/close', { json: { user: '1' } })
+    t.equal(status, 200)
+  })
+  t.same(await howOf(revoked.streams), ['whole', 'cut'])
+  t.notOk(
+    other.streams.some(({ isOver }) => isOver()),
+    'another user’s go on'
+  )
+})
+
+t.test('expiry ends streams within 1 s; only `touch: always` keeps a session alive', async t => {
+  const idleMs = 1500
+  const { here, open } = await openReplicas(t, { idle: `${idleMs}ms`, absolute: '6s' })
+  const startedAt = performance.now()
+  const idle = await open(pair)
+  const kept = await open(['/api/kept/events', '/api/kept/file'])
+  await until('the idle ones end', () => idle.streams.every(({ isOver }) => isOver()), 20_000)
+  t.ok(performance.now() - startedAt >= idleMs, 'not before the idle time')
+  t.equal(
+    (await here.call('/api/things/x', { cookie: idle.cookie })).json.errorCode,
+    'session.idle'
+  )
+  t.notOk(
+    kept.streams.some(({ isOver }) => isOver()),
+    'streams that touch go on'
+  )
+  await until('the absolute end', () => performance.now() - startedAt >= 6000)
+  await endWithin(t, promisedMs, kept.streams, async () => {})
+  t.ok(performance.now() - startedAt >= 6000)
+  t.same(await howOf([...idle.streams, ...kept.streams]), ['whole', 'cut', 'whole', 'cut'])
+})
+
+t.test('a lost role and maintenance end streams within 1 s', async t => {
+  const { here, routes, open } = await openReplicas(t)
+  const admin = await open(['/api/admin/events', '/api/admin/file'])
+  const plain = await open(pair)
+  const alice = { ...users.users.alice, roles: ['user'] }
+  write(here, 'users.yaml', { users: { ...users.users, alice } })
+  await endWithin(t, promisedMs, admin.streams, async () => {
+    t.equal((await here.reload('operator')).outcome, 'reloaded')
+  })
+  t.same(await howOf(admin.streams), ['whole', 'cut'])
+  t.notOk(
+    plain.streams.some(({ isOver }) => isOver()),
+    'streams that need no role go on'
+  )
+
+  write(here, 'routes.yaml', { ...routes, maintenance: { routes: ['things'] } })
+  await endWithin(t, promisedMs, plain.streams, async () => {
+    t.equal((await here.reload('operator')).outcome, 'reloaded')
+  })
+  t.same(await howOf(plain.streams), ['whole', 'cut'])
+})
+
+t.test('while Redis is away streams go on; they end soon after its return', async t => {
+  const { redis, here, open } = await openReplicas(t)
+  const { cookie, streams } = await open(pair)
+  await redis.kill()
+  await until('requests notice', async () => {
+    return (await here.call('/api/things/x', { cookie })).status === 503
+  })
+  const before = streams.map(({ bytes }) => bytes())
+  await until('all go on', () => streams.every(({ bytes }, n) => bytes() > (before[n] ?? 0)))
+  // It forgot all sessions.
+  await redis.start()
+  await endWithin(t, stalenessMs, streams, async () => {
+    await until('Redis is back', async () => {
+      return (await here.call('/api/things/x', { cookie })).status === 401
+    })
+  })
+  t.same(await howOf(streams), ['whole', 'cut'])
+})
+
+t.end()
