@@ -11,6 +11,15 @@ export interface Readiness {
   readonly ready: boolean
   /** The state of each part, for people. */
   readonly parts: Readonly<Record<string, string>>
+  /** The addresses of upstreams, for operators. */
+  readonly upstreams?: readonly AddressStatus[]
+}
+
+interface AddressStatus {
+  readonly upstream: string
+  readonly address: string
+  readonly state: string
+  readonly inFlight: number
 }
 
 interface Options {

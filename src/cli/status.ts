@@ -28,6 +28,7 @@ function formatStatus({
   startedAt,
   ready,
   parts,
+  upstreams,
   folder,
   generation,
   requests,
@@ -38,10 +39,14 @@ function formatStatus({
 }: Status): string {
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
-    ...Object.entries(parts).filter(([name]) => name !== 'config'),
+    ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),
     ...workers.map(each => [
       `worker ${each.worker}`,
       `process ${each.pid}, ${each.ready ? 'ready' : 'not ready'}`
+    ]),
+    ...upstreams.map(({ upstream, address, state, inFlight }) => [
+      `upstream ${upstream}`,
+      `${address} ${state}, ${inFlight} requests`
     ]),
     ['config', folder],
     ['files', formatFiles(files)],

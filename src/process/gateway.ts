@@ -232,11 +232,12 @@ function watchConfig(
 }
 
 function readinessOf(
-  { ready, parts }: Readiness,
+  { ready, parts, ...others }: Readiness,
   reloader: Reloader,
   isStopping: boolean
 ): Readiness {
   return {
+    ...others,
     ready: ready && !isStopping,
     parts: {
       ...(isStopping && { gateway: 'stopping' }),

@@ -21,7 +21,7 @@ export function createStatus(
   const startedAt = new Date()
   return async () => {
     // Asks all workers, also for their requests.
-    const { ready, parts } = await readiness()
+    const { ready, parts, upstreams = [] } = await readiness()
     const current = reloader.current()
     return {
       version,
@@ -31,6 +31,7 @@ export function createStatus(
       startedAt: startedAt.toISOString(),
       ready,
       parts,
+      upstreams,
       folder: current.config.folder,
       generation: current.number,
       requests: current.requests(),

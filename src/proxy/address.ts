@@ -39,6 +39,9 @@ const localCodes = new Set([
   'UND_ERR_DESTROYED'
 ])
 
+/** When this machine had nothing to try an address with, it is tried again so much later. */
+const localRetryMs = 1000
+
 /** Whether it says nothing of the address. */
 export function isLocalError(error: unknown): boolean {
   return localCodes.has(String((error as { code?: unknown } | null)?.code))
@@ -53,8 +56,11 @@ export class Address {
   readonly state: AddressState
   /** Requests that have it. */
   inFlight = 0
+  /** Whether no other address could answer in its place. */
+  isOnly = false
   readonly #pool: Pool
   readonly #connect: buildConnector.connector
+  #probeTimer: NodeJS.Timeout | undefined
 
   constructor(
     endpoint: Endpoint,
@@ -65,7 +71,10 @@ export class Address {
     this.endpoint = endpoint
     this.key = keyOf(endpoint)
     this.label = labelOf(endpoint)
-    this.state = new AddressState(config.breaker, transition => onTransition(this, transition))
+    this.state = new AddressState(config.breaker, transition => {
+      if (transition.failure === 'connect') this.#probeAfter(transition.openMs ?? 0)
+      onTransition(this, transition)
+    })
     this.#connect = connectorOf(endpoint, config, tls)
     this.#pool = adopt(
       new Pool(endpoint.origin, {
@@ -92,8 +101,8 @@ export class Address {
     this.state.succeeded(performance.now())
   }
 
-  failed(failure: Failure, isOnly: boolean): void {
-    this.state.failed(failure, performance.now(), isOnly)
+  failed(failure: Failure): void {
+    this.state.failed(failure, performance.now(), this.isOnly)
   }
 
   /** A connection that is none of the pool's. */
@@ -103,25 +112,34 @@ export class Address {
     this.#connect(options, done)
   }
 
-  /** Tries a connection of the gateway's own, so that no request waits for one in vain. */
-  probe(): void {
-    this.state.beginTrial()
-    this.connect((error, socket) => {
-      socket?.destroy()
-      if (error === null) return this.succeeded()
-      if (isLocalError(error)) this.state.abandonTrial()
-      else this.failed('connect', false)
-    })
-  }
-
   /** Lets what is running finish. */
   async retire(): Promise<void> {
+    clearTimeout(this.#probeTimer)
     await this.#pool.close()
   }
 
   /** Ends what is running. */
   async close(): Promise<void> {
+    clearTimeout(this.#probeTimer)
     await this.#pool.destroy()
+  }
+
+  /** One that could not be reached is tried by a connection of its own, not by a request. */
+  #probeAfter(afterMs: number): void {
+    clearTimeout(this.#probeTimer)
+    this.#probeTimer = setTimeout(() => this.#probe(), Math.ceil(afterMs) + 1).unref()
+  }
+
+  #probe(): void {
+    if (!this.state.isDue(performance.now())) return
+    this.state.beginTrial()
+    this.connect((error, socket) => {
+      socket?.destroy()
+      if (error === null) return this.succeeded()
+      if (!isLocalError(error)) return this.failed('connect')
+      this.state.abandonTrial()
+      this.#probeAfter(localRetryMs)
+    })
   }
 }
 

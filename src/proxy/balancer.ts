@@ -26,10 +26,6 @@ export class Balancer {
     return this.#addresses
   }
 
-  get isSingle(): boolean {
-    return this.#only !== undefined
-  }
-
   replace(addresses: readonly Address[]): void {
     this.#addresses = addresses
     this.#only = onlyOf(addresses)
@@ -43,10 +39,7 @@ export class Balancer {
     const only = this.#only
     if (only === undefined) return this.#pickOfMany(mayRetry)
     if (only.state.breaker === 'closed') return only
-    const now = performance.now()
-    if (!only.state.isDue(now)) throw unavailable(only.state.openUntil - now)
-    only.state.beginTrial()
-    return only
+    throw unavailable(only.state.openUntil - performance.now())
   }
 
   /** Another address for a request that these failed; undefined where there is none. */
@@ -66,13 +59,12 @@ export class Balancer {
     return address
   }
 
-  /** An address whose time is over. One that could not be reached is tried without a request. */
+  /** An address whose time is over; one that could not be reached tries itself. */
   #dueAddress(mayRetry: boolean, now: number): Address | undefined {
     for (const address of this.#addresses) {
       const { state } = address
-      if (!state.isDue(now)) continue
-      if (state.failure === 'connect') address.probe()
-      else if (mayRetry || now - state.openUntil > this.#maxOpenFor) return address
+      if (state.failure === 'connect' || !state.isDue(now)) continue
+      if (mayRetry || now - state.openUntil > this.#maxOpenFor) return address
     }
     return undefined
   }
@@ -117,6 +109,7 @@ export class Balancer {
 }
 
 function onlyOf(addresses: readonly Address[]): Address | undefined {
+  for (const address of addresses) address.isOnly = addresses.length === 1
   return addresses.length === 1 ? addresses[0] : undefined
 }
 

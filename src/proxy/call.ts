@@ -245,7 +245,7 @@ export class Call implements Watcher {
   }
 
   #failed(failure: Failure): void {
-    this.#address?.failed(failure, this.#context.balancer.isSingle)
+    this.#address?.failed(failure)
   }
 
   /** The address for another attempt, if there may be one. */

@@ -3,13 +3,24 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
+import type { Address, TlsFiles } from './address.ts'
+import type { AddressEvents } from './address-set.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 
 export interface PoolLease {
   /** The upstream of this name. The same config gets the same connections. */
-  readonly upstream: (name: string, config: UpstreamConfig, authority?: string) => Upstream
+  readonly upstream: (name: string, config: UpstreamConfig, tls?: TlsFiles) => Upstream
   /** Retires upstreams that no other lease uses: requests in flight finish first. */
   readonly release: () => Promise<void>
+}
+
+/** An address and how it is. */
+export interface AddressStatus {
+  readonly upstream: string
+  readonly address: string
+  /** `open` is left out, `trial` is being tried, `unhealthy` is left out by health checks. */
+  readonly state: 'up' | 'open' | 'trial' | 'unhealthy'
+  readonly inFlight: number
 }
 
 export interface Pools {
@@ -18,6 +29,8 @@ export interface Pools {
   readonly inFlight: () => Iterable<readonly [name: string, requests: number]>
   /** Requests that wait for a connection, by upstream name. */
   readonly waiting: () => Iterable<readonly [name: string, requests: number]>
+  /** Of upstreams that old and new generations have under one name, the latest. */
+  readonly addresses: () => AddressStatus[]
   readonly close: () => Promise<void>
 }
 
@@ -27,7 +40,8 @@ interface SharedPool {
   leases: number
 }
 
-export function createPools(): Pools {
+/** @param eventsOf who is told of the upstream of a name */
+export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
   const held = new Map<string, SharedPool>()
   const retiring = new Set<UpstreamPool>()
   const sumsOf = (count: (upstream: UpstreamPool) => number) => {
@@ -37,31 +51,33 @@ export function createPools(): Pools {
     }
     return sums
   }
+  const open = (name: string, config: UpstreamConfig, tls: TlsFiles | undefined): SharedPool => ({
+    name,
+    upstream: createUpstream(config, {
+      ...(tls && { tls }),
+      ...(eventsOf && { events: eventsOf(name) })
+    }),
+    leases: 0
+  })
 
   return {
     lease: () => {
-      const mine = new Map<string, SharedPool>()
+      const leased = new Map<string, SharedPool>()
       return {
-        upstream: (name, config, authority) => {
-          const key = JSON.stringify([name, config, authority])
-          let pool = mine.get(key)
-          if (pool === undefined) {
-            pool = held.get(key) ?? {
-              name,
-              upstream: createUpstream(config, {
-                tls: authority === undefined ? {} : { ca: authority }
-              }),
-              leases: 0
-            }
-            pool.leases++
-            mine.set(key, pool)
-            held.set(key, pool)
+        upstream: (name, config, tls) => {
+          const key = JSON.stringify([name, config, tls])
+          let holding = leased.get(key)
+          if (holding === undefined) {
+            holding = held.get(key) ?? open(name, config, tls)
+            holding.leases++
+            leased.set(key, holding)
+            held.set(key, holding)
           }
-          return pool.upstream
+          return holding.upstream
         },
         release: async () => {
-          const over = [...mine].filter(([, pool]) => --pool.leases === 0)
-          mine.clear()
+          const over = [...leased].filter(([, holding]) => --holding.leases === 0)
+          leased.clear()
           for (const [key] of over) held.delete(key)
           await Promise.all(
             over.map(async ([, { upstream }]) => {
@@ -75,6 +91,13 @@ export function createPools(): Pools {
     },
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
     waiting: () => sumsOf(upstream => upstream.waiting()),
+    addresses: () => {
+      const latest = new Map<string, UpstreamPool>()
+      for (const { name, upstream } of held.values()) latest.set(name, upstream)
+      return [...latest].flatMap(([name, upstream]) =>
+        upstream.addresses().map(address => statusOf(name, address))
+      )
+    },
     close: async () => {
       await Promise.all(
         [...[...held.values()].map(({ upstream }) => upstream), ...retiring].map(upstream =>
@@ -82,5 +105,15 @@ export function createPools(): Pools {
         )
       )
     }
+  }
+}
+
+function statusOf(upstream: string, { label, state, inFlight }: Address): AddressStatus {
+  const byBreaker = state.breaker === 'closed' ? 'up' : state.breaker
+  return {
+    upstream,
+    address: label,
+    state: byBreaker === 'up' && !state.isHealthy ? 'unhealthy' : byBreaker,
+    inFlight
   }
 }

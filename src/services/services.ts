@@ -17,8 +17,10 @@ import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { connectRedis, type Shared } from './shared.ts'
+import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
+export type { TlsFiles } from '../proxy/address.ts'
 
 /** `embedded`, or how Redis is. `hasConnected` turns true at the first contact. */
 type RedisState =
@@ -54,7 +56,7 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
   if (shared === undefined) log.warn(noRedis)
   const metrics = createMetrics()
   const { close: closeLimits, ...limits } = createLimits({ gateway, shared, metrics, log })
-  const upstreams = createPools()
+  const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
   const expressions = createExpressions()
@@ -119,6 +121,7 @@ function addGauges(metrics: Metrics, { redis, upstreams, skewMs }: Measured): vo
     ['upstream'],
     () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
   )
+  measureAddresses(metrics, upstreams.addresses)
 }
 
 interface SessionOptions {

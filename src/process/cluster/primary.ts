@@ -3,6 +3,7 @@
  * merged.
  */
 import type { FastifyInstance } from 'fastify'
+import type { Readiness } from '../../admin/server.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
 import { createMetrics, type Metrics } from '../../observability/metrics.ts'
@@ -57,7 +58,8 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
       const best = states.find(({ readiness }) => readiness.ready) ?? states[0]
       return {
         ready: best?.readiness.ready === true,
-        parts: { workers: `${states.length} of ${count}`, ...best?.readiness.parts }
+        parts: { workers: `${states.length} of ${count}`, ...best?.readiness.parts },
+        upstreams: mergeUpstreams(states.map(({ readiness }) => readiness.upstreams ?? []))
       }
     },
     workers: () =>
@@ -74,6 +76,21 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
     stop: graceMs => pool.stop(graceMs),
     close: () => pool.close()
   }
+}
+
+type Upstreams = NonNullable<Readiness['upstreams']>
+
+/** Each worker has connections of its own: an address is as it is for the one that it fails. */
+function mergeUpstreams(ofWorkers: readonly Upstreams[]): Upstreams {
+  const merged = new Map<string, Upstreams[number]>()
+  for (const status of ofWorkers.flat()) {
+    const key = `${status.upstream} ${status.address}`
+    const before = merged.get(key)
+    const state = before === undefined || before.state === 'up' ? status.state : before.state
+    const inFlight = status.inFlight + (before?.inFlight ?? 0)
+    merged.set(key, { ...status, state, inFlight })
+  }
+  return [...merged.values()]
 }
 
 async function buildInAll(pool: WorkerPool, number: number, config: Config): Promise<Generation> {

@@ -8,8 +8,9 @@ import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { Copies } from '../../app/route-copies.ts'
 import type { Config } from '../../config/schema/config.ts'
+import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { createActiveRequests } from './active-requests.ts'
-import type { Services } from '../../services/services.ts'
+import type { Services, TlsFiles } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
 
 export interface Generation {
@@ -66,11 +67,7 @@ export async function createGeneration(
 
   const lease = services.upstreams.lease()
   const upstream: GenerationServices['upstream'] = (name, upstreamConfig) =>
-    lease.upstream(
-      name,
-      upstreamConfig,
-      upstreamConfig.ca === undefined ? undefined : config.authorities[upstreamConfig.ca]
-    )
+    lease.upstream(name, upstreamConfig, tlsFilesOf(upstreamConfig, config.authorities))
   const streams = boundStreams.scope()
   const app = await buildApp(config, {
     ...services,
@@ -127,4 +124,10 @@ function responseOn(socket: Socket, members: readonly Member[]): ServerResponse 
     if (member instanceof ServerResponse && member.socket === socket) return member
   }
   return undefined
+}
+
+/** What the PEM files hold that an upstream names. */
+function tlsFilesOf({ ca }: UpstreamConfig, files: Config['authorities']): TlsFiles {
+  const authority = ca === undefined ? undefined : files[ca]
+  return authority === undefined ? {} : { ca: authority }
 }

@@ -31,6 +31,7 @@ import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log } from '../../services/services.ts'
+import { degradedUpstreams } from '../../services/upstream-events.ts'
 
 /** Serves the public, from this process or several. */
 export interface PublicServer {
@@ -143,10 +144,15 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     listen: () => listen(server, splitHostPort(settings.listen)),
     readiness: async () => {
       const redis = services.redis()
-      if (redis.kind === 'embedded') return { ready: true, parts: { sessions: 'in this process' } }
+      const upstreams = services.upstreams.addresses()
+      const degraded = degradedUpstreams(upstreams)
+      if (redis.kind === 'embedded') {
+        return { ready: true, parts: { sessions: 'in this process', ...degraded }, upstreams }
+      }
       return {
         ready: strictRedis ? redis.up : redis.hasConnected,
-        parts: { redis: redisPart(redis) }
+        parts: { redis: redisPart(redis), ...degraded },
+        upstreams
       }
     },
     metrics: services.metrics,

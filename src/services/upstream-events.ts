@@ -1,0 +1,98 @@
+/** What operators see of the addresses of upstreams: log lines, metrics, and what is degraded. */
+import type { Metrics } from '../observability/metrics.ts'
+import type { AddressEvents } from '../proxy/address-set.ts'
+import type { Transition } from '../proxy/address-state.ts'
+import type { AddressStatus } from '../proxy/pools.ts'
+import type { Log } from './logger.ts'
+
+const reasons = {
+  connect: 'no connection could be made',
+  request: 'requests failed'
+}
+
+/** A line for each change of a state, but none of the trials that go on while it is down. */
+export function createUpstreamEvents(
+  log: Log,
+  metrics: Metrics
+): (upstream: string) => AddressEvents {
+  const opened = metrics.counter(
+    'console_gateway_upstream_address_opened_total',
+    'How often an address of an upstream was left out since it failed.',
+    ['upstream']
+  )
+  const retries = metrics.counter(
+    'console_gateway_upstream_retries_total',
+    'Requests that were sent again, by kind: again after their connection broke, or elsewhere ' +
+      'since there was no connection.',
+    ['upstream', 'kind']
+  )
+  return upstream => ({
+    onTransition: (address, transition) => {
+      if (transition.to === 'open' && transition.isAgain !== true) opened.with(upstream).inc()
+      logTransition(log, { upstream, address }, transition)
+    },
+    onMoved: addresses =>
+      log.info(
+        { event: 'upstream.moved', upstream, addresses },
+        `upstream ${upstream}: its name stands for ${addresses.length} addresses now`
+      ),
+    onUnresolved: (name, err) =>
+      log.warn(
+        { event: 'upstream.unresolved', upstream, name, err },
+        `upstream ${upstream}: its name cannot be resolved; what it stood for stays in use`
+      ),
+    onRetry: kind => retries.with(upstream, kind).inc()
+  })
+}
+
+function logTransition(
+  log: Log,
+  place: { readonly upstream: string; readonly address: string },
+  { to, openMs = 0, isAgain, failure }: Transition
+): void {
+  const line = { event: `upstream.address.${to}`, ...place }
+  const text = `upstream ${place.upstream}: ${place.address}`
+  if (to === 'open') {
+    const seconds = Math.ceil(openMs / 100) / 10
+    const level = isAgain === true ? 'debug' : 'warn'
+    const reason = reasons[failure ?? 'request']
+    log[level](
+      { ...line, seconds, failure },
+      `${text} gets no requests for ${seconds} s: ${reason}`
+    )
+  } else if (to === 'trial') log.debug(line, `${text} is tried`)
+  else if (to === 'closed') log.info(line, `${text} gets requests again`)
+  else if (to === 'unhealthy') log.warn(line, `${text} gets no requests: health checks fail`)
+  else log.info(line, `${text}: health checks pass`)
+}
+
+export function measureAddresses(metrics: Metrics, addresses: () => AddressStatus[]): void {
+  metrics.read(
+    'console_gateway_upstream_addresses',
+    'Addresses of an upstream, by state: up, open (left out), trial, unhealthy.',
+    ['upstream', 'state'],
+    () => {
+      const counts = new Map<string, number>()
+      for (const { upstream, state } of addresses()) {
+        for (const each of ['up', 'open', 'trial', 'unhealthy']) {
+          const key = `${upstream} ${each}`
+          counts.set(key, (counts.get(key) ?? 0) + (each === state ? 1 : 0))
+        }
+      }
+      return Array.from(counts, ([key, count]) => [key.split(' '), count])
+    }
+  )
+}
+
+/** Upstreams with addresses that get no requests, for people. They make no replica unready. */
+export function degradedUpstreams(addresses: readonly AddressStatus[]): Record<string, string> {
+  const degraded: Record<string, string> = {}
+  for (const name of new Set(addresses.map(({ upstream }) => upstream))) {
+    const all = addresses.filter(({ upstream }) => upstream === name)
+    const down = all.filter(({ state }) => state !== 'up')
+    if (down.length === 0) continue
+    const list = down.map(({ address, state }) => `${address} is ${state}`).join(', ')
+    degraded[`upstream ${name}`] = `degraded, ${down.length} of ${all.length} addresses: ${list}`
+  }
+  return degraded
+}

@@ -1,0 +1,69 @@
+/** What operators see of an upstream's addresses: log, metrics, readiness and status. */
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const backends = [await testUpstream(t.after), await testUpstream(t.after)]
+const dead = `http://127.0.0.1:${await freePort()}`
+const gateway = await testGateway(t.after, {
+  routes: {
+    upstreams: { b: { urls: [...backends.map(({ url }) => url), dead] } },
+    routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
+  }
+})
+const metrics = async () => await (await gateway.ops('/metrics')).text()
+
+await until('the dead one is left out', async () => {
+  const { status } = await gateway.call('/api/r')
+  if (status !== 200) throw new Error(`${status}`)
+  return (await metrics()).includes('console_gateway_upstream_addresses{upstream="b",state="up"} 2')
+})
+
+t.test('one line for the change, none for each trial that fails', async t => {
+  await until('a trial failed', () =>
+    gateway.log.some(({ event }) => event === 'upstream.address.trial')
+  )
+  const lines = gateway.log.filter(
+    ({ event, level }) => String(event).startsWith('upstream.') && level !== 'debug'
+  )
+  t.match(lines, [{ event: 'upstream.address.open', upstream: 'b', address: dead, level: 'warn' }])
+  t.equal(lines.length, 1)
+})
+
+t.test('metrics count addresses by state, what opened, and what went elsewhere', async t => {
+  const text = await metrics()
+  t.match(text, /upstream_addresses\{upstream="b",state="(open|trial)"\} 1/)
+  t.match(text, /upstream_address_opened_total\{upstream="b"\} 1/)
+  t.match(text, /upstream_retries_total\{upstream="b",kind="elsewhere"\} [1-9]/)
+  t.notMatch(text, dead, 'no label grows with addresses')
+})
+
+t.test('/readyz lists it as degraded, to operators alone, and stays 200', async t => {
+  const response = await gateway.ops('/readyz')
+  t.equal(response.status, 200)
+  t.match(await response.json(), {
+    'status': 'ready',
+    'upstream b': new RegExp(`^degraded, 1 of 3 addresses: ${dead} is (open|trial)$`)
+  })
+  const others = await fetch(`${gateway.opsUrl}/readyz`)
+  t.equal(others.status, 200)
+  t.same(await others.json(), { status: 'ready' })
+})
+
+t.test('status tells each address with its state and its requests', async t => {
+  const { upstreams } = (await (await gateway.ops('/status')).json()) as {
+    upstreams: Array<{ address: string; state: string }>
+  }
+  t.match(upstreams, [
+    { upstream: 'b', address: backends[0]?.url, state: 'up', inFlight: 0 },
+    { upstream: 'b', address: backends[1]?.url, state: 'up', inFlight: 0 },
+    { upstream: 'b', address: dead, state: /open|trial/, inFlight: 0 }
+  ])
+})
+
+t.test('no response names an address', async t => {
+  const response = await gateway.call('/api/r')
+  t.notMatch(response.text + JSON.stringify([...response.headers]), /127\.0\.0\.1/)
+})
