@@ -4,6 +4,7 @@ import { targetsOf, type Target } from '../config/schema/upstream-addresses.ts'
 import { Address, type Endpoint, keyOf, type TlsFiles } from './address.ts'
 import type { Transition } from './address-state.ts'
 import { Balancer } from './balancer.ts'
+import { HealthChecks } from './health.ts'
 import { isName, type Lookup, type Replica, type Watch, watchName } from './resolver.ts'
 
 export interface AddressEvents {
@@ -33,6 +34,7 @@ export class AddressSet {
   readonly #endpoints: Array<readonly Endpoint[]>
   readonly #watches: Watch[] = []
   readonly #retiring = new Set<Address>()
+  readonly #checks: HealthChecks | undefined
 
   constructor(options: Options) {
     const { config } = options
@@ -43,6 +45,8 @@ export class AddressSet {
     ])
     const addresses = this.#endpoints.flat().map(endpoint => this.#create(endpoint))
     this.balancer = new Balancer(addresses, config.breaker.maxOpenFor)
+    this.#checks = config.health && new HealthChecks(config.health)
+    this.#checks?.follow(addresses)
     for (const [index, { url }] of this.#targets.entries()) {
       if (isName(new URL(url).hostname)) this.#watch(index, new URL(url).hostname)
     }
@@ -66,6 +70,7 @@ export class AddressSet {
 
   #stop(): void {
     for (const watch of this.#watches) watch.stop()
+    this.#checks?.stop()
   }
 
   #watch(index: number, name: string): void {
@@ -121,6 +126,7 @@ export class AddressSet {
     const gone = [...before].filter(([key]) => !after.has(key)).map(([, address]) => address)
     if (gone.length === 0 && after.size === before.size) return
     this.balancer.replace([...after.values()])
+    this.#checks?.follow(this.balancer.addresses)
     for (const address of gone) this.#retire(address)
     this.#options.onChanged?.(this.balancer.addresses)
     if (!isFirst) this.#options.events.onMoved(this.balancer.addresses.map(({ label }) => label))

@@ -1,6 +1,6 @@
 /** One address of an upstream: its connections, its requests in flight, and its breaker. */
 import type { LookupFunction } from 'node:net'
-import { buildConnector, type Dispatcher, Pool } from 'undici'
+import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { AddressState, type Failure, type Transition } from './address-state.ts'
@@ -38,6 +38,9 @@ const localCodes = new Set([
   'UND_ERR_CLOSED',
   'UND_ERR_DESTROYED'
 ])
+
+/** More of the response to a check is not read. */
+const maxCheckBytes = 64 * 1024
 
 /** When this machine had nothing to try an address with, it is tried again so much later. */
 const localRetryMs = 1000
@@ -110,6 +113,23 @@ export class Address {
     const { hostname, host, protocol, port } = new URL(this.endpoint.origin)
     const options = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
     this.#connect(options, done)
+  }
+
+  /**
+   * Asks once, over a connection of its own: those of requests may all be busy.
+   * @returns the status of the response
+   * @throws where there is none in time
+   */
+  async check(path: string, timeoutMs: number): Promise<number> {
+    const client = adopt(new Client(this.endpoint.origin, { connect: this.#connect }))
+    try {
+      const signal = AbortSignal.timeout(timeoutMs)
+      const { statusCode, body } = await client.request({ method: 'GET', path, signal })
+      await adopt(body).dump({ limit: maxCheckBytes, signal })
+      return statusCode
+    } finally {
+      await client.destroy()
+    }
   }
 
   /** Lets what is running finish. */

@@ -30,7 +30,7 @@ export function connectDirectly(balancer: Balancer, done: Done): void {
       address.inFlight--
       tried.push(address)
       if (isLocalError(error)) address.state.abandonTrial()
-      else address.failed('connect', balancer.isSingle)
+      else address.failed('connect')
       const other = tried.length === 1 ? balancer.pickOther(tried) : undefined
       if (other === undefined) done(upstreamError(error))
       else connect(other)

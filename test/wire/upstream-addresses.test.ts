@@ -72,3 +72,5 @@ t.test('no response names an address', async t => {
   const response = await gateway.call('/api/r')
   t.notMatch(response.text + JSON.stringify([...response.headers]), /127\.0\.0\.1/)
 })
+
+t.end()

@@ -1,6 +1,6 @@
 /** The addresses of an upstream: which there are, and when one is left out. */
 import { Type } from 'typebox'
-import { closed, duration, list, oneOf, section, url, whole } from './primitives.ts'
+import { closed, duration, list, oneOf, optional, section, url, whole } from './primitives.ts'
 
 /** One of `urls`. */
 export type TargetConfig = string | { readonly url: string; readonly weight: number }
@@ -92,6 +92,37 @@ const dns = section(
   'How the name in a URL becomes addresses. All of them get requests, and a move is followed.'
 )
 
+const health = optional(
+  {
+    path: Type.String({
+      pattern: '^/[^\\s?#]*$',
+      expected: 'a path that begins with /, such as /healthz',
+      description: 'What is asked by GET. It is the whole path: that of the URL is not put before.',
+      examples: ['/healthz']
+    }),
+    interval: duration({ default: '5s', description: 'The pause between two checks.' }),
+    timeout: duration({ default: '2s', description: 'How long a check may take.' }),
+    healthy: whole({
+      minimum: 1,
+      maximum: 100,
+      default: 2,
+      description: 'Checks in a row that have to pass before an address gets requests again.'
+    }),
+    unhealthy: whole({
+      minimum: 1,
+      maximum: 100,
+      default: 3,
+      description: 'Checks in a row that have to fail before an address gets no requests.'
+    }),
+    status: list(whole({ minimum: 200, maximum: 599, description: 'A status.' }), {
+      default: [200, 204],
+      description: 'Statuses that pass.'
+    })
+  },
+  'Checks of each address by the gateway itself, besides what becomes of requests. ' +
+    'Off without it. The only address of an upstream gets requests whatever they find.'
+)
+
 export const addresses = {
   url: Type.Optional(
     url({
@@ -115,6 +146,7 @@ export const addresses = {
   ),
   dns,
   breaker,
+  health,
   keepAlive: duration({
     default: '4s',
     description:

@@ -1,0 +1,119 @@
+/** Active health checks over real sockets. */
+import t, { type Test } from 'tap'
+import { createUpstream } from '../../src/proxy/upstream.ts'
+import { testUpstream, type TestUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import { upstreamConfig } from '../support/upstream-config.ts'
+
+const health = { path: '/healthz', interval: '10ms', timeout: '5s', healthy: 2, unhealthy: 3 }
+
+/** A back-end with a health of its own, which counts checks apart from requests. */
+async function backendOf(t: Test): Promise<TestUpstream & { status: number }> {
+  const backend = await testUpstream(t.after, (_request, response, { url }) => {
+    response.writeHead(url === '/healthz' ? state.status : 200).end('{}')
+  })
+  const state = Object.assign(backend, { status: 204 })
+  return state
+}
+
+const checksOf = ({ seen }: TestUpstream) => seen.filter(({ url }) => url === '/healthz').length
+const requestsOf = ({ seen }: TestUpstream) => seen.length - checksOf({ seen } as TestUpstream)
+
+function upstreamOf(t: Test, written: Record<string, unknown>) {
+  const transitions: string[] = []
+  const upstream = createUpstream(upstreamConfig(t.after, written), {
+    events: {
+      onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
+      onMoved: () => {},
+      onUnresolved: () => {},
+      onRetry: () => {}
+    }
+  })
+  t.after(() => upstream.close())
+  const ask = () =>
+    upstream.fetchWhole({ method: 'GET', path: '/x', headers: {}, timeoutMs: 5000, maxBytes: 1000 })
+  return { upstream, ask, transitions }
+}
+
+t.test('without health nothing is checked', async t => {
+  const backend = await backendOf(t)
+  const { ask } = upstreamOf(t, { urls: [backend.url] })
+  await ask()
+  t.equal(checksOf(backend), 0)
+})
+
+t.test('after three failures an address gets no requests, after two passes it does', async t => {
+  const [good, sick] = [await backendOf(t), await backendOf(t)]
+  const { ask, transitions } = upstreamOf(t, { urls: [good.url, sick.url], health })
+  sick.status = 500
+  await until('it is unhealthy', () => transitions.includes(`${sick.url} unhealthy`))
+  t.ok(checksOf(sick) >= 3)
+  const before = requestsOf(sick)
+  for (let count = 0; count < 50; count++) await ask()
+  t.equal(requestsOf(sick), before)
+  t.ok(requestsOf(good) >= 50)
+  sick.status = 200
+  await until('it is healthy', () => transitions.includes(`${sick.url} healthy`))
+  await until('it gets requests', async () => {
+    await ask()
+    return requestsOf(sick) > before
+  })
+  t.same(transitions, [`${sick.url} unhealthy`, `${sick.url} healthy`])
+})
+
+t.test('a status that is not expected, silence and a closed port fail', async t => {
+  const good = await backendOf(t)
+  const own = await backendOf(t)
+  own.status = 299
+  const silent = await testUpstream(t.after, () => {})
+  const closed = await backendOf(t)
+  await closed.close()
+  const { transitions } = upstreamOf(t, {
+    urls: [good.url, own.url, silent.url, closed.url],
+    health: { ...health, timeout: '20ms' }
+  })
+  const expected = [own.url, silent.url, closed.url].map(url => `${url} unhealthy`)
+  await until('three fail', () => expected.every(line => transitions.includes(line)))
+  t.notOk(transitions.some(line => line.startsWith(good.url)))
+  const { transitions: others } = upstreamOf(t, {
+    urls: [own.url, good.url],
+    health: { ...health, status: [204, 299] }
+  })
+  const checked = checksOf(own)
+  await until('it is checked', () => checksOf(own) > checked + 5)
+  t.same(others, [])
+})
+
+t.test('where more than half are unhealthy, all get requests', async t => {
+  const [one, two, three] = [await backendOf(t), await backendOf(t), await backendOf(t)]
+  const { ask, transitions } = upstreamOf(t, { urls: [one.url, two.url, three.url], health })
+  one.status = two.status = 503
+  await until('two are unhealthy', () => transitions.length === 2)
+  for (let count = 0; count < 60; count++) t.match(await ask(), { status: 200 })
+  t.ok([one, two, three].every(backend => requestsOf(backend) > 5))
+})
+
+t.test('the only address gets requests whatever its checks find', async t => {
+  const only = await backendOf(t)
+  only.status = 500
+  const { ask, transitions } = upstreamOf(t, { url: only.url, health })
+  await until('it is unhealthy', () => transitions.length === 1)
+  t.match(await ask(), { status: 200 })
+})
+
+t.test('checks end with the pool', async t => {
+  const backend = await backendOf(t)
+  const { upstream } = upstreamOf(t, { urls: [backend.url], health })
+  await until('it is checked', () => checksOf(backend) > 2)
+  await upstream.retire()
+  await until('no connection is left', async () => {
+    await backend.idle()
+    return true
+  })
+  const before = backend.begun()
+  const other = await backendOf(t)
+  const { transitions } = upstreamOf(t, { urls: [other.url], health })
+  await until('another one is checked', () => checksOf(other) > 5)
+  t.equal(backend.begun(), before)
+  t.same(transitions, [])
+})
