@@ -30,7 +30,7 @@ import { createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { measureStrayErrors } from './uncaught.ts'
-import { createServices, type Log } from '../../services/services.ts'
+import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
 /** Serves the public, from this process or several. */
@@ -142,19 +142,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     reviewChanged: changed => reviewChanged(services.sessions, changed),
     reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
     listen: () => listen(server, splitHostPort(settings.listen)),
-    readiness: async () => {
-      const redis = services.redis()
-      const upstreams = services.upstreams.addresses()
-      const degraded = degradedUpstreams(upstreams)
-      if (redis.kind === 'embedded') {
-        return { ready: true, parts: { sessions: 'in this process', ...degraded }, upstreams }
-      }
-      return {
-        ready: strictRedis ? redis.up : redis.hasConnected,
-        parts: { redis: redisPart(redis), ...degraded },
-        upstreams
-      }
-    },
+    readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,
     metricsText: services.metrics.text,
     addAdminRoutes: ops => {
@@ -189,6 +177,21 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       streams.close()
       await services.close()
     }
+  }
+}
+
+/** Upstreams that are down make no replica unready: all would leave at once. */
+function readinessOf(services: Services, strictRedis: boolean): Readiness {
+  const redis = services.redis()
+  const upstreams = services.upstreams.addresses()
+  const degraded = degradedUpstreams(upstreams)
+  if (redis.kind === 'embedded') {
+    return { ready: true, parts: { sessions: 'in this process', ...degraded }, upstreams }
+  }
+  return {
+    ready: strictRedis ? redis.up : redis.hasConnected,
+    parts: { redis: redisPart(redis), ...degraded },
+    upstreams
   }
 }
 
