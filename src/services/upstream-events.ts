@@ -10,6 +10,8 @@ const reasons = {
   request: 'requests failed'
 }
 
+const states = ['up', 'open', 'trial', 'unhealthy'] as const
+
 /** A line for each change of a state, but none of the trials that go on while it is down. */
 export function createUpstreamEvents(
   log: Log,
@@ -72,14 +74,14 @@ export function measureAddresses(metrics: Metrics, addresses: () => AddressStatu
     'Addresses of an upstream, by state: up, open (left out), trial, unhealthy.',
     ['upstream', 'state'],
     () => {
-      const counts = new Map<string, number>()
-      for (const { upstream, state } of addresses()) {
-        for (const each of ['up', 'open', 'trial', 'unhealthy']) {
-          const key = `${upstream} ${each}`
-          counts.set(key, (counts.get(key) ?? 0) + (each === state ? 1 : 0))
-        }
-      }
-      return Array.from(counts, ([key, count]) => [key.split(' '), count])
+      const all = addresses()
+      const names = [...new Set(all.map(({ upstream }) => upstream))]
+      return names.flatMap(name =>
+        states.map((each): [string[], number] => {
+          const inState = all.filter(({ upstream, state }) => upstream === name && state === each)
+          return [[name, each], inState.length]
+        })
+      )
     }
   )
 }
