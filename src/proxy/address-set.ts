@@ -1,11 +1,12 @@
 /** The addresses of one upstream: made of config and DNS, and replaced when DNS says otherwise. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { targetsOf, type Target } from '../config/schema/upstream-addresses.ts'
-import { Address, type Endpoint, keyOf, type TlsFiles } from './address.ts'
+import { Address, type Endpoint, keyOf } from './address.ts'
 import type { Transition } from './address-state.ts'
 import { Balancer } from './balancer.ts'
 import { HealthChecks } from './health.ts'
 import { isName, type Lookup, type Replica, type Watch, watchName } from './resolver.ts'
+import type { TlsFiles } from './tls-files.ts'
 
 export interface AddressEvents {
   /** The state of an address has changed. */

@@ -4,11 +4,7 @@ import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { AddressState, type Failure, type Transition } from './address-state.ts'
-
-/** What the connections of an https upstream are verified with, as PEM texts. */
-export interface TlsFiles {
-  readonly ca?: string
-}
+import type { TlsFiles } from './tls-files.ts'
 
 /** Where connections go, and by which name. */
 export interface Endpoint {

@@ -3,7 +3,8 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { Address, TlsFiles } from './address.ts'
+import type { Address } from './address.ts'
+import type { TlsFiles } from './tls-files.ts'
 import type { AddressEvents } from './address-set.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 

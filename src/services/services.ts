@@ -20,7 +20,7 @@ import { connectRedis, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
-export type { TlsFiles } from '../proxy/address.ts'
+export { tlsFilesOf } from '../proxy/tls-files.ts'
 
 /** `embedded`, or how Redis is. `hasConnected` turns true at the first contact. */
 type RedisState =

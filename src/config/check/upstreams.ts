@@ -1,4 +1,5 @@
 /** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
+import { createSecureContext } from 'node:tls'
 import { nearest } from '../schema/faults.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
@@ -6,7 +7,7 @@ import { type Target, targetsOf } from '../schema/upstream-addresses.ts'
 import type { Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
+type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities'>
 
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   const { upstreams } = config.routes
@@ -18,9 +19,10 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     report(file, path, `there is no upstream "${upstream}".${nearest(upstream, names)}`)
   }
   for (const [name, upstream] of Object.entries(upstreams)) {
-    checkAddresses(upstream, (keys, message) =>
+    const reportKeys = (keys: Path, message: string) =>
       report('routes', ['upstreams', name, ...keys], message)
-    )
+    checkAddresses(upstream, reportKeys)
+    checkTls(upstream, config.authorities, reportKeys)
   }
   checkProfile(config, report)
   for (const name of names.filter(each => !used.has(each))) {
@@ -48,6 +50,33 @@ function checkAddresses(
     report(keysOf(index), `is not a valid URL: ${example}, found ${JSON.stringify(target.url)}`)
   }
   if (targets.every(target => URL.canParse(target.url))) checkAlike(targets, keysOf, report)
+}
+
+function checkTls(
+  { ca, tls, ...upstream }: UpstreamConfig,
+  pems: CheckedConfig['authorities'],
+  report: (keys: Path, message: string) => void
+): void {
+  if (tls === undefined) return
+  if (targetsOf(upstream).some(({ url }) => url.startsWith('http:'))) {
+    report(['tls'], 'has no effect: the address begins with http://, not https://')
+  }
+  if (ca !== undefined && tls.ca !== undefined) {
+    report(['tls', 'ca'], 'stands beside "ca": write the file in one of them')
+  }
+  if ((tls.certificate === undefined) !== (tls.key === undefined)) {
+    const missing = tls.key === undefined ? 'key' : 'certificate'
+    return report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
+  }
+  const { certificate, key } = tls
+  const cert = certificate === undefined ? undefined : pems[certificate]
+  if (cert === undefined || key === undefined) return
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    report(['tls', 'key'], `the certificate and the key do not fit each other (${code})`)
+  }
 }
 
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */

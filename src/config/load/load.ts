@@ -11,7 +11,7 @@ import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import { limitsSchema, type LimitsConfig } from '../schema/limits.ts'
-import { routesSchema, type RoutesConfig } from '../schema/routes.ts'
+import { routesSchema, type RoutesConfig, type UpstreamConfig } from '../schema/routes.ts'
 import { usersSchema, type UsersConfig } from '../schema/users.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { installDifferences } from './differences.ts'
@@ -133,19 +133,20 @@ class Loader {
     })
   }
 
-  /** The certificate authorities of upstreams, by file name. */
+  /** The PEM files of upstreams (authorities and certificates), by file name. */
   readAuthorities(routes: Files['routes']): Record<string, string> {
     const report = this.#reportIn(routes)
     const { upstreams } = routes.value
     const authorities: Record<string, string> = {}
     // The schema's faults have been reported already.
     for (const [name, upstream] of Object.entries(isObject(upstreams) ? upstreams : {})) {
-      if (typeof upstream?.ca !== 'string') continue
-      try {
-        authorities[upstream.ca] = this.#inputs.read(resolve(this.#folder, upstream.ca))
-      } catch (error) {
-        const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-        report(['upstreams', name, 'ca'], `the file cannot be read (${reason})`)
+      for (const { keys, file } of pemFilesOf(upstream)) {
+        try {
+          authorities[file] = this.#inputs.read(resolve(this.#folder, file))
+        } catch (error) {
+          const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+          report(['upstreams', name, ...keys], `the file cannot be read (${reason})`)
+        }
       }
     }
     return authorities
@@ -205,6 +206,18 @@ function usersFiles(
       return isFile ? [{ file: source.file, index }] : []
     })
   })
+}
+
+/** The PEM files that an upstream names, and the keys that do. */
+function pemFilesOf(upstream: UpstreamConfig | undefined): Array<{ keys: string[]; file: string }> {
+  const { ca, tls } = upstream ?? {}
+  // The schema's faults have been reported already.
+  const named: ReadonlyArray<readonly [keys: string[], file: unknown]> = [
+    [['ca'], ca],
+    [['tls', 'ca'], tls?.ca],
+    [['tls', 'certificate'], tls?.certificate]
+  ]
+  return named.flatMap(([keys, file]) => (typeof file === 'string' ? [{ keys, file }] : []))
 }
 
 function deepFreeze<T>(value: T): T {

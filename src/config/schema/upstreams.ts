@@ -7,6 +7,7 @@ import {
   header,
   headerPattern,
   list,
+  optional,
   secret,
   size,
   text,
@@ -53,6 +54,31 @@ const credential = Type.Unsafe<CredentialConfig>(
       examples: ['bearer', { from: 'upstream-login:orders', as: 'bearer' }]
     }
   )
+)
+
+const tls = optional(
+  {
+    ca: Type.Optional(
+      text({ description: 'A PEM file of authorities, in the place of those of the system.' })
+    ),
+    certificate: Type.Optional(
+      text({ description: 'A PEM file with the certificate that the gateway shows the back-end.' })
+    ),
+    key: Type.Optional(
+      secret({
+        description: 'Its private key, as PEM text.',
+        examples: ['file:/run/secrets/orders-client.key']
+      })
+    ),
+    serverName: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
+        expected: 'a host name',
+        description: 'The name in the back-end’s certificate, where it is not that of the URL.'
+      })
+    )
+  },
+  'TLS of an https upstream. Files are read again when they change; connections are then made anew.'
 )
 
 export const upstream = closed(
@@ -152,6 +178,7 @@ export const upstream = closed(
         examples: [['accept', 'accept-language', 'content-type', 'user-agent']]
       })
     ),
+    tls,
     ca: Type.Optional(
       text({
         description:

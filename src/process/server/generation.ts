@@ -8,9 +8,8 @@ import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { Copies } from '../../app/route-copies.ts'
 import type { Config } from '../../config/schema/config.ts'
-import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { createActiveRequests } from './active-requests.ts'
-import type { Services, TlsFiles } from '../../services/services.ts'
+import { type Services, tlsFilesOf } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
 
 export interface Generation {
@@ -124,10 +123,4 @@ function responseOn(socket: Socket, members: readonly Member[]): ServerResponse 
     if (member instanceof ServerResponse && member.socket === socket) return member
   }
   return undefined
-}
-
-/** What the PEM files hold that an upstream names. */
-function tlsFilesOf({ ca }: UpstreamConfig, files: Config['authorities']): TlsFiles {
-  const authority = ca === undefined ? undefined : files[ca]
-  return authority === undefined ? {} : { ca: authority }
 }

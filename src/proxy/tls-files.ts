@@ -1,0 +1,26 @@
+/** What the connections of an https upstream are verified and identified with. */
+import type { UpstreamConfig } from '../config/schema/routes.ts'
+
+/** PEM texts, and the name that the certificate has to have. */
+export interface TlsFiles {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly servername?: string
+}
+
+/** @param pems what the files hold that upstreams name, by those names */
+export function tlsFilesOf(
+  { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
+  pems: Readonly<Record<string, string>>
+): TlsFiles {
+  const read = (file: string | undefined) => (file === undefined ? undefined : pems[file])
+  const authority = read(tls?.ca ?? ca)
+  const certificate = read(tls?.certificate)
+  return {
+    ...(authority !== undefined && { ca: authority }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(tls?.key !== undefined && { key: tls.key }),
+    ...(tls?.serverName !== undefined && { servername: tls.serverName })
+  }
+}
