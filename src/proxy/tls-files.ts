@@ -9,12 +9,12 @@ export interface TlsFiles {
   readonly servername?: string
 }
 
-/** @param pems what the files hold that upstreams name, by those names */
+/** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
   { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
-  pems: Readonly<Record<string, string>>
+  pemFiles: Readonly<Record<string, string>>
 ): TlsFiles {
-  const read = (file: string | undefined) => (file === undefined ? undefined : pems[file])
+  const read = (file: string | undefined) => (file === undefined ? undefined : pemFiles[file])
   const authority = read(tls?.ca ?? ca)
   const certificate = read(tls?.certificate)
   return {

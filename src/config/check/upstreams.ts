@@ -54,7 +54,7 @@ function checkAddresses(
 
 function checkTls(
   { ca, tls, ...upstream }: UpstreamConfig,
-  pems: CheckedConfig['authorities'],
+  pemFiles: CheckedConfig['authorities'],
   report: (keys: Path, message: string) => void
 ): void {
   if (tls === undefined) return
@@ -69,7 +69,7 @@ function checkTls(
     return report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
   }
   const { certificate, key } = tls
-  const cert = certificate === undefined ? undefined : pems[certificate]
+  const cert = certificate === undefined ? undefined : pemFiles[certificate]
   if (cert === undefined || key === undefined) return
   try {
     createSecureContext({ cert, key })
