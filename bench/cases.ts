@@ -16,6 +16,7 @@ import {
   paired,
   type Sample
 } from './rounds.ts'
+import { webSocket } from './websocket.ts'
 import { isThere, startSubject, type Subject, type SubjectName, titles } from './subjects.ts'
 
 export interface Verdict {
@@ -492,4 +493,8 @@ export const cases: Readonly<Record<string, Case>> = {
 }
 
 /** Only when asked for. */
-export const furtherCases: Readonly<Record<string, Case>> = { ladder, pieces }
+export const furtherCases: Readonly<Record<string, Case>> = {
+  ladder,
+  pieces,
+  websocket: webSocket
+}

@@ -427,3 +427,34 @@ t.test('words that make no sense are told apart from requests that are refused',
     out: /→ answered by the gateway: 200/
   })
 })
+
+t.test(
+  'a route that takes upgrades says what holds for them, and decides its origin once',
+  async t => {
+    const folder = await configFolder({
+      routes: {
+        upstreams: { b: { url: 'http://127.0.0.1:9' } },
+        routes: {
+          chat: { path: '/api/chat', upstream: 'b', websocket: { maxMessage: '2MiB', idle: '7m' } },
+          plain: { path: '/api/plain', upstream: 'b' }
+        }
+      }
+    })
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const explainOf = async (path: string) =>
+      await run(['explain', 'GET', path, '--as', 'alice', '-c', folder, '--json'])
+    const stepsOf = (out: string) =>
+      (JSON.parse(out) as { decisions: ReadonlyArray<{ step: string }> }).decisions.map(
+        ({ step }) => step
+      )
+    const chat = await explainOf('/api/chat')
+    t.match(chat.out, /messages of 2MiB at most.*after 7m/s)
+    t.match(chat.out, /10 connections of a user, 1000 in all/)
+    const plain = stepsOf((await explainOf('/api/plain')).out)
+    t.same(
+      stepsOf(chat.out).filter(step => step !== 'websocket'),
+      plain
+    )
+    t.notOk(plain.includes('websocket'))
+  }
+)

@@ -49,6 +49,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'dry-run/explain/gates',
     'dry-run/explain/limits',
     'dry-run/explain/request',
+    'dry-run/explain/websocket',
     'dry-run/traced-app'
   ],
   'cli/limits/caller': [

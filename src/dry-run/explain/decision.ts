@@ -28,6 +28,7 @@ export interface Decision {
     | 'sizes'
     | 'fields'
     | 'touch'
+    | 'websocket'
     | 'parts'
     | 'shape'
     | 'contract'

@@ -10,6 +10,7 @@ import type { RecordedRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
 import { bodyTimeOutLines } from './body-time-outs.ts'
 import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
+import { webSocketDecision } from './websocket.ts'
 
 interface Options {
   readonly config: LoadedConfig
@@ -58,6 +59,7 @@ export function forwardingDecisions(options: Options): Decision[] {
     ...upstreamDecisions(forwarded),
     sizesDecision(forwarded),
     ...touchDecision(forwarded),
+    ...webSocketDecision(forwarded),
     ...partsDecision(forwarded),
     ...shapeDecision(forwarded),
     ...contractDecision(forwarded),
@@ -208,11 +210,10 @@ function sizesDecision(forwarded: Forwarded): Info {
 function touchDecision(forwarded: Forwarded): Info[] {
   const { at, path } = forwarded
   if (at.access === 'public') return []
-  const verb = at.touch ? 'keeps' : 'does not keep'
   return [
     {
       step: 'touch',
-      text: `${verb} the session from going idle`,
+      text: `${at.touch ? 'keeps' : 'does not keep'} the session from going idle`,
       at: locationOf(forwarded, 'touch', ['routes', path])
     }
   ]
