@@ -2,6 +2,7 @@
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
 import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
+import { routeSettings } from '../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
 import { pascal } from './contract-components.ts'
@@ -149,12 +150,17 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
 
 function addRoute(
   builder: DescriptionBuilder,
-  { gateway: { envelope }, routes: { shapes, upstreams }, contracts }: Config,
+  config: Config,
   name: string,
   route: RouteConfig
 ): void {
+  const {
+    gateway: { envelope },
+    routes: { shapes, upstreams },
+    contracts
+  } = config
   const { schemas } = builder
-  const dialect = route.dialect ?? envelope.dialect
+  const { dialect, errorStatus } = routeSettings(config, name, route)
   if (dialect !== envelope.dialect) {
     schemas[envelopeName('Failure', dialect, envelope.dialect)] = failureSchema(dialect)
   }
@@ -177,7 +183,7 @@ function addRoute(
     summary: `The route ${name}`,
     access: route.access,
     dialect,
-    errorsAreOk: (route.errorStatus ?? envelope.errorStatus) === 'ok',
+    errorsAreOk: errorStatus === 'ok',
     ...((isRead || contracts[name] !== undefined) && success()),
     facts: {
       asksUpstream: true,

@@ -4,6 +4,7 @@ import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
+import { mountOf } from '../config/schema/resolved.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
 import { describe } from './describe.ts'
 import { envelopeName, errorsByStatus, freeName, type Operation, reference } from './operations.ts'
@@ -32,7 +33,6 @@ function pathParameters(path: string): Members[] {
 export function openApi(config: Config): Members {
   const {
     gateway: {
-      server,
       session: { cookie },
       envelope
     }
@@ -51,7 +51,7 @@ export function openApi(config: Config): Members {
     })
   }
   const document = {
-    servers: [{ url: server.mount ?? '/' }],
+    servers: [{ url: mountOf(config) || '/' }],
     tags: [
       { name: 'account', description: 'Endpoints of the gateway itself.' },
       { name: 'routes', description: 'Endpoints of back-ends.' }

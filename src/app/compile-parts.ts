@@ -1,6 +1,7 @@
 /** A route's parts as the app needs them. */
 import { hasParameters } from '../config/schema/public-path.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { timeoutOf } from '../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { requestHeaders } from '../proxy/headers.ts'
 import type { Part, Parts } from '../proxy/parts.ts'
@@ -12,7 +13,7 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
   Partial<
     Pick<
       RouteConfig,
-      'upstream' | 'into' | 'maxShaped' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
+      'upstream' | 'into' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
     >
   >
 
@@ -48,7 +49,7 @@ export function compileParts(
         passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],
         shaped: true
       }),
-      timeoutMs: part.timeout ?? upstream.config.responseTimeout,
+      timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
       shape: shapePart(part.shape),
       unwrap: part.unwrap?.split('.') ?? [],

@@ -5,7 +5,8 @@
 import type { Config } from '../config/schema/config.ts'
 import type { BodyMapping } from '../proxy/body-mapping.ts'
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
-import { type RouteConfig, touchOf } from '../config/schema/routes.ts'
+import { mountOf, routeSettings, timeoutOf, upstreamPathOf } from '../config/schema/resolved.ts'
+import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
@@ -14,6 +15,7 @@ import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { readJson } from '../json/body.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
+import { oncePerText } from '../observability/log.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
@@ -70,28 +72,30 @@ class RouteCompiler {
 
   addRoute(name: string, route: RouteConfig): void {
     const { gateway, routes, limits } = this.#config
+    const settings = routeSettings(this.#config, name, route)
+    const { dialect, errorStatus, maxBody, maxShaped, touch } = settings
     const ownEnvelope =
-      route.dialect === undefined
+      dialect === gateway.envelope.dialect
         ? undefined
-        : createEnvelope({ ...gateway.envelope, dialect: route.dialect })
+        : createEnvelope({ ...gateway.envelope, dialect })
     const envelope = ownEnvelope ?? this.#envelope
     const shape = this.#shapeOf(name, route.shape, envelope)
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
     const contract = this.#contractOf(name, route.contract, isInEnvelope)
-    const parts = this.#partsOf(name, route, envelope)
+    const parts = this.#partsOf(name, route, envelope, maxShaped)
     const shaping = {
       shape: (body: unknown) =>
         shape === undefined ? body : checkContract(contract, applyShape(shape, body)),
-      maxShaped: route.maxShaped ?? limits.sizes.shape,
+      maxShaped,
       tooLarge: route.tooLarge,
       ...(parts && { parts })
     }
     const common = {
       name,
-      touch: touchOf(name, route) === 'always',
+      touch,
       access: route.access,
       ...(ownEnvelope && { envelope: ownEnvelope }),
-      ...(route.errorStatus && { errorStatus: route.errorStatus })
+      errorStatus
     }
     if (route.upstream === undefined) {
       if (parts === undefined) return
@@ -109,8 +113,8 @@ class RouteCompiler {
       ...this.#copying.apply(name, route, this.#target(route, route.upstream)),
       methods: route.methods,
       query: route.query,
-      body: this.#bodyMappingOf(name, route, envelope),
-      maxBody: route.maxBody ?? limits.sizes.body,
+      body: this.#bodyMappingOf(name, route.body, envelope, maxShaped),
+      maxBody,
       ...(shape !== undefined || parts !== undefined
         ? { shaping }
         : contract && {
@@ -121,7 +125,7 @@ class RouteCompiler {
       passRefusedHeaders: route.passRefusedHeaders,
       setCookies: route.setCookies,
       redirects: route.redirects,
-      webSocket: route.websocket && { ...route.websocket, touch: route.touch === 'always' },
+      webSocket: route.websocket && { ...route.websocket, touch },
       touchesByStream: route.touch === 'always',
       endEvent: route.endEvent
     })
@@ -151,22 +155,28 @@ class RouteCompiler {
   #addProfile(): Routes['profile'] {
     const { profile } = this.#config.routes.endpoints
     const contract = this.#contractOf('profile', profile.contract, true)
-    const parts = this.#partsOf('profile', profile, this.#envelope)
-    const { sizes } = this.#config.limits
+    const settings = routeSettings(this.#config, 'profile', profile)
+    const { errorStatus, maxBody, maxShaped, touch } = settings
+    const parts = this.#partsOf('profile', profile, this.#envelope, maxShaped)
     const shaping = {
       shape: this.#profileShape(contract),
-      maxShaped: sizes.shape,
+      maxShaped,
       tooLarge: 'refuse',
       ...(parts && { parts })
     } as const
-    const common = { name: ownRoutes.profile.name, touch: true, access: 'session' } as const
+    const common = {
+      name: ownRoutes.profile.name,
+      touch,
+      access: 'session',
+      errorStatus
+    } as const
     if (profile.from === 'upstream') {
       this.#proxied.push({
         ...common,
         shaping,
         ...this.#target(profile, profile.upstream ?? ''),
         methods: ['GET'],
-        maxBody: sizes.body,
+        maxBody,
         passAuthorization: false,
         passCookies: [],
         passRefusedHeaders: [],
@@ -220,8 +230,8 @@ class RouteCompiler {
       paths: this.#pathsOf(route.path),
       upstream,
       upstreamName,
-      upstreamPath: route.rewrite ?? route.path,
-      timeoutMs: route.timeout ?? upstream.config.responseTimeout,
+      upstreamPath: upstreamPathOf(route),
+      timeoutMs: timeoutOf(route, upstream.config),
       timeOuts: timeOutsOf(upstream.config, route)
     }
   }
@@ -249,13 +259,14 @@ class RouteCompiler {
 
   #bodyMappingOf(
     name: string,
-    { body, maxShaped }: RouteConfig,
-    envelope: Envelope
+    body: RouteConfig['body'],
+    envelope: Envelope,
+    maxBytes: number
   ): BodyMapping | undefined {
     if (body === undefined) return undefined
     const shape = this.#shapeOf(name, body.shape, envelope)
     return {
-      maxBytes: maxShaped ?? this.#config.limits.sizes.shape,
+      maxBytes,
       shape: value => (shape === undefined ? value : shape.apply(value)),
       as: body.as
     }
@@ -278,12 +289,11 @@ class RouteCompiler {
     })
   }
 
-  #partsOf(routeName: string, route: Composable, envelope: Envelope) {
-    const { gateway, limits } = this.#config
+  #partsOf(routeName: string, route: Composable, envelope: Envelope, maxBytes: number) {
     return compileParts(route, {
-      identity: gateway.identity,
-      publicPaths: this.#pathsOf(route.path).map(path => (gateway.server.mount ?? '') + path),
-      maxBytes: route.maxShaped ?? limits.sizes.shape,
+      identity: this.#config.gateway.identity,
+      publicPaths: this.#pathsOf(route.path).map(path => mountOf(this.#config) + path),
+      maxBytes,
       upstreamOf: name => this.#upstreamOf(name),
       shapePart: name => {
         const shape = this.#shapeOf(routeName, name, envelope)
@@ -306,14 +316,4 @@ function checkContract(contract: Contract | undefined, answer: unknown): unknown
   if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
   contract(() => answer)
   return answer
-}
-
-/** Logs each text once: a fault of every response must not fill the log. */
-function oncePerText(log: (text: string) => void): (text: string) => void {
-  const logged = new Set<string>()
-  return text => {
-    if (logged.has(text)) return
-    logged.add(text)
-    log(text)
-  }
 }

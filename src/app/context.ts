@@ -1,6 +1,7 @@
 /** The context that the hooks and endpoints of one generation share. */
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import type { Config } from '../config/schema/config.ts'
+import { mountOf } from '../config/schema/resolved.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
@@ -34,6 +35,6 @@ export function createContext(config: Config, services: GenerationServices): App
     sources: services.sources ?? createSources(config, services),
     hosts,
     forwardedHost: createForwardedHost(hosts, server.ports),
-    mount: server.mount ?? ''
+    mount: mountOf(config)
   }
 }

@@ -2,6 +2,7 @@
 import { ConfigError } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
+import { mountOf } from '../config/schema/resolved.ts'
 import { type Candidate, complete } from './complete.ts'
 import { type Command, commonOptions, UsageError } from './command.ts'
 
@@ -97,21 +98,17 @@ const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
     ...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })),
     { value: 'profile', about: endpoints.profile.path }
   ],
-  PATH: ({
-    gateway: {
-      server: { mount = '' }
-    },
-    routes: { routes, endpoints, aliases }
-  }) => [
-    ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({
-      value: mount + path.replace(/\*$/, ''),
-      about
-    })),
-    ...Object.entries(aliases).map(([alias, target]) => ({
-      value: mount + alias.replace(/\*$/, ''),
-      about: target
-    }))
-  ],
+  PATH: config => {
+    const { routes, endpoints, aliases } = config.routes
+    const typed = (path: string) => mountOf(config) + path.replace(/\*$/, '')
+    return [
+      ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({
+        value: typed(path),
+        about
+      })),
+      ...Object.entries(aliases).map(([alias, target]) => ({ value: typed(alias), about: target }))
+    ]
+  },
   ROLE: ({ routes: { routes }, users }) =>
     named(
       new Set([

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/schema/config.ts'
 import { hasParameters } from '../config/schema/public-path.ts'
+import { routeSettings, upstreamPathOf } from '../config/schema/resolved.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
@@ -35,33 +36,26 @@ interface Target {
     readonly rewrite?: string
     readonly parts: object
   }
-  readonly dialect?: 'dual' | 'ant-design-pro' | 'base-response'
+  readonly dialect: Config['gateway']['envelope']['dialect']
 }
 
-export function targetOf(
-  {
-    routes: {
-      routes,
-      endpoints: { profile },
-      shapes
-    }
-  }: Config,
-  name: string
-): Target {
-  const ownRoute = name === 'profile' ? profile : undefined
+export function targetOf(config: Config, name: string): Target {
+  const { routes, endpoints, shapes } = config.routes
+  const ownRoute = name === 'profile' ? endpoints.profile : undefined
   const route = Object.hasOwn(routes, name) ? routes[name] : ownRoute
+  const { dialect } = routeSettings(config, name, route ?? {})
   if (route === undefined) {
     if (!Object.hasOwn(shapes, name)) {
       throw new CommandError(
         `There is no route and no shape "${name}". Routes: ${Object.keys(routes).join(', ') || 'none'}.`
       )
     }
-    return { shape: name }
+    return { shape: name, dialect }
   }
   return {
     ...(route.shape !== undefined && { shape: route.shape }),
     route,
-    ...('dialect' in route && route.dialect !== undefined && { dialect: route.dialect })
+    dialect
   }
 }
 
@@ -85,7 +79,7 @@ export async function askLive(
   if (route === undefined || upstream === undefined) {
     throw new UsageError('--live needs a route with an upstream.')
   }
-  const at = typeof path === 'string' ? path : (route.rewrite ?? route.path)
+  const at = typeof path === 'string' ? path : upstreamPathOf(route)
   if (at.endsWith('*') || hasParameters(at)) {
     throw new UsageError('This route has many paths: choose one with --path.')
   }
@@ -128,10 +122,7 @@ export async function withShapes<T>(
 ): Promise<T> {
   const expressions = createExpressions()
   try {
-    const { success } = createEnvelope({
-      ...gateway.envelope,
-      dialect: dialect ?? gateway.envelope.dialect
-    })
+    const { success } = createEnvelope({ ...gateway.envelope, dialect })
     return await work({
       wrap: success,
       shapes,

@@ -90,3 +90,13 @@ export function isoTime(now: () => number = Date.now): () => string {
     return `,"time":"${date}${padding(milli)}${milli}Z"`
   }
 }
+
+/** Logs each text once: a fault of every response must not fill the log. */
+export function oncePerText(log: (text: string) => void): (text: string) => void {
+  const logged = new Set<string>()
+  return text => {
+    if (logged.has(text)) return
+    logged.add(text)
+    log(text)
+  }
+}

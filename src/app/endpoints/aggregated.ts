@@ -1,8 +1,7 @@
 /**
  * `GET` routes without an upstream of their own: parts, added to an empty object or the profile.
  */
-import { withHead } from '../../config/schema/public-path.ts'
-import { toRouterPath } from '../../config/schema/public-path.ts'
+import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
@@ -22,7 +21,7 @@ export interface AggregatedRoute {
   readonly initialValue: (session: Session | undefined) => unknown
   readonly shaping: Shaping & Required<Pick<Shaping, 'parts'>>
   readonly envelope?: Envelope
-  readonly errorStatus?: 'own' | 'ok'
+  readonly errorStatus: 'own' | 'ok'
 }
 
 /** Adds a route to a scope whose hooks check the request first. */
@@ -40,7 +39,7 @@ export function addAggregated(
         access,
         touch,
         ...(envelope && { envelope }),
-        ...(errorStatus && { errorStatus })
+        errorStatus
       },
       handler: (_request, reply) => {
         const pendingParts = fetchParts(reply, name, shaping.parts, options)

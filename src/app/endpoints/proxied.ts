@@ -72,7 +72,7 @@ export interface ProxiedRoute extends StreamedRoute {
   /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
   readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
   readonly envelope?: Envelope
-  readonly errorStatus?: 'own' | 'ok'
+  readonly errorStatus: 'own' | 'ok'
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
   readonly passRefusedHeaders: readonly string[]
@@ -214,7 +214,7 @@ function configOf(route: ProxiedRoute): NonNullable<RouteOptions['config']> {
     ...(route.webSocket !== undefined && { takesUpgrades: true }),
     stallMs: route.timeOuts.idleMs + afterUpstreamMs,
     ...(route.envelope && { envelope: route.envelope }),
-    ...(route.errorStatus && { errorStatus: route.errorStatus })
+    errorStatus: route.errorStatus
   }
 }
 

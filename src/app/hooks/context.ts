@@ -32,7 +32,7 @@ declare module 'fastify' {
     stallMs?: number
     /** Set when the route has a dialect of its own. */
     envelope?: Envelope
-    /** Set when the route has an error status of its own: `ok` is 200. */
+    /** The HTTP status of a route's errors: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {

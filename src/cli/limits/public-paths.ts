@@ -1,6 +1,7 @@
 /** The route of a public path, for logs that do not name it. */
 import type { Config } from '../../config/schema/config.ts'
 import { ownEndpoints } from '../../config/schema/own-endpoints.ts'
+import { mountOf } from '../../config/schema/resolved.ts'
 import { hasParameters, nearerFirst, takes } from '../../config/schema/public-path.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 
@@ -13,12 +14,9 @@ export interface PublicPaths {
   readonly isPublic: (route: string) => boolean
 }
 
-export function createPublicPaths({
-  gateway: {
-    server: { mount = '' }
-  },
-  routes: { endpoints, aliases, routes }
-}: Config): PublicPaths {
+export function createPublicPaths(config: Config): PublicPaths {
+  const { endpoints, aliases, routes } = config.routes
+  const mount = mountOf(config)
   const endpointPaths = ownEndpoints(endpoints)
   const withSession = new Set(
     endpointPaths.filter(each => each.needsSession).map(({ name }) => name)

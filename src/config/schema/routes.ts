@@ -52,9 +52,3 @@ export function credentialOf(written: CredentialConfig): Credential {
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]
 export type RouteConfig = RoutesConfig['routes'][string]
-
-/** What a page does by itself keeps no session alive, unless config says so. */
-export function touchOf(name: string, { touch, websocket }: RouteConfig): 'always' | 'never' {
-  if (touch !== undefined) return touch
-  return name === 'notices' || websocket !== undefined ? 'never' : 'always'
-}

@@ -1,6 +1,7 @@
 /** The decisions after the gates: upstream, headers, bounds, and the handling of the response. */
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
+import { routeSettings, timeoutOf } from '../../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { firstUrlOf, targetsOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
@@ -138,7 +139,7 @@ function timeoutsDecision(
     locationOf(forwarded, key, ['routes', [...path, key]])
   return {
     step: 'timeouts',
-    text: `${ms(main.timeoutMs ?? upstream.responseTimeout)} to the first byte of the response`,
+    text: `${ms(timeoutOf(forwarded.route, upstream))} to the first byte of the response`,
     at: locationOf(forwarded, 'timeout', ['routes', [...path, 'responseTimeout']]),
     lines: [
       {
@@ -245,7 +246,7 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
     return [{ step: 'shape', text, at: locate('routes', path) }]
   }
   const { shapes } = config.routes
-  const maxShaped = route.maxShaped ?? config.limits.sizes.shape
+  const { maxShaped } = routeSettings(config, name, route)
   const larger = route.tooLarge === 'pass' ? 'passes unshaped' : 'is refused (502 shape.too-large)'
   return [
     {
@@ -269,15 +270,12 @@ function contractDecision({ route: { contract }, path, locate }: Forwarded): Inf
 }
 
 function errorsDecision(forwarded: Forwarded): Info {
-  const { route, config } = forwarded
-  const { envelope } = config.gateway
-  const status =
-    (route.errorStatus ?? envelope.errorStatus) === 'ok'
-      ? 'always the status 200'
-      : 'the status of the error'
+  const { config, name, route } = forwarded
+  const { dialect, errorStatus } = routeSettings(config, name, route)
+  const status = errorStatus === 'ok' ? 'always the status 200' : 'the status of the error'
   return {
     step: 'errors',
-    text: `in the dialect ${route.dialect ?? envelope.dialect}, with ${status}`,
+    text: `in the dialect ${dialect}, with ${status}`,
     at: locationOf(forwarded, 'errorStatus', ['gateway', ['envelope', 'errorStatus']])
   }
 }

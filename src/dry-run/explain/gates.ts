@@ -6,6 +6,7 @@ import {
   nearerFirst,
   takes
 } from '../../config/schema/public-path.ts'
+import { mountOf } from '../../config/schema/resolved.ts'
 import type { PublicPath, Traced } from '../traced-app.ts'
 import { type Context, type Decision, endpoints, type Location, pathOfRoute } from './decision.ts'
 
@@ -129,12 +130,8 @@ function methodDecision(
   }
 }
 
-function unknownPathText(
-  { config: { gateway } }: Context,
-  path: string,
-  paths: readonly PublicPath[]
-): string {
-  const mount = gateway.server.mount ?? ''
+function unknownPathText({ config }: Context, path: string, paths: readonly PublicPath[]): string {
+  const mount = mountOf(config)
   const hint = path.startsWith(`${mount}/api/api/`)
     ? ' The path begins with /api twice: leave it out of the console’s base URL.'
     : nearest(path, new Set(paths.map(({ url }) => url)))
@@ -142,12 +139,9 @@ function unknownPathText(
   return `no route has this path.${hint}${outside}`
 }
 
-function routedDecisions(
-  { config: { gateway, routes }, locate }: Context,
-  route: string,
-  url: string
-): Decision[] {
-  const path = url.slice((gateway.server.mount ?? '').length)
+function routedDecisions({ config, locate }: Context, route: string, url: string): Decision[] {
+  const { aliases } = config.routes
+  const path = url.slice(mountOf(config).length)
   const isOpen = path.endsWith('*') || hasParameters(path)
   const decision: Decision = {
     step: 'route',
@@ -155,7 +149,7 @@ function routedDecisions(
     text: `${route}${isOpen ? ` (${url})` : ''}`,
     at: locate('routes', pathOfRoute(route))
   }
-  const target = Object.hasOwn(routes.aliases, path) ? routes.aliases[path] : undefined
+  const target = Object.hasOwn(aliases, path) ? aliases[path] : undefined
   if (target === undefined) return [decision]
   const alias: Decision = {
     step: 'alias',

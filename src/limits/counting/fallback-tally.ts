@@ -2,7 +2,7 @@
  * A tally that goes on in this process while Redis is away, so that no limit falls away with it.
  */
 import { createFallback, type FallbackOptions } from './with-fallback.ts'
-import type { Rule, Tally, TallyEntry } from './rules.ts'
+import { replicasOf, type Rule, type Tally, type TallyEntry } from './rules.ts'
 
 interface Options extends FallbackOptions {
   readonly shared: Tally
@@ -43,7 +43,7 @@ export function tallyWithFallback({
 function createPartOf(replicas: () => number): (rule: Rule) => Rule {
   const parts = new WeakMap<Rule, { readonly count: number; readonly part: Rule }>()
   return rule => {
-    const count = rule.replicas ?? replicas()
+    const count = replicasOf(rule, replicas)
     if (count === 1) return rule
     const cached = parts.get(rule)
     if (cached?.count === count) return cached.part

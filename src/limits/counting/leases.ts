@@ -3,7 +3,7 @@
  * requests cost no round trip.
  */
 import { BoundedMap } from '../../bounded-map.ts'
-import type { Rule, Tally, TallyEntry, Verdict } from './rules.ts'
+import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
 
 /** A share of a key's remaining requests, which this process may use by itself. */
 interface Lease {
@@ -168,7 +168,7 @@ class LocalLeases implements Leases {
   }
 
   #lease({ rule, key }: TallyEntry, { remaining, resetMs }: Verdict, time: number): void {
-    const part = this.#isAlone() ? shareAlone : share / (rule.replicas ?? this.#replicas())
+    const part = this.#isAlone() ? shareAlone : share / replicasOf(rule, this.#replicas)
     const left = Math.floor(remaining * part)
     const former = this.#leases.get(key)
     if (left === 0) {

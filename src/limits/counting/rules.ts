@@ -36,6 +36,9 @@ export interface Verdict {
   readonly isNews?: boolean
 }
 
+/** @param counted the number of processes that count each other now */
+export const replicasOf = (rule: Rule, counted: () => number): number => rule.replicas ?? counted()
+
 interface Look extends Verdict {
   /** The state after `count` more requests. */
   readonly plus: (count: number) => State

@@ -1,7 +1,7 @@
 /** Records each limit's use by hour: the greatest need of every caller, in a compact form. */
 import { createRequiredLimit, type RequiredLimit } from './required-limit.ts'
 import type { Leases } from '../counting/leases.ts'
-import type { Rule, Verdict } from '../counting/rules.ts'
+import { replicasOf, type Rule, type Verdict } from '../counting/rules.ts'
 import {
   addTop,
   binToJson,
@@ -90,7 +90,7 @@ class HourlyRecord implements UsageRecord {
       const limit = this.#byRule.get(rule) ?? this.#addRule(rule)
       const caller =
         limit.find(key) ??
-        limit.follow(key, createRequiredLimit(rule, rule.replicas ?? this.#processes()))
+        limit.follow(key, createRequiredLimit(rule, replicasOf(rule, this.#processes)))
       const needed = caller.required.hit(this.#clock.time)
       limit.note(key, caller, needed, caller.required.upperBound())
     }

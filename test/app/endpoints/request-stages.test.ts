@@ -76,6 +76,7 @@ const route: ProxiedRoute = {
   timeoutMs: 1000,
   timeOuts,
   touch: true,
+  errorStatus: 'own',
   maxBody: 1000,
   passAuthorization: false,
   passCookies: [],

@@ -1,0 +1,51 @@
+/**
+ * Settings whose default is another setting of the config. Each such rule stands here once, so that
+ * the app, `explain`, the API's description and the commands agree.
+ */
+import type { Config } from './config.ts'
+import type { RouteConfig, UpstreamConfig } from './routes.ts'
+
+/** The prefix of every public path; empty without `server.mount`. */
+export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {
+  return gateway.server.mount ?? ''
+}
+
+/** The path at the upstream, as a template. */
+export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 'rewrite'>): string {
+  return rewrite ?? path
+}
+
+/** The time of a route's or a part's response. */
+export function timeoutOf(
+  { timeout }: Pick<RouteConfig, 'timeout'>,
+  { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
+): number {
+  return timeout ?? responseTimeout
+}
+
+type RouteSettings = Pick<Config['gateway']['envelope'], 'dialect' | 'errorStatus'> & {
+  readonly maxBody: number
+  readonly maxShaped: number
+  /** Whether a call keeps the session from going idle. */
+  readonly touch: boolean
+}
+
+/** @param route of `routes.yaml`, or the profile endpoint, which has some of the same keys */
+export function routeSettings(
+  { gateway: { envelope }, limits: { sizes } }: Config,
+  name: string,
+  route: Partial<RouteConfig>
+): RouteSettings {
+  return {
+    dialect: route.dialect ?? envelope.dialect,
+    errorStatus: route.errorStatus ?? envelope.errorStatus,
+    maxBody: route.maxBody ?? sizes.body,
+    maxShaped: route.maxShaped ?? sizes.shape,
+    touch: (route.touch ?? defaultTouch(name, route)) === 'always'
+  }
+}
+
+/** Requests that a page repeats by itself must not keep its session alive. */
+function defaultTouch(name: string, { websocket }: Partial<RouteConfig>): 'always' | 'never' {
+  return name === 'notices' || websocket !== undefined ? 'never' : 'always'
+}
