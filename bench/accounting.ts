@@ -1,4 +1,4 @@
-/** What the kernel says that a process has used: CPU time and memory. */
+/** CPU time and memory of a process, read from the kernel. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Linux counts /proc/PID/stat in hundredths of a second, whatever the kernel's own clock is. */

@@ -44,13 +44,13 @@ export interface Stage {
   /** Started at the first use and kept: whoever runs is warm. */
   readonly subject: (name: SubjectName) => Promise<Subject>
   readonly rounds: number
-  /** How long a turn of a round takes. */
+  /** The length of one turn of a round. */
   readonly ms: number
   readonly warmUp: number
   /** For what differs by a few per cent: more rounds of shorter turns. */
   readonly pairRounds: number
   readonly pairMs: number
-  /** How long the load lasts before memory is read. */
+  /** The length of the load before memory is read. */
   readonly minutes: number
 }
 
@@ -458,7 +458,7 @@ async function shaping(stage: Stage): Promise<Outcome> {
 const difference = (a: readonly number[], b: readonly number[]) =>
   a.map((value, index) => value - (b[index] ?? NaN))
 
-/** What is not the same cannot be compared. */
+/** Subjects with different responses cannot be compared. */
 async function sameAnswer(gateway: Subject, byHand: Subject): Promise<void> {
   const [a, b] = await Promise.all(
     [gateway, byHand].map(async ({ origin, requests }) => {

@@ -8,7 +8,7 @@ export interface Request {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** How many bytes to send. */
+  /** Bytes of the request body. */
   readonly sends?: number
 }
 
@@ -16,7 +16,7 @@ export interface Run {
   readonly origin: string
   /** One a connection. */
   readonly requests: readonly Request[]
-  /** Whose CPU time is read when measuring begins and when it ends. */
+  /** The process whose CPU time is read when measuring begins and when it ends. */
   readonly pid: number
   readonly warmMs: number
   /** For so long at most, … */

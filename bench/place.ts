@@ -1,4 +1,4 @@
-/** Where it is measured: cores, ports, processes, Redis and the upstream. */
+/** The place of a measurement: cores, ports, processes, Redis and the upstream. */
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, cpus, release, totalmem } from 'node:os'
@@ -35,10 +35,10 @@ export const has = (program: string) => spawnSync(program, ['-v']).error === und
 export interface Place {
   readonly upstream: string
   readonly redis: string
-  /** What the whole is run on, for people. */
+  /** The machine, in words for the report. */
   readonly machine: string
   readonly load: (run: Run) => Promise<Ran>
-  /** How often Redis was called so far, by command; those of scripts count too. */
+  /** Calls of Redis so far, by command, those of scripts included. */
   readonly redisCalls: () => Promise<Readonly<Record<string, number>>>
   readonly close: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** What was measured, for programs, for people and as a picture. */
+/** The results as JSON, as text and as a picture. */
 import type { Outcome, Verdict } from './cases.ts'
 import type { Figure } from './rounds.ts'
 

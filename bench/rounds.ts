@@ -24,7 +24,7 @@ export interface Pace {
   readonly warmUpMs?: number
 }
 
-/** What one contestant did in one round. */
+/** The figures of one contestant in one round. */
 export interface Sample {
   readonly cpuMicros: number
   readonly perSecond: number

@@ -1,4 +1,4 @@
-/** Who is measured: the gateway as its users start it, and its peers, each in a process of its own. */
+/** The measured processes: the gateway as its users start it, and its peers, each in a process of its own. */
 import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ export interface Subject {
   readonly stop: () => Promise<void>
 }
 
-/** What a browser's call looks like behind a load balancer that ends TLS. */
+/** Headers of a browser's call behind a load balancer that ends TLS. */
 const fields = {
   'accept': 'application/json, text/plain, */*',
   'accept-encoding': 'identity',
@@ -79,7 +79,7 @@ interface Started {
 export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
 
 interface Wishes {
-  /** How long it is left alone before its memory is read. */
+  /** The pause before its memory is read. */
   readonly restMs?: number
   /** A folder for the profile that Node writes when it ends. */
   readonly profileTo?: string
