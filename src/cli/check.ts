@@ -2,12 +2,13 @@
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
+import { type Reached, reachAll } from '../services/reach.ts'
 import type { Command } from './command.ts'
 import { paint } from './colours.ts'
 
 export const check: Command = {
   summary: 'report all faults of the config, without starting',
-  usage: ['[--strict] [--json]'],
+  usage: ['[--strict] [--live] [--json]'],
   details: `
 Reports all faults and warnings at once, each with file, line and what was expected.
 Examples of shapes and expectations (examples, expect) are run as well.
@@ -15,12 +16,27 @@ Examples of shapes and expectations (examples, expect) are run as well.
 Examples:
   console-gateway check -c /etc/console-gateway
   console-gateway check --strict --json
+  console-gateway check --live
 
-Exit codes: 0 no faults, 1 faults, 3 warnings with --strict.`,
-  options: { strict: { type: 'boolean', description: 'warnings end with exit code 3' } },
-  run: async ({ config: folder, values: { strict }, json }) => {
-    const printJson = (faults: readonly Fault[], warnings: readonly Fault[]) => {
-      const report = { folder, faults: faults.map(toJson), warnings: warnings.map(toJson) }
+With --live it also connects to upstreams and Redis, and says which cannot be reached.
+
+Exit codes: 0 no faults, 1 faults (or, with --live, something that cannot be reached), 3 warnings with --strict.`,
+  options: {
+    strict: { type: 'boolean', description: 'warnings end with exit code 3' },
+    live: { type: 'boolean', description: 'connect to upstreams and Redis too' }
+  },
+  run: async ({ config: folder, values: { strict, live }, json }) => {
+    const printJson = (
+      faults: readonly Fault[],
+      warnings: readonly Fault[],
+      reached?: Reached[]
+    ) => {
+      const report = {
+        folder,
+        faults: faults.map(toJson),
+        warnings: warnings.map(toJson),
+        ...(reached && { live: reached })
+      }
       process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
     }
     try {
@@ -28,15 +44,20 @@ Exit codes: 0 no faults, 1 faults, 3 warnings with --strict.`,
       const { warnings } = config
       const faults = await tryConfig(config)
       if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
-      const code = strict === true && warnings.length > 0 ? 3 : 0
+      const reached = live === true ? await reachAll(config) : undefined
+      const isDown = reached?.some(({ fault }) => fault !== undefined) === true
+      const isStrict = strict === true && warnings.length > 0
+      const warned = isStrict ? 3 : 0
+      const code = isDown ? 1 : warned
       if (json) {
-        printJson([], warnings)
+        printJson([], warnings, reached)
         return code
       }
       for (const warning of warnings) process.stdout.write(`${coloured(warning, process.stdout)}\n`)
       process.stdout.write(
         `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
       )
+      for (const each of reached ?? []) process.stdout.write(`${formatReached(each)}\n`)
       return code
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
@@ -53,6 +74,11 @@ Exit codes: 0 no faults, 1 faults, 3 warnings with --strict.`,
       return 1
     }
   }
+}
+
+function formatReached({ what, address, fault }: Reached): string {
+  const state = fault === undefined ? 'ok' : `cannot be reached (${fault})`
+  return `${what}: ${address}: ${state}`
 }
 
 function toJson({ file, line, path, message }: Fault): object {

@@ -53,6 +53,11 @@ export class AddressSet {
     }
   }
 
+  /** Settles when each name was looked up once. */
+  async resolved(): Promise<void> {
+    await Promise.all(this.#watches.map(({ first }) => first))
+  }
+
   /** Lets what is running finish. */
   async retire(): Promise<void> {
     this.#stop()

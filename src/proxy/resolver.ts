@@ -34,6 +34,8 @@ export type Lookup = (
 ) => Promise<ReadonlyArray<{ readonly address: string }>>
 
 export interface Watch {
+  /** Settles, without an error, when the first answer or failure is there. */
+  readonly first: Promise<void>
   /** Asks soon, at most once a second: something said that the answer is old. */
   readonly refresh: () => void
   readonly stop: () => void
@@ -84,8 +86,8 @@ export function watchName(options: WatchOptions): Watch {
       isAsking = false
     }
   }
-  void ask()
   return {
+    first: ask(),
     refresh: () => {
       if (!isAsking) schedule(Math.max(0, askedAt + minTtlMs - performance.now()))
     },

@@ -117,6 +117,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     inFlight: () => queue.running,
     /** Requests that wait for one. */
     waiting: () => queue.waiting,
+    resolved: () => addresses.resolved(),
     /** The addresses and how each is. */
     addresses: () => balancer.addresses,
     /** Ends what is running. */

@@ -241,6 +241,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
   'wire/streams': ['proxy/stream-share', 'app/endpoints/streamed-response'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
+  'cli/check-live': ['services/reach'],
   'wire/upstream-addresses': ['services/upstream-events'],
   'wire/uploads': ['proxy/request-body'],
   'wire/upstream-faults': ['proxy/upstream'],

@@ -1,0 +1,86 @@
+/** Whether what a config names can be reached: upstreams, Redis, and what sign-in needs. */
+import type { Config } from '../config/schema/config.ts'
+import { sourceName, usesRedis } from '../config/schema/gateway.ts'
+import { tlsFilesOf } from '../proxy/tls-files.ts'
+import { createUpstream } from '../proxy/upstream.ts'
+import { createRedisDialler } from './redis.ts'
+
+export interface Reached {
+  readonly what: string
+  readonly address: string
+  /** Undefined where it was reached. */
+  readonly fault?: string
+}
+
+/** Tries everything at once, each for as long as its own time-out of connections. */
+export async function reachAll(config: Config): Promise<Reached[]> {
+  const upstreams = await Promise.all(
+    Object.keys(config.routes.upstreams).map(async name => await reachUpstream(name, config))
+  )
+  const redis = await reachRedis(config)
+  return [...upstreams.flat(), ...redis, ...reachSignIn(config, upstreams.flat())]
+}
+
+/** A connection to each address, with TLS where it is https. */
+async function reachUpstream(name: string, { routes, authorities }: Config): Promise<Reached[]> {
+  const config = routes.upstreams[name]
+  if (config === undefined) return []
+  const upstream = createUpstream(config, { tls: tlsFilesOf(config, authorities) })
+  try {
+    await upstream.resolved()
+    return await Promise.all(
+      upstream.addresses().map(
+        async address =>
+          await new Promise<Reached>(resolve => {
+            const place = { what: `upstream ${name}`, address: address.label }
+            address.connect((error, socket) => {
+              socket?.destroy()
+              resolve(error === null ? place : { ...place, fault: reasonOf(error) })
+            })
+          })
+      )
+    )
+  } finally {
+    await upstream.close()
+  }
+}
+
+async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
+  const { redis } = gateway
+  if (redis === undefined || !usesRedis(gateway)) return []
+  const dialler = createRedisDialler(redis, folder)
+  const place = { what: 'redis', address: dialler.place }
+  const { promise, resolve } = Promise.withResolvers<Reached>()
+  const client = dialler.client({
+    onUp: () => resolve(place),
+    onDown: reason => resolve({ ...place, fault: reason })
+  })
+  const timer = setTimeout(
+    () => resolve({ ...place, fault: 'no connection in time' }),
+    redis.connectTimeout + redis.commandTimeout
+  )
+  try {
+    return [await promise]
+  } finally {
+    clearTimeout(timer)
+    client.disconnect()
+    dialler.close()
+  }
+}
+
+/** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
+function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reached[] {
+  return gateway.login.sources.map((source): Reached => {
+    const what = `sign-in ${sourceName(source)}`
+    if (source.kind === 'users-file') return { what, address: source.file }
+    const place = { what, address: `upstream ${source.upstream}` }
+    const down = upstreams.filter(({ what: each }) => each === place.address)
+    const isDown = down.every(({ fault }) => fault !== undefined)
+    return isDown ? { ...place, fault: 'its upstream cannot be reached' } : place
+  })
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { readonly code?: string; readonly message?: string }
+  return code ?? message ?? 'unknown reason'
+}

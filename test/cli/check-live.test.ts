@@ -1,0 +1,67 @@
+/** `check --live`: what can be reached, over real sockets. */
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { run } from '../support/command.ts'
+import { textFolder } from '../support/config-files.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis } from '../support/redis.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const redis = await testRedis(t.after)
+const backend = await testUpstream(t.after)
+const deadPort = await freePort()
+const dead = `http://127.0.0.1:${deadPort}`
+
+function folderOf(t: Test, redisPort: number, urls: readonly string[]): string {
+  return textFolder(t.after, {
+    'gateway.yaml': stringify({
+      redis: { url: `redis://127.0.0.1:${redisPort}` },
+      session: { secrets: ['${SECRET}'] },
+      login: {
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'b',
+            path: '/login',
+            success: { path: 'code', in: [200] },
+            user: { id: 'id' }
+          }
+        ]
+      }
+    }),
+    'routes.yaml': stringify({
+      upstreams: { b: { urls } },
+      routes: { r: { path: '/api/r', upstream: 'b' } }
+    })
+  })
+}
+
+const environment = { SECRET: 'a secret of at least 32 characters!!' }
+
+t.test('what can be reached is listed, and nothing is asked of back-ends', async t => {
+  const folder = folderOf(t, redis.port, [backend.url])
+  const { code, out, err } = await run(['check', '--live', '-c', folder], { env: environment })
+  t.equal(err, '')
+  t.match(out, `upstream b: ${backend.url}: ok\n`)
+  t.match(out, `redis: 127.0.0.1:${redis.port}: ok\n`)
+  t.match(out, 'sign-in upstream-login:b: upstream b: ok\n')
+  t.equal(code, 0)
+  t.equal(backend.begun(), 0)
+})
+
+t.test('what cannot be reached is named with the reason, and the exit code is 1', async t => {
+  const folder = folderOf(t, deadPort, [backend.url, dead])
+  const { code, out } = await run(['check', '--live', '--json', '-c', folder], { env: environment })
+  t.match(JSON.parse(out), {
+    faults: [],
+    live: [
+      { what: 'upstream b', address: backend.url, fault: undefined },
+      { what: 'upstream b', address: dead, fault: 'ECONNREFUSED' },
+      { what: 'redis', address: `127.0.0.1:${deadPort}`, fault: String },
+      { what: 'sign-in upstream-login:b', fault: undefined }
+    ]
+  })
+  t.equal(code, 1)
+})
+
+t.end()
