@@ -20,7 +20,7 @@ Examples:
 
 With --live it also connects to upstreams and Redis, and says which cannot be reached.
 
-Exit codes: 0 no faults, 1 faults (or, with --live, something that cannot be reached), 3 warnings with --strict.`,
+Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`,
   options: {
     strict: { type: 'boolean', description: 'warnings end with exit code 3' },
     live: { type: 'boolean', description: 'connect to upstreams and Redis too' }
