@@ -307,6 +307,6 @@ t.test('with the embedded store there is one worker, and the start says so', asy
   const folder = await configFolder({ gateway: { server: { workers: 'auto' } } })
   const gateway = start(t.after, folder)
   const said = await gateway.says('listening on')
-  t.match(said, 'without Redis there is one worker')
+  t.match(said, 'without Redis only one worker runs')
   t.notMatch(said, /with \d+ workers/)
 })
