@@ -48,7 +48,8 @@ const events = [
   'sessions.closed',
   'sessions.rounded',
   'shape.missing',
-  'users.changed'
+  'users.changed',
+  'websocket.closed'
 ]
 
 const metrics = [

@@ -55,14 +55,14 @@ const gateway = await testGateway(t.after, {
     upstreams: {
       'backend': {
         url: upstream.url,
-        responseTimeout: '300ms',
+        responseTimeout: '1500ms',
         idleTimeout: '600ms',
         streamIdle: '2s',
         minRate: '100B',
         minRatePeriod: '1s'
       },
       'no-tls': { url: noTls.url.replace('http', 'https'), connectTimeout: '300ms' },
-      'other-name': { url: otherName.url, responseTimeout: '300ms' }
+      'other-name': { url: otherName.url, responseTimeout: '3s' }
     },
     shapes: { same: [{ drop: ['nothing'] }] }
   }

@@ -36,11 +36,10 @@ function checkAddresses(
 ): void {
   const { url, urls } = upstream
   if ((url === undefined) === (urls === undefined)) {
-    const message =
-      url === undefined
-        ? 'the key "url" is missing: name the back-end’s address, or several in "urls"'
-        : 'has both "url" and "urls": write all addresses in "urls"'
-    return report([], message)
+    // At `url`, so that it does not follow a value of `url` that could not be read.
+    return url === undefined
+      ? report(['url'], 'is missing: name the back-end’s address, or several in "urls"')
+      : report([], 'has both "url" and "urls": write all addresses in "urls"')
   }
   const targets = targetsOf(upstream)
   const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])

@@ -46,8 +46,8 @@ t.test(
       ['GET', '/api/two', 'PATCH'],
       ['GET', '/api/auth/admin/login', 'POST'],
       ['DELETE', '/api/auth/admin/login', 'POST'],
-      ['POST', '/api/currentUser', 'GET'],
-      ['POST', '/api/account/profile', 'GET'],
+      ['POST', '/api/currentUser', 'GET, HEAD'],
+      ['POST', '/api/account/profile', 'GET, HEAD'],
       ['PROPFIND', '/api/v1/one', 'GET, HEAD, PUT'],
       ['OPTIONS', '/api/x', 'POST, DELETE']
     ]

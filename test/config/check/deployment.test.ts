@@ -150,7 +150,7 @@ t.test('the start says so too, and one line tells of sign-ins over http', async 
   t.equal(insecure().length, 1)
   t.match(insecure()[0], {
     level: 'warn',
-    msg: /server\.trustedProxies, which has to send X-Forwarded-Proto/
+    msg: /name the proxy that ends TLS in server\.trustedProxies/
   })
   t.match((await run(['check', '--config', folder])).out, /no proxy ends TLS/)
 })

@@ -24,7 +24,7 @@ t.test('url and urls become addresses with weights', async t => {
 
 t.test('an upstream has either of them, and its addresses are alike', async t => {
   const cases: Array<[upstream: string, fault: RegExp]> = [
-    ['{}', /upstreams\.b: .*"url" is missing/],
+    ['{}', /upstreams\.b\.url: is missing/],
     ['{ url: http://b, urls: [http://c] }', /upstreams\.b: .*both/],
     ['{ urls: [] }', /urls/],
     ['{ urls: [http://b, ftp://c] }', /urls/],

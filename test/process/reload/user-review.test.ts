@@ -177,7 +177,10 @@ t.test(
     t.equal(await seen(b, his), 'admin,user', 'what the start had to review is done')
     write(a, { alice: lesser })
     redis.signal('SIGSTOP')
-    t.match(await reload(a), { outcome: 'reloaded', sessions: [/could not be compared with the users files/] })
+    t.match(await reload(a), {
+      outcome: 'reloaded',
+      sessions: [/could not be compared with the users files/]
+    })
     redis.signal('SIGCONT')
     await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
     await until(
