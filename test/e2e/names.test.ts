@@ -48,6 +48,8 @@ const events = [
   'sessions.closed',
   'sessions.rounded',
   'shape.missing',
+  'upstream.moved',
+  'upstream.unresolved',
   'users.changed',
   'websocket.closed'
 ]
@@ -60,6 +62,7 @@ const metrics = [
   'config_rolled_back',
   'contract_answers_total',
   'contract_deviations_total',
+  'copies_used_total',
   'errors_total',
   'generation',
   'generations_draining',
@@ -78,8 +81,13 @@ const metrics = [
   'session_store_up',
   'sign_ins_total',
   'stray_errors_total',
+  'streams',
+  'streams_ended_total',
+  'upstream_address_opened_total',
+  'upstream_addresses',
   'upstream_first_byte_seconds',
   'upstream_in_flight',
+  'upstream_retries_total',
   'upstream_waiting',
   'worker_restarts_total',
   'workers'
@@ -126,6 +134,7 @@ const codes = [
   'request.headers',
   'request.malformed',
   'request.path',
+  'request.repeated',
   'request.timeout',
   'request.too-large',
   'request.type',
@@ -151,7 +160,12 @@ const codes = [
   'upstream.redirect',
   'upstream.refused',
   'upstream.reset',
-  'upstream.timeout'
+  'upstream.timeout',
+  'upstream.timeout.connect',
+  'upstream.timeout.idle',
+  'upstream.timeout.rate',
+  'upstream.timeout.total',
+  'upstream.unavailable'
 ]
 
 /** All that a pattern's first group matches in the source, each once. */
