@@ -93,7 +93,7 @@ class SharedCall {
     this.#onOver = onOver
     // A state of its own: it goes on when the client that came first has left.
     const state: Exchange = first.exchange
-    this.#exchange = { ...state, isGone: false, attempt: undefined }
+    this.#exchange = { ...state, user: state.user, isGone: false, attempt: undefined }
     this.add(first)
   }
 

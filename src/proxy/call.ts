@@ -119,6 +119,7 @@ export class Call implements Watcher {
     const { body } = this.#options
     try {
       const leave = queue.wait({
+        user: this.#exchange.user,
         bytes: typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0,
         isUpload: this.#isUpload,
         start: () => {

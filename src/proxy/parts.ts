@@ -5,6 +5,7 @@ import { readJson } from '../json/body.ts'
 import { responseError } from './failures.ts'
 import type { ForwardedFor, requestHeaders } from './headers.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
+import { queueUserOf } from './queue.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface Part {
@@ -93,6 +94,7 @@ async function fetchPart(
     method: 'GET',
     path: toUpstream(target),
     headers: toHeaders(headers, caller, false, true),
+    user: queueUserOf(caller.session, caller.address),
     timeoutMs,
     totalMs: timeoutMs,
     maxBytes,

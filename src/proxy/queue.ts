@@ -1,5 +1,10 @@
-/** The queue for an upstream's connections: in order, bounded in number, bytes and time. */
+/**
+ * Requests that wait for a connection of an upstream: bounded in count, bytes and time; in order
+ * within a user, and by turns between users, so that one user's burst delays nobody else.
+ */
 import { GatewayError } from '../errors.ts'
+import { identityKey, type VouchedUser } from '../session/identity-key.ts'
+import { LinkedList, type Link } from './linked-list.ts'
 
 export interface QueueBounds {
   readonly connections: number
@@ -12,6 +17,8 @@ export interface QueueBounds {
 
 /** A request that wants a connection. */
 export interface Applicant {
+  /** Requests of one user take turns with those of others; undefined: it is alone. */
+  readonly user: string | undefined
   /** Bytes of its body, if that is in memory. */
   readonly bytes: number
   /** Whether its body is streamed from a client while it has the connection. */
@@ -21,56 +28,49 @@ export interface Applicant {
   readonly refuse: (error: GatewayError) => void
 }
 
-/**
- * A waiting request: a node of a linked list, so that removing it costs the same at any position.
- */
-class Waiting {
+/** A request that waits. */
+interface Waiting {
   readonly applicant: Applicant
+  readonly user: User
   readonly order: number
   readonly giveUpAt: number
-  list: List | undefined
-  before: Waiting | undefined
-  behind: Waiting | undefined
-
-  constructor(applicant: Applicant, order: number, giveUpAt: number) {
-    this.applicant = applicant
-    this.order = order
-    this.giveUpAt = giveUpAt
-  }
+  isGone: boolean
+  inAll: Link<Waiting> | undefined
+  inLine: Link<Waiting> | undefined
 }
 
-class List {
-  first: Waiting | undefined
-  last: Waiting | undefined
+/** The waiting requests of one class, uploads or others, of one user. */
+interface Line {
+  readonly waiting: LinkedList<Waiting>
+  /** The user's place among those with requests of this class; undefined without any. */
+  turn: Link<Turn> | undefined
+}
 
-  add(waiting: Waiting): void {
-    waiting.list = this
-    waiting.before = this.last
-    if (this.last === undefined) this.first = waiting
-    else this.last.behind = waiting
-    this.last = waiting
-  }
+interface Turn {
+  readonly user: User
+  readonly order: number
+}
 
-  remove(waiting: Waiting): void {
-    const { before, behind } = waiting
-    if (before === undefined) this.first = behind
-    else before.behind = behind
-    if (behind === undefined) this.last = before
-    else behind.before = before
-    waiting.list = waiting.before = waiting.behind = undefined
-  }
+interface User {
+  readonly key: string | undefined
+  readonly uploads: Line
+  readonly others: Line
 }
 
 /**
  * The connections of one upstream and their queue. Uploads of slow clients may take at most half of
- * the connections.
+ * the connections. Nothing is kept of a request or user that has left.
  */
 export class ConnectionQueue {
   readonly #bounds: QueueBounds
   readonly #maxUploads: number
-  /** A list of their own: an upload that may not start yet does not block other requests. */
-  readonly #uploads = new List()
-  readonly #others = new List()
+  /** Only those of whom a request waits. */
+  readonly #users = new Map<string, User>()
+  /** In the order of their arrival, which is the order in which they give up. */
+  readonly #all = new LinkedList<Waiting>()
+  /** Turns of their own: an upload that may not start yet does not block other requests. */
+  readonly #uploadTurns = new LinkedList<Turn>()
+  readonly #otherTurns = new LinkedList<Turn>()
   #running = 0
   #runningUploads = 0
   #isStarting = false
@@ -97,6 +97,11 @@ export class ConnectionQueue {
     return this.#waitingBytes
   }
 
+  /** Users of whom a request waits. */
+  get waitingUsers(): number {
+    return this.#users.size
+  }
+
   /** Takes a free connection. @returns whether there was one */
   tryTake(isUpload: boolean): boolean {
     if (this.#running >= this.#bounds.connections) return false
@@ -105,16 +110,31 @@ export class ConnectionQueue {
     return true
   }
 
-  /** a function that removes the request from the queue */
+  /**
+   * Waits for a connection.
+   * @returns a function that removes the request from the queue
+   * @throws GatewayError `overloaded` if too many requests, or too many bytes, wait already
+   */
   wait(applicant: Applicant): () => void {
     const { queue, queueBytes, queueTimeout } = this.#bounds
     if (this.#waiting >= queue) throw overloaded('too many requests wait for the upstream')
     if (this.#waitingBytes + applicant.bytes > queueBytes) {
       throw overloaded('the bodies of waiting requests are too large')
     }
-    const waiting = new Waiting(applicant, this.#order++, performance.now() + queueTimeout)
-    const list = applicant.isUpload ? this.#uploads : this.#others
-    list.add(waiting)
+    const user = this.#userOf(applicant.user)
+    const waiting: Waiting = {
+      applicant,
+      user,
+      order: this.#order++,
+      giveUpAt: performance.now() + queueTimeout,
+      isGone: false,
+      inAll: undefined,
+      inLine: undefined
+    }
+    const line = applicant.isUpload ? user.uploads : user.others
+    waiting.inAll = this.#all.add(waiting)
+    waiting.inLine = line.waiting.add(waiting)
+    line.turn ??= this.#turnsOf(applicant.isUpload).add({ user, order: waiting.order })
     this.#waiting++
     this.#waitingBytes += applicant.bytes
     this.#timer ??= setTimeout(() => this.#expire(), queueTimeout).unref()
@@ -130,9 +150,22 @@ export class ConnectionQueue {
 
   /** Refuses all waiting requests. */
   close(error: GatewayError): void {
-    for (const list of [this.#uploads, this.#others]) {
-      while (list.first !== undefined) this.#refuse(list.first, error)
+    for (let next = this.#all.first; next !== undefined; next = this.#all.first) {
+      this.#refuse(next, error)
     }
+  }
+
+  #userOf(key: string | undefined): User {
+    const existing = key === undefined ? undefined : this.#users.get(key)
+    if (existing !== undefined) return existing
+    const line = (): Line => ({ waiting: new LinkedList<Waiting>(), turn: undefined })
+    const user = { key, uploads: line(), others: line() }
+    if (key !== undefined) this.#users.set(key, user)
+    return user
+  }
+
+  #turnsOf(isUpload: boolean): LinkedList<Turn> {
+    return isUpload ? this.#uploadTurns : this.#otherTurns
   }
 
   #take(isUpload: boolean): void {
@@ -154,20 +187,52 @@ export class ConnectionQueue {
 
   #startAll(): void {
     while (this.#running < this.#bounds.connections) {
-      const upload = this.#runningUploads < this.#maxUploads ? this.#uploads.first : undefined
-      const next = earlierOf(upload, this.#others.first)
+      const next = this.#next()
       if (next === undefined) return
       this.#remove(next)
+      this.#endTurn(next.user)
       this.#take(next.applicant.isUpload)
       next.applicant.start()
     }
   }
 
+  /** Of the user whose turn it is: the request that has waited longest and may start. */
+  #next(): Waiting | undefined {
+    const mayUpload = this.#runningUploads < this.#maxUploads
+    const upload = mayUpload ? this.#uploadTurns.first : undefined
+    const user = earlierOf(upload, this.#otherTurns.first)?.user
+    if (user === undefined) return undefined
+    return earlierOf(mayUpload ? user.uploads.waiting.first : undefined, user.others.waiting.first)
+  }
+
+  /** The user comes after all others, in both classes. */
+  #endTurn(user: User): void {
+    const order = this.#order++
+    for (const isUpload of [true, false]) {
+      const line = isUpload ? user.uploads : user.others
+      if (line.turn === undefined) continue
+      const schedule = this.#turnsOf(isUpload)
+      schedule.remove(line.turn)
+      line.turn = schedule.add({ user, order })
+    }
+  }
+
   #remove(waiting: Waiting): void {
-    if (waiting.list === undefined) return
-    waiting.list.remove(waiting)
+    const { user, inAll, inLine } = waiting
+    if (waiting.isGone || inAll === undefined || inLine === undefined) return
+    waiting.isGone = true
+    const { isUpload, bytes } = waiting.applicant
+    const line = isUpload ? user.uploads : user.others
+    this.#all.remove(inAll)
+    line.waiting.remove(inLine)
+    if (line.waiting.first === undefined && line.turn !== undefined) {
+      this.#turnsOf(isUpload).remove(line.turn)
+      line.turn = undefined
+    }
+    const isLast = user.uploads.turn === undefined && user.others.turn === undefined
+    if (isLast && user.key !== undefined) this.#users.delete(user.key)
     this.#waiting--
-    this.#waitingBytes -= waiting.applicant.bytes
+    this.#waitingBytes -= bytes
     if (this.#waiting > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -178,24 +243,30 @@ export class ConnectionQueue {
     waiting.applicant.refuse(error)
   }
 
-  /** All wait equally long, so the first of a list expires first. */
+  /** All wait equally long, so the first is the next to give up. */
   #expire(): void {
     this.#timer = undefined
     const now = performance.now()
-    let nextAt = Infinity
-    for (const list of [this.#uploads, this.#others]) {
-      while (list.first !== undefined && list.first.giveUpAt <= now) {
-        this.#refuse(list.first, overloaded('no connection to the upstream was free in time'))
-      }
-      nextAt = Math.min(nextAt, list.first?.giveUpAt ?? Infinity)
+    let next = this.#all.first
+    while (next !== undefined && next.giveUpAt <= now) {
+      this.#refuse(next, overloaded('no connection to the upstream was free in time'))
+      next = this.#all.first
     }
-    if (nextAt === Infinity) return
+    if (next === undefined) return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#expire(), Math.ceil(nextAt - now)).unref()
+    this.#timer = setTimeout(() => this.#expire(), Math.ceil(next.giveUpAt - now)).unref()
   }
 }
 
-function earlierOf(first: Waiting | undefined, second: Waiting | undefined): Waiting | undefined {
+/** The user of a request; on public routes the client's address. */
+export function queueUserOf(session: VouchedUser | undefined, address: string): string {
+  return session === undefined ? address : identityKey(session)
+}
+
+function earlierOf<T extends { readonly order: number }>(
+  first: T | undefined,
+  second: T | undefined
+): T | undefined {
   if (first === undefined) return second
   return second === undefined || first.order < second.order ? first : second
 }

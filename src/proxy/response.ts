@@ -11,6 +11,8 @@ import { sweep, type SweptBody, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
 export interface Exchange {
+  /** Its user in the queue for a connection. Read only if it has to wait. */
+  readonly user?: string | undefined
   /** To the first byte of the response. */
   readonly timeoutMs: number
   /** After the first byte. */

@@ -19,6 +19,8 @@ export interface FetchOptions {
   readonly path: string
   readonly headers: Record<string, string | string[]>
   readonly body?: string
+  /** In the queue; a request without one is a user by itself. */
+  readonly user?: string
   /** To the first byte. */
   readonly timeoutMs: number
   /** To the last byte; without it only a body that stalls ends. */
@@ -145,8 +147,9 @@ async function fetchWhole(
   timeOuts: TimeOuts,
   options: FetchOptions
 ): Promise<WholeResponse> {
-  const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal } = options
+  const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal, user } = options
   const exchange: Exchange = {
+    user,
     timeoutMs,
     timeOuts,
     collectBytes: maxBytes,

@@ -1,6 +1,8 @@
+import fc from 'fast-check'
 import t from 'tap'
 import type { GatewayError } from '../../src/errors.ts'
 import { ConnectionQueue } from '../../src/proxy/queue.ts'
+import { seed } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 
 const bounds = { connections: 2, queue: 3, queueBytes: 100, queueTimeout: 60_000 }
@@ -9,12 +11,13 @@ const bounds = { connections: 2, queue: 3, queueBytes: 100, queueTimeout: 60_000
 function noting(queue: ConnectionQueue) {
   const started: string[] = []
   const refused: string[] = []
-  const ask = (name: string, { bytes = 0, isUpload = false } = {}) => {
+  const ask = (name: string, { bytes = 0, isUpload = false, user = '' } = {}) => {
     if (queue.tryTake(isUpload)) {
       started.push(name)
       return () => {}
     }
     return queue.wait({
+      user,
       bytes,
       isUpload,
       start: () => {
@@ -132,6 +135,7 @@ t.test('many that fail as soon as they start need no stack', t => {
   let failed = 0
   for (let n = 0; n < 100_000; n++) {
     queue.wait({
+      user: `user ${n % 7}`,
       bytes: 0,
       isUpload: false,
       refuse: () => {},
@@ -145,6 +149,135 @@ t.test('many that fail as soon as they start need no stack', t => {
   t.equal(failed, 100_000)
   t.equal(queue.running, 0)
   t.end()
+})
+
+t.test('the burst of one user delays nobody else', t => {
+  const queue = new ConnectionQueue({ ...bounds, connections: 1, queue: 1000 })
+  const { started, ask } = noting(queue)
+  ask('running')
+  for (let n = 0; n < 500; n++) ask(`burst ${n}`, { user: 'burst' })
+  for (const name of ['b', 'c']) for (const n of [1, 2]) ask(`${name}${n}`, { user: name })
+  for (let n = 0; n < 6; n++) queue.release(false)
+  t.same(started.slice(1), ['burst 0', 'b1', 'c1', 'burst 1', 'b2', 'c2'])
+  t.equal(queue.waitingUsers, 1)
+  t.end()
+})
+
+t.test('of 100,000 users who left, in any order and way, nothing is kept', t => {
+  const count = 100_000
+  const queue = new ConnectionQueue({ ...bounds, connections: 1, queue: count, queueBytes: count })
+  queue.tryTake(false)
+  const ask = (n: number) =>
+    queue.wait({
+      user: n % 3 === 0 ? undefined : `user ${n}`,
+      bytes: 1,
+      isUpload: n % 2 === 0,
+      start: () => queue.release(n % 2 === 0),
+      refuse: () => {}
+    })
+  const leave = Array.from({ length: count }, (_, n) => ask(n))
+  t.same([queue.waiting, queue.waitingUsers], [count, Math.floor((count * 2) / 3)])
+  for (let n = 0; n < count; n += 4) leave[n]?.()
+  queue.release(false)
+  t.same(sizesOf(queue), [0, 0, 0, 0])
+  queue.tryTake(false)
+  for (let n = 0; n < 1000; n++) ask(n)
+  queue.close({ code: 'gateway.stopping' } as GatewayError)
+  t.same(sizesOf(queue), [1, 0, 0, 0])
+  t.end()
+})
+
+function sizesOf(queue: ConnectionQueue): number[] {
+  return [queue.running, queue.waiting, queue.waitingBytes, queue.waitingUsers]
+}
+
+type Step =
+  | { readonly kind: 'ask'; readonly user: number; readonly isUpload: boolean }
+  | { readonly kind: 'leave'; readonly nth: number }
+  | { readonly kind: 'release' }
+
+interface Asked {
+  readonly user: number
+  readonly isUpload: boolean
+  readonly order: number
+  readonly leave: () => void
+  /** Starts of each other user since this one waits, or since its user's last start. */
+  readonly startsOfOthers: Map<number, number>
+}
+
+/** Runs the steps. @throws where an order or a share is not kept */
+function simulate(steps: readonly Step[]): void {
+  const queue = new ConnectionQueue({ ...bounds, connections: 3, queue: 10_000 })
+  const waiting = new Set<Asked>()
+  const running: boolean[] = []
+  let order = 0
+  const onStart = (asked: Asked) => {
+    waiting.delete(asked)
+    running.push(asked.isUpload)
+    for (const other of waiting) {
+      if (other.user === asked.user) {
+        if (other.isUpload === asked.isUpload && other.order < asked.order) {
+          throw new Error('a later request of a user started first')
+        }
+        other.startsOfOthers.clear()
+        continue
+      }
+      // An upload may have to wait for other uploads.
+      if (other.isUpload) continue
+      const starts = (other.startsOfOthers.get(asked.user) ?? 0) + 1
+      other.startsOfOthers.set(asked.user, starts)
+      if (starts > 1) throw new Error('a user had two turns while another waited for one')
+    }
+  }
+  for (const step of steps) {
+    if (step.kind === 'release') {
+      const isUpload = running.shift()
+      if (isUpload !== undefined) queue.release(isUpload)
+    } else if (step.kind === 'leave') {
+      const asked = [...waiting][step.nth % Math.max(1, waiting.size)]
+      if (asked === undefined) continue
+      waiting.delete(asked)
+      asked.leave()
+    } else {
+      const { user, isUpload } = step
+      if (queue.tryTake(isUpload)) {
+        running.push(isUpload)
+        continue
+      }
+      const leave = queue.wait({
+        user: `user ${user}`,
+        bytes: 0,
+        isUpload,
+        start: () => onStart(asked),
+        refuse: () => {}
+      })
+      const asked: Asked = { user, isUpload, order: order++, leave, startsOfOthers: new Map() }
+      waiting.add(asked)
+    }
+    if (queue.waiting !== waiting.size) throw new Error('the count of the waiting is wrong')
+    const users = new Set(Array.from(waiting, ({ user }) => user))
+    if (queue.waitingUsers !== users.size) throw new Error('the count of their users is wrong')
+  }
+}
+
+t.test('each user’s requests start in order, and of k users each has every k-th turn', async t => {
+  const step = fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constant('ask' as const),
+        user: fc.nat(5),
+        isUpload: fc.boolean()
+      })
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), nth: fc.nat(100) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('release' as const) }) }
+  )
+  fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), simulate), {
+    seed,
+    numRuns: 300
+  })
+  t.pass()
 })
 
 t.test('a queue that closes refuses all who wait', t => {

@@ -28,7 +28,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/credential-sources',
     'app/endpoints/exchange',
     'app/endpoints/http-proxy-adapter',
-    'proxy/response'
+    'proxy/response',
+    'proxy/linked-list'
   ],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],

@@ -2,8 +2,11 @@
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { clientAddress } from '../hooks/address.ts'
+import { liveSession } from '../hooks/session.ts'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
 import type { GatheredParts } from '../../proxy/parts.ts'
+import { queueUserOf } from '../../proxy/queue.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 
 export interface ExchangeOptions {
@@ -68,6 +71,11 @@ export class ProxiedExchange implements Exchange {
     request.onResponseClose.push(() => {
       if (!reply.raw.writableFinished) this.leave()
     })
+  }
+
+  /** A getter: most requests get a connection at once. */
+  get user(): string {
+    return queueUserOf(liveSession(this.request), clientAddress(this.request))
   }
 
   /** Nobody reads the response any more: ends the upstream's work on it. */
