@@ -1,6 +1,6 @@
 /** Which requests get the same response: those of one session that are the same at the upstream. */
 import { createHash } from 'node:crypto'
-import type { ProxiedExchange } from './endpoints/exchange.ts'
+import type { UpstreamRequest } from '../proxy/call.ts'
 import type { Live } from '../session/evaluate.ts'
 
 /** Other in each request, without a say in the response. */
@@ -14,7 +14,7 @@ const tracing: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tr
 export function copyKey(
   scope: string,
   { key, session }: Live,
-  { method, path, headers, body }: ProxiedExchange,
+  { method, path, headers, body }: UpstreamRequest,
   without: ReadonlySet<string> = tracing
 ): string {
   const names = Object.keys(headers).filter(name => !without.has(name))

@@ -125,7 +125,7 @@ export async function createOfflineApp(
     drift: createDrift({ log, metrics }),
     running: { begin: () => () => {} },
     bindStream: () => () => {},
-    copies: createCopies(metrics),
+    copies: createCopies({ sessions, metrics, onError: () => {} }),
     upstream: (name, upstreamConfig) =>
       offlineUpstream(upstreamConfig, request =>
         JSON.stringify(onUpstreamRequest({ upstream: name, ...request }) ?? {})

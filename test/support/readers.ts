@@ -13,6 +13,7 @@ import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { cookiesIn } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
 import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
@@ -181,6 +182,24 @@ export const readers: readonly Reader[] = [
     of: ['src/proxy/headers.ts#listedIn'],
     read: text => fieldsOf({ connection: text, a: '1', b: '2', c: '3' }),
     worst: { names: listOf, blanks: within('a', ' ', 'b'), commas: repeated(',') }
+  },
+  {
+    of: [
+      'src/proxy/freshness.ts#directivesOf',
+      'src/proxy/freshness.ts#hasToken',
+      'src/proxy/freshness.ts#variesBy'
+    ],
+    read: text => {
+      const headers = { 'cache-control': text, 'vary': text }
+      return [freshnessOf(headers, 0, 0), variesBy(headers, new Set(['pragma']))]
+    },
+    worst: {
+      blanks: within('x', ' ', 'x'),
+      commas: repeated(','),
+      equals: repeated('='),
+      quotes: within('max-age=', '"', 'x'),
+      names: listOf
+    }
   },
   {
     of: ['src/proxy/headers.ts#joinedVary'],

@@ -17,6 +17,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'contract/from-type'
   ],
   'app/bound-streams': ['app/endpoints/bound-stream'],
+  'app/kept-reads': ['app/response-copies'],
   'app/shared-calls': ['app/copy-key', 'app/route-copies'],
   'app/endpoints/login': [
     'config/schema/request-bodies',

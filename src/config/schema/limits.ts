@@ -12,6 +12,7 @@ import {
   size,
   whole
 } from './primitives.ts'
+import { copyBounds } from './copies.ts'
 import { lockout } from './lockout.ts'
 import { expressionsSchema } from './shapes.ts'
 
@@ -131,6 +132,7 @@ const sizes = Type.Object(
 export const limitsSchema = Type.Object(
   {
     sizes,
+    copies: copyBounds,
     expressions: expressionsSchema,
     replicas: Type.Unsafe<'counted' | number>(
       Type.Union(

@@ -26,7 +26,7 @@ import {
   reviewSignedIn
 } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { createCopies } from '../../app/route-copies.ts'
+import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { measureStrayErrors } from './uncaught.ts'
@@ -121,7 +121,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     metrics: services.metrics,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  const copies = createCopies(services.metrics)
+  const copies = copiesOf(services, log)
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
     handle: (request, response) => generations.handle(request, response),
@@ -136,6 +136,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     activate: async generation => {
       generations.activate(generation)
       streams.activate(generation.config)
+      copies.store.activate(generation.config.limits)
       if (services.fileUsers.activate(generation.config)) services.sessions.forgetReviews()
     },
     countEndings: (before, after) => countEndings(services.sessions, before, after),
@@ -175,6 +176,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     },
     close: async () => {
       streams.close()
+      copies.store.close()
       await services.close()
     }
   }
@@ -193,6 +195,11 @@ function readinessOf(services: Services, strictRedis: boolean): Readiness {
     parts: { redis: redisPart(redis), ...degraded },
     upstreams
   }
+}
+
+function copiesOf({ sessions, metrics }: Services, log: Log): Copies {
+  const text = 'a session with copies of responses could not be looked up'
+  return createCopies({ sessions, metrics, onError: err => log.error({ err }, text) })
 }
 
 function redisPart({

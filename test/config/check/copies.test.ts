@@ -31,3 +31,15 @@ t.test('responses are shared within sessions alone, on routes with such requests
   t.match(await faultsOf({ doubleClicks: 'share' }), [/takes GET alone/])
   t.match(await faultsOf({ coalesce: true, methods: ['POST'] }), [/does not take GET/])
 })
+
+t.test('copies belong to sessions; a fallback says what to answer', async t => {
+  const fallback = { lastGood: true, body: [] }
+  t.same(await faultsOf({ cache: 'private', fallback }), [])
+  t.match(await faultsOf({ cache: 'private', fallback, access: 'public' }), [
+    /routes.orders.cache: needs `access: session` or roles/,
+    /routes.orders.fallback: needs `access: session` or roles/
+  ])
+  t.same(await faultsOf({ fallback: { body: [] }, access: 'public' }), [])
+  t.match(await faultsOf({ fallback: {} }), [/needs `lastGood: true`, `body` or `byRole`/])
+  t.match(await faultsOf({ fallback, methods: ['POST'] }), [/does not take GET/])
+})
