@@ -1,5 +1,7 @@
 /** Copies of a user's own responses: fresh ones (`cache`), and old ones in an outage (`fallback`). */
 import type { OutgoingHttpHeaders } from 'node:http'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -264,4 +266,23 @@ t.test('copies are bounded by count and bytes', async t => {
   answer({ headers: fresh, body: 'x'.repeat(200_000) })
   await get('/api/items/too-large')
   t.match((await get('/api/items/too-large')).mark, /uri-miss/)
+})
+
+t.test('a change of roles makes copies useless, and drops them', async t => {
+  const { backend, gateway, cookie, get, answer, metric } = await keptGateway(t.after, {
+    ...cached,
+    ...lastGood
+  })
+  answer({ headers: fresh, body: ['for admins'] })
+  await get()
+  const file = join(gateway.folder, 'users.yaml')
+  const before = readFileSync(file, 'utf8')
+  const after = before.replace(/roles:\s+- admin\s+- user/, 'roles: [user]')
+  t.not(after, before)
+  writeFileSync(file, after)
+  await gateway.reload('operator')
+  await until('the copies are dropped', async () => (await metric('console_gateway_copies')) === 0)
+  answer('reset')
+  t.equal((await get('/api/list', cookie)).status, 502)
+  t.ok(backend.seen.length > 1, 'the upstream was asked')
 })
