@@ -62,6 +62,8 @@ const metrics = [
   'config_rolled_back',
   'contract_answers_total',
   'contract_deviations_total',
+  'copies',
+  'copies_bytes',
   'copies_used_total',
   'errors_total',
   'generation',
