@@ -27,6 +27,7 @@ export interface Exchange {
   startedAt: number
   /** The response is not needed any more: the client has left, or an error was sent. */
   isGone: boolean
+  trailers?: UpstreamResponse['headers'] | undefined
   /** Milliseconds to the first byte of the response. */
   firstByteMs?: number | undefined
   /** Why a response was cut that the client has a part of; undefined if the client left. */
@@ -178,9 +179,10 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     sweep.add(this)
     const length = headers['content-length']
     this.#isEvents = length === undefined && isEventStream(headers)
-    if (length === undefined ? this.#isEvents : Number(length) > exchange.collectBytes) {
-      this.startStream()
-    }
+    // Only a body that is streamed can have trailers.
+    const hasTrailers = headers['trailer'] !== undefined && !exchange.collectOnly
+    const isLarge = Number(length) > exchange.collectBytes
+    if (isLarge || (length === undefined && (this.#isEvents || hasTrailers))) this.startStream()
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
@@ -200,12 +202,13 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     }
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(_controller: unknown, trailers: UpstreamResponse['headers']): void {
     this.#stopClocks()
     if (this.#state === 'over') return
     const wasCollecting = this.#state === 'collecting'
     this.#state = 'over'
     this.#watcher.onSettled()
+    this.#exchange.trailers = trailers
     if (!wasCollecting) this.#stream?.push(null)
     else {
       this.#watcher.onResponse({

@@ -1,10 +1,13 @@
 /** Streams through the gateway: bound to their session, unbuffered, and whole or visibly cut. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { raw, request as rawRequest } from '../support/raw.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
+import { rawUpstream, testUpstream } from '../support/upstream.ts'
 import { wireRoutes, wireUsers } from './support.ts'
 
 const promisedMs = 1000
@@ -112,6 +115,81 @@ t.test('sign-out cuts downloads, so that nobody takes them for whole', async t =
   await endInTime(t, [file, chunked], 'cut', signOut)
   await until('the back-end is left alone', () => backend.open() === 0)
 })
+
+t.test('trailers of the back-end reach the client, whatever the size of the body', async t => {
+  const upstream = await rawUpstream(t.after, (socket, head) => {
+    const isLarge = head.startsWith('GET /public/large')
+    const chunk = 'x'.repeat(isLarge ? 100_000 : 5)
+    const trailers = 'X-Sum: 17\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\n'
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n')
+    socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n0\r\n${trailers}\r\n`)
+  })
+  const gateway = await testGateway(t.after, { routes: wireRoutes(upstream.url) })
+  for (const path of ['small', 'large']) {
+    const { status, body } = await raw(gateway.url, rawRequest(`GET /api/open/${path}`), {
+      enough: received => received.includes('\r\n0\r\n') && received.endsWith('\r\n\r\n')
+    })
+    t.equal(status, 200)
+    t.equal(body.slice(body.lastIndexOf('\r\n0\r\n')), '\r\n0\r\nx-sum: 17\r\n\r\n', path)
+  }
+})
+
+t.test(
+  'ranges pass, each event is passed at once, a body is read as fast as it is taken',
+  async t => {
+    let next = () => {}
+    let written = 0
+    const piece = Buffer.alloc(64 * 1024)
+    const backend = await testUpstream(t.after, ({ url = '', headers }, response) => {
+      if (url.endsWith('range')) {
+        response.writeHead(206, { 'content-range': 'bytes 2-3/9', 'etag': '"v"' })
+        return void response.end(`${headers.range} ${String(headers['if-range'])}`)
+      }
+      if (url.endsWith('events')) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        let id = 0
+        next = () => response.write(`data: ${++id}\n\n`)
+        return
+      }
+      response.writeHead(200, { 'content-type': 'application/zip' })
+      const more = () => {
+        if (response.destroyed) return
+        written += piece.length
+        if (response.write(piece)) setImmediate(more)
+        else response.once('drain', more)
+      }
+      more()
+    })
+    const gateway = await testGateway(t.after, { routes: wireRoutes(backend.url) })
+    const ranged = await gateway.call('/api/open/range', {
+      headers: { 'range': 'bytes=2-3', 'if-range': '"v"' }
+    })
+    t.match(ranged, { status: 206, text: 'bytes=2-3 "v"' })
+    t.equal(ranged.headers.get('content-range'), 'bytes 2-3/9')
+
+    const events = await openStream(t.after, `${gateway.url}/api/open/events`)
+    for (let id = 1; id <= 5; id++) {
+      next()
+      await until(`event ${id} is there before the next is written`, () => {
+        return events.text().endsWith(`data: ${id}\n\n`)
+      })
+    }
+
+    const { hostname, port } = new URL(gateway.url)
+    const socket = connect(Number(port), hostname)
+    t.after(() => socket.destroy())
+    socket.on('error', () => {}).pause()
+    socket.write(rawRequest('GET /api/open/endless'))
+    let before = -1
+    await until('the back-end is held back', async () => {
+      const isHeld = written > 0 && written === before
+      before = written
+      await new Promise(resolve => setTimeout(resolve, 300))
+      return isHeld
+    })
+    t.ok(written < 32 * 2 ** 20, `after ${Math.round(written / 2 ** 20)} MiB`)
+  }
+)
 
 t.test('a last event says why, where the route wants it, and never within an event', async t => {
   const { stream, signOut } = await open(t)

@@ -40,6 +40,7 @@ export class ProxiedExchange implements Exchange {
   firstByteMs: number | undefined = undefined
   cutCode: Exchange['cutCode'] = undefined
   attempt: Exchange['attempt'] = undefined
+  trailers: Exchange['trailers'] = undefined
   /** At the upstream, with the query. */
   path = ''
   /** For the upstream. */

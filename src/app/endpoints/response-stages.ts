@@ -2,10 +2,11 @@
  * The stages of a proxied response, from its headers to its last byte. A stage answers whether it
  * has sent the response, which ends the list; each may throw a GatewayError, which is then sent.
  */
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { responseError, isJson } from '../../proxy/failures.ts'
-import { type responseHeaders, joinedVary } from '../../proxy/headers.ts'
+import { responseHeaders, joinedVary } from '../../proxy/headers.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
@@ -139,17 +140,32 @@ export function observeStage(
  */
 export function relayStage(bind?: BindResponse): ResponseStage {
   return function relayBody(exchange, { headers, body }) {
-    const { reply, responseHeaders } = exchange
+    const { reply } = exchange
     if (body instanceof CollectedBody) {
-      sendBody(reply, body.bytes, responseHeaders)
+      sendBody(reply, body.bytes, exchange.responseHeaders)
       return true
     }
     // The first event may take long, and the page must know before that the stream is open.
     if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
+    if (headers['trailer'] !== undefined) body.once('end', () => passTrailers(exchange))
     bind?.(exchange, headers, body)
     reply.send(body)
     return true
   }
+}
+
+const toTrailers = responseHeaders({ setCookies: [], mayCache: true })
+
+/** Headers that mean nothing, or may not be believed, in trailers (RFC 9110 §6.5.1). */
+const notInTrailers =
+  /^(?:content-|set-cookie|access-control-|cache-|expires$|age$|date$|vary$|location$|retry-|www-)/
+
+/** Trailers that Node refuses are dropped, as any hop may do. */
+function passTrailers({ reply, trailers = {} }: ProxiedExchange): void {
+  const kept = Object.entries(toTrailers(trailers)).filter(([name]) => !notInTrailers.test(name))
+  try {
+    reply.raw.addTrailers(Object.fromEntries(kept) as OutgoingHttpHeaders)
+  } catch {}
 }
 
 /** A response without a body on a shaped route; its parts, if any, are shaped all the same. */

@@ -34,7 +34,9 @@ export function createBinding(
 ): BindResponse | undefined {
   if (access === 'public') return undefined
 
-  return function bindResponse({ request, reply: { raw }, method }, headers, body) {
+  return function bindResponse(exchange, headers, body) {
+    const { request, method } = exchange
+    const { raw } = exchange.reply
     const live = liveOf(request)
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.
@@ -42,6 +44,7 @@ export function createBinding(
     const border = hasEvents && endEvent ? new EventBorder(headers, body) : undefined
     const end = (reason: ErrorCode) => {
       request.errorCode = reason
+      exchange.cutCode = reason
       // A length that was announced cannot be kept any more.
       if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
       endEvents(raw, body, border?.isBetween === true ? reason : undefined)
