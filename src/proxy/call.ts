@@ -4,6 +4,7 @@
  * is, since nothing was written. One that is safe and has no body is asked again, once, where its
  * connection broke and nothing has gone to the client.
  */
+import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { GatewayError } from '../errors.ts'
@@ -16,7 +17,6 @@ import {
   Attempt,
   CollectedBody,
   type Exchange,
-  isEventStream,
   type UpstreamResponse,
   type Watcher
 } from './response.ts'

@@ -5,7 +5,10 @@ import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
 /** Called with an error, the whole body, or a stream of a larger body. */
-type Done = (error: GatewayError | null, body?: Buffer | Readable) => void
+type Done = (error: GatewayError | null, body?: Buffer | Upload) => void
+
+/** A body that is streamed, with the bytes of it that came so far. */
+export type Upload = Readable & { received: number }
 
 interface Bounds {
   /** Bodies up to this size are collected. */
@@ -77,9 +80,8 @@ function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {
  * itself: a sender destroys the stream after a failure, and a destroyed request gets no response.
  * The rest of the body is read and dropped: otherwise the client would not read the response.
  */
-function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Readable {
-  let seen = 0
-  const relay = adopt(
+function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Upload {
+  const readable = adopt(
     new Readable({
       highWaterMark: 64 * 1024,
       read: () => {
@@ -91,9 +93,10 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Re
       }
     })
   )
+  const relay = Object.assign(readable, { received: 0 })
   function onData(chunk: Buffer): void {
-    seen += chunk.length
-    if (seen > maxBytes) relay.destroy(new GatewayError('request.too-large'))
+    relay.received += chunk.length
+    if (relay.received > maxBytes) relay.destroy(new GatewayError('request.too-large'))
     else if (!relay.push(chunk)) body.pause()
   }
   body.once('end', () => relay.push(null))

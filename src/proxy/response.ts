@@ -2,6 +2,7 @@
  * Receives an upstream's response: small bodies collected, large ones streamed (piping between
  * streams is a proxy's largest cost).
  */
+import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
@@ -28,6 +29,8 @@ export interface Exchange {
   /** The response is not needed any more: the client has left, or an error was sent. */
   isGone: boolean
   trailers?: UpstreamResponse['headers'] | undefined
+  /** The client's body, where it is streamed. */
+  upload?: { readonly received: number } | undefined
   /** Milliseconds to the first byte of the response. */
   firstByteMs?: number | undefined
   /** Why a response was cut that the client has a part of; undefined if the client left. */
@@ -67,10 +70,7 @@ export interface Watcher {
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
 
-/**
- * Chunks are joined after so many: a body in chunks of one byte would cost a hundred times its
- * size.
- */
+/** Chunks are joined after so many: one-byte chunks would cost a hundred times the body. */
 const maxChunks = 256
 
 export const gone = () =>
@@ -82,6 +82,11 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
 }
 
 const noBytes = Buffer.alloc(0)
+
+// Functions, not methods: a timer takes its argument, and needs no closure.
+const expire = (attempt: Attempt) => attempt.onFirstByteDue()
+const expireTotal = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout.total'))
+const streamAfterAll = (attempt: Attempt) => attempt.startStream()
 
 /**
  * undici's callbacks for one attempt. A class: a closure for each callback would cost more than
@@ -114,6 +119,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
   /** Of the period over which the rate is averaged: its time, and what came before it. */
   #periodMs = 0
   #receivedBeforePeriod = 0
+  #uploadedBefore = 0
 
   constructor(exchange: Exchange, watcher: Watcher) {
     this.#exchange = exchange
@@ -125,6 +131,15 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
       this.#totalTimer = setTimeout(expireTotal, Math.max(1, leftMs), this)
     }
     exchange.attempt = this
+  }
+
+  /** Time spent on an upload is not the upstream's, as long as the upload moves. */
+  onFirstByteDue(): void {
+    const { upload, timeoutMs } = this.#exchange
+    const uploaded = upload?.received ?? 0
+    if (uploaded === this.#uploadedBefore) return this.fail(new GatewayError('upstream.timeout'))
+    this.#uploadedBefore = uploaded
+    this.#timer = setTimeout(expire, timeoutMs, this)
   }
 
   /** @param isFree whether undici has released the connection */
@@ -181,8 +196,10 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     this.#isEvents = length === undefined && isEventStream(headers)
     // Only a body that is streamed can have trailers.
     const hasTrailers = headers['trailer'] !== undefined && !exchange.collectOnly
-    const isLarge = Number(length) > exchange.collectBytes
-    if (isLarge || (length === undefined && (this.#isEvents || hasTrailers))) this.startStream()
+    if (
+      length === undefined ? this.#isEvents || hasTrailers : Number(length) > exchange.collectBytes
+    )
+      this.startStream()
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
@@ -234,7 +251,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     const { idleMs, streamIdleMs, minBytesPerSecond, ratePeriodMs } = this.#exchange.timeOuts
     if (isHeld) {
       // A reader that stands still must not keep a connection that others need.
-      if (this.#stillMs >= idleMs) this.fail(readsTooSlowly())
+      if (this.#stillMs >= idleMs) this.fail(new GatewayError('request.timeout'))
       return
     }
     if (this.#stillMs >= (this.#isEvents ? streamIdleMs : idleMs)) {
@@ -268,9 +285,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
 
   #bytes(): Buffer {
     const first = this.#first ?? noBytes
-    return this.#more === undefined
-      ? first
-      : Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
+    if (this.#more === undefined) return first
+    return Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -301,22 +317,4 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     this.#controller?.pause()
     this.#isHeld = true
   }
-}
-
-function expire(attempt: Attempt) {
-  return attempt.fail(new GatewayError('upstream.timeout'))
-}
-function expireTotal(attempt: Attempt) {
-  return attempt.fail(new GatewayError('upstream.timeout.total'))
-}
-function readsTooSlowly() {
-  return new GatewayError('request.timeout', { cause: new Error('the client reads too slowly') })
-}
-function streamAfterAll(attempt: Attempt) {
-  return attempt.startStream()
-}
-
-/** Event streams never end, and each event must be sent at once. */
-export function isEventStream(headers: UpstreamResponse['headers']): boolean {
-  return /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
 }

@@ -241,7 +241,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'limits/lockout/account'
   ],
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
-  'wire/streams': ['proxy/stream-share', 'app/endpoints/streamed-response'],
+  'wire/streams': ['proxy/event-stream', 'proxy/stream-share', 'app/endpoints/streamed-response'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
   'cli/check-live': ['services/reach'],
   'wire/upstream-addresses': ['services/upstream-events'],

@@ -1,4 +1,5 @@
 /** Uploads in chunks: slow and broken ones hold no connection that others need. */
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
@@ -109,7 +110,7 @@ t.test('an upload whose upstream fails half-way is answered at once', async t =>
   const routes = wireRoutes(upstream.url, { responseTimeout: '300ms' })
   const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
   for (const bytes of [
-    request('POST /api/open/large', fields, chunk(100_000)),
+    request('POST /api/open/large', fields, chunk(80_000)),
     request('POST /api/open/long', ['Content-Length: 400000', 'Content-Type: text/plain'], 'x')
   ]) {
     const began = performance.now()
@@ -124,7 +125,7 @@ t.test('an upload slower than 1 KiB a second over 10 s is 408', { timeout: 120_0
   const slow = [
     request('POST /api/open/small', ['Content-Length: 1000', 'Content-Type: text/plain'], 'x'),
     request('POST /api/open/chunks', fields, chunk(1)),
-    request('POST /api/open/large', fields, chunk(100_000)),
+    request('POST /api/open/large', fields, chunk(80_000)),
     request('POST /api/open/long', ['Content-Length: 400000', 'Content-Type: text/plain'], 'x')
   ]
   const began = performance.now()
@@ -151,3 +152,21 @@ t.test('an upload slower than 1 KiB a second over 10 s is 408', { timeout: 120_0
 })
 
 t.end()
+
+t.test('an upload may take longer than the first byte of the response', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    limits,
+    routes: wireRoutes(backend.url, { responseTimeout: '400ms' })
+  })
+  const line = await open(t.after, gateway.url)
+  line.socket.write(request('POST /api/open/x', fields, chunk(80_000)))
+  // More than twice the time-out, in steps that are shorter than it.
+  for (let step = 0; step < 10; step++) {
+    await setTimeout(100)
+    line.socket.write(chunk(80_000))
+  }
+  line.socket.write('0\r\n\r\n')
+  t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
+  t.equal(backend.seen[0]?.body.length, 880_000)
+})

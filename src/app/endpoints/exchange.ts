@@ -38,6 +38,7 @@ export class ProxiedExchange implements Exchange {
   startedAt = performance.now()
   isGone: boolean
   firstByteMs: number | undefined = undefined
+  upload: { readonly received: number } | undefined = undefined
   cutCode: Exchange['cutCode'] = undefined
   attempt: Exchange['attempt'] = undefined
   trailers: Exchange['trailers'] = undefined

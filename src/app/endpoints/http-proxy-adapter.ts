@@ -207,7 +207,10 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   }
   readBody(body, length, bounds, (error, whole) => {
     if (whole === undefined) return done(error ?? new GatewayError('request.malformed'))
-    if (whole instanceof Readable) endSlowUpload(body, exchange)
+    if (whole instanceof Readable) {
+      exchange.upload = whole
+      endSlowUpload(body, exchange)
+    }
     done(null, whole)
   })
 }

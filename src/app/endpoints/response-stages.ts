@@ -2,13 +2,14 @@
  * The stages of a proxied response, from its headers to its last byte. A stage answers whether it
  * has sent the response, which ends the list; each may throw a GatewayError, which is then sent.
  */
+import { isEventStream } from '../../proxy/event-stream.ts'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { responseError, isJson } from '../../proxy/failures.ts'
 import { responseHeaders, joinedVary } from '../../proxy/headers.ts'
 import type { Rewrite } from '../../proxy/path.ts'
-import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
+import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { sendBody } from './send-body.ts'
 import type { BindResponse } from './streamed-response.ts'

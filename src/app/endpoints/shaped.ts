@@ -2,11 +2,12 @@
  * A response on a route with a shape: the upstream's JSON read, shaped and written, under headers
  * that are true of the result.
  */
+import { isEventStream } from '../../proxy/event-stream.ts'
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { liveSession } from '../hooks/session.ts'
-import { CollectedBody, isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
+import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { bodyHeaders } from '../../proxy/headers.ts'
 import { type GatheredParts, merge, type Parts, withMissing } from '../../proxy/parts.ts'

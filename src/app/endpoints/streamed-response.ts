@@ -1,8 +1,9 @@
 /** Responses that are streamed end with the session that asked for them. */
+import { isEventStream } from '../../proxy/event-stream.ts'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ErrorCode } from '../../errors.ts'
-import { isEventStream, type UpstreamResponse } from '../../proxy/response.ts'
+import type { UpstreamResponse } from '../../proxy/response.ts'
 import { liveOf } from '../hooks/session.ts'
 import type { Access } from '../hooks/context.ts'
 import type { BindStream } from './bound-stream.ts'
