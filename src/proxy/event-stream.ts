@@ -1,5 +1,7 @@
 /** Server-sent events: responses that never end, and whose events must be sent at once. */
 
-export function isEventStream(headers: Readonly<Record<string, unknown>>): boolean {
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+export function isEventStream(headers: Headers): boolean {
   return /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
 }

@@ -196,10 +196,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     this.#isEvents = length === undefined && isEventStream(headers)
     // Only a body that is streamed can have trailers.
     const hasTrailers = headers['trailer'] !== undefined && !exchange.collectOnly
-    if (
-      length === undefined ? this.#isEvents || hasTrailers : Number(length) > exchange.collectBytes
-    )
-      this.startStream()
+    const isOpen = length === undefined && (this.#isEvents || hasTrailers)
+    if (isOpen || Number(length) > exchange.collectBytes) this.startStream()
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
