@@ -81,7 +81,7 @@ function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {
  * The rest of the body is read and dropped: otherwise the client would not read the response.
  */
 function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Upload {
-  const readable = adopt(
+  const relay = adopt(
     new Readable({
       highWaterMark: 64 * 1024,
       read: () => {
@@ -92,8 +92,8 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Up
         done(error)
       }
     })
-  )
-  const relay = Object.assign(readable, { received: 0 })
+  ) as Upload
+  relay.received = 0
   function onData(chunk: Buffer): void {
     relay.received += chunk.length
     if (relay.received > maxBytes) relay.destroy(new GatewayError('request.too-large'))
