@@ -367,7 +367,8 @@ const fullRoute: Tree = {
       upstream: 'b',
       shape: 'whole',
       access: { roles: ['admin'] },
-      contract: { schema: { type: 'object' }, mode: 'strict' }
+      contract: { schema: { type: 'object' }, mode: 'strict' },
+      doubleClicks: 'share'
     },
     plain: { path: '/api/plain', upstream: 'b', access: 'public' }
   },

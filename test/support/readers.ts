@@ -237,7 +237,8 @@ export const readers: readonly Reader[] = [
   },
   {
     of: ['src/proxy/body-mapping.ts#typeOf'],
-    read: text => void tried(() => mapBody(Buffer.from('{}'), { 'content-type': text }, mapping)),
+    read: text =>
+      void mapBody(Buffer.from('{}'), { 'content-type': text }, mapping).catch(() => {}),
     worst: { semicolons: repeated(';'), blanks: within('a', ' ', 'b'), pluses: repeated('a+') }
   },
   {
