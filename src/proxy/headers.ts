@@ -1,5 +1,4 @@
 /** Filters and builds the headers that cross the gateway, in both directions. */
-import { recentlyUsed } from '../bounded-map.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
@@ -304,10 +303,11 @@ function headerValue(value: string): string {
  * clients choose the names.
  */
 function memoized(decide: (name: string) => boolean): (name: string) => boolean {
-  const decisions = recentlyUsed<boolean>(1000)
+  const decisions = new Map<string, boolean>()
   return name => {
     let decision = decisions.get(name)
     if (decision === undefined) {
+      if (decisions.size >= 1000) decisions.clear()
       decision = decide(name)
       decisions.set(name, decision)
     }
