@@ -56,6 +56,9 @@ export function addAccessLog(
     config.meter ??= meter(config.route ?? unknownRoute, config.upstream)
     config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
     if (!log.isLevelEnabled('info')) return
+    const session = liveSession(request)
+    const { endedSession, actor } = request
+    // A member without a value is not written.
     log.info(
       {
         requestId: request.id,
@@ -67,29 +70,13 @@ export function addAccessLog(
         code: isAnswered ? request.errorCode : request.exchange?.cutCode,
         upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),
         address,
-        ...userFields(request)
+        user: session?.identity.username ?? (endedSession === undefined ? actor : undefined),
+        userId: session?.identity.id,
+        session: session?.id,
+        endedSession: session === undefined ? endedSession : undefined
       },
       'request'
     )
-  }
-}
-
-interface UserFields {
-  readonly user: string | undefined
-  readonly userId: string | undefined
-  readonly session: string | undefined
-  readonly endedSession: string | undefined
-}
-
-/** A member without a value is not written. */
-function userFields(request: FastifyRequest): UserFields {
-  const session = liveSession(request)
-  const { endedSession, actor } = request
-  return {
-    user: session?.identity.username ?? (endedSession === undefined ? actor : undefined),
-    userId: session?.identity.id,
-    session: session?.id,
-    endedSession: session === undefined ? endedSession : undefined
   }
 }
 
