@@ -46,7 +46,7 @@ export function createCopies(options: ConstructorParameters<typeof ResponseCopie
   }
 }
 
-/** How a request was answered without a call of its own. */
+/** The ways in which a request is answered without a call of its own. */
 export type CopyUse = 'shared' | 'fresh' | 'validated' | 'stale' | 'fixed'
 
 interface Target {

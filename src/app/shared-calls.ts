@@ -16,7 +16,7 @@ const maxCalls = 10_000
 
 export interface SharedRequest {
   readonly dispatch: Dispatch
-  /** What the identical ones have in common. */
+  /** The same for identical requests. */
   readonly key: string
   /** The session's key. */
   readonly session: string

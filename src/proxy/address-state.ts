@@ -39,7 +39,7 @@ export class AddressState {
   /** Whether health checks say that it works; true without any. */
   #isHealthy = true
   #failures = 0
-  /** How often it opened without having worked for a while in between. */
+  /** Openings in a row, without a time of work in between. */
   #openings = 0
   #openUntil = 0
   #failure: Failure = 'request'
@@ -125,7 +125,7 @@ export class AddressState {
     if (this.#failures >= this.#config.failures) this.#open(failure, now, isOnly)
   }
 
-  /** What health checks found, when that has changed. */
+  /** Sets the result of health checks, when it has changed. */
   setHealthy(isHealthy: boolean, now: number): void {
     if (this.#isHealthy === isHealthy) return
     this.#isHealthy = isHealthy

@@ -6,12 +6,12 @@ import { adopt } from '../observability/emitters.ts'
 import { AddressState, type Failure, type Transition } from './address-state.ts'
 import type { TlsFiles } from './tls-files.ts'
 
-/** Where connections go, and by which name. */
+/** The target of connections, with the name that they use. */
 export interface Endpoint {
   /** Scheme, name and port as config has them: `Host` and the server name of TLS. */
   readonly origin: string
   readonly weight: number
-  /** What the name stands for, one of each family at most; without it each connection looks. */
+  /** The IPs of the name, one of each family at most; without them each connection looks it up. */
   readonly ips?: readonly string[]
   /** In the place of the origin's, where DNS says so. */
   readonly port?: number

@@ -31,7 +31,7 @@ export interface UpstreamRequest {
 
 export type Done = (error: GatewayError | null, response?: UpstreamResponse) => void
 
-/** What all calls of one upstream share. */
+/** Shared by all calls of one upstream. */
 export interface CallContext {
   readonly balancer: Balancer
   readonly queue: ConnectionQueue

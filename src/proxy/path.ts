@@ -133,7 +133,7 @@ function rewriteTemplate(
   }
 }
 
-/** What each `:name`, and the `*`, of a path took of a target. */
+/** The parts of a target that each `:name`, and the `*`, of a path matched. */
 function valuesOf(path: string, target: string): Map<string, string> {
   const segments = target.split('/')
   return new Map(

@@ -11,7 +11,7 @@ export interface DnsConfig {
   readonly servers: readonly string[]
 }
 
-/** Where one replica of a back-end is. */
+/** The place of one replica of a back-end. */
 export interface Replica {
   /** One of each family at most. */
   readonly ips: readonly string[]

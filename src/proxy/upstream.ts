@@ -39,7 +39,7 @@ export interface WholeResponse {
 }
 
 export type UpstreamPool = ReturnType<typeof createUpstream>
-/** What routes and sign-in need of a back-end. */
+/** The members of a pool that routes and sign-in use. */
 export type Upstream = Pick<
   UpstreamPool,
   'config' | 'origin' | 'origins' | 'base' | 'dispatch' | 'connect' | 'fetchWhole'
@@ -103,7 +103,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     origin,
     /** Of all addresses: redirects to these are redirects within the upstream. */
     origins: new Set(targets.map(({ url }) => new URL(url).origin)) as ReadonlySet<string>,
-    /** What stands before every upstream path, without a slash at its end. */
+    /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
     dispatch,

@@ -91,7 +91,7 @@ function declaredName(node: ts.Node): ts.Identifier | undefined {
 }
 
 /** Declarations in src with such a name. May only fall. */
-const maxPlaces = 1
+const maxPlaces = 0
 
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
 const places = files

@@ -251,7 +251,7 @@ function readBody(
   }
 }
 
-/** What a sign-in body needs that has these faults. */
+/** The advice for a sign-in body with these faults. */
 function needOf(
   faults: readonly FastifySchemaValidationError[],
   { username, password, remember }: GatewayConfig['login']['fields']

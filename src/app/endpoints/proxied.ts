@@ -82,7 +82,7 @@ export interface ProxiedRoute extends StreamedRoute {
   readonly webSocket?: WebSocketRoute | undefined
 }
 
-/** What a route that takes upgrades to WebSocket has beyond others. */
+/** The settings of a route that takes upgrades to WebSocket. */
 export interface WebSocketRoute extends WebSocketConfig {
   /** Whether connections keep their session alive: only if config says so itself. */
   readonly touch: boolean

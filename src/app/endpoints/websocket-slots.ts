@@ -1,4 +1,4 @@
-/** How many WebSockets a user and a route may have at once. */
+/** Bounds of the WebSockets that a user and a route have at once. */
 import type { FastifyRequest } from 'fastify'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import { GatewayError } from '../../errors.ts'

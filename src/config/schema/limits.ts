@@ -22,8 +22,8 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 const limit = Type.Object(
   {
     by: oneOrMany([...whom], {
-      one: 'One kind of caller.',
-      many: 'Several: each combination is counted separately.',
+      ofOne: 'One kind of caller.',
+      ofMany: 'Several: each combination is counted separately.',
       expected: `one of ${whom.join(', ')}, or a list of them`,
       description:
         'What is counted. `address`: the address of callers who are not signed in. `user`: ' +

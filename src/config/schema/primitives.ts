@@ -123,15 +123,15 @@ export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
 /** One value or a list; config loading makes it a list. */
 export const oneOrMany = <const T extends string[]>(
   values: T,
-  meta: Meta & { one: string; many: string }
+  meta: Meta & { ofOne: string; ofMany: string }
 ) => {
-  const { one, many, ...others } = meta
-  const item = oneOf(values, { description: one })
+  const { ofOne, ofMany, ...others } = meta
+  const item = oneOf(values, { description: ofOne })
   const items = list(item, {
     minItems: 1,
     uniqueItems: true,
     format: 'x-one-or-many',
-    description: many
+    description: ofMany
   })
   return Type.Unsafe<ReadonlyArray<T[number]>>(Type.Union([item, items], others))
 }

@@ -44,7 +44,7 @@ interface Credential {
   readonly from?: string
 }
 
-/** How a credential is sent, and of which source. Without `from`: the only one that has any. */
+/** The form of a credential, and its source; without `from` the only source that has one. */
 export function credentialOf(written: CredentialConfig): Credential {
   return typeof written === 'string' ? { as: written } : written
 }

@@ -34,7 +34,7 @@ interface Member {
   readonly destroy: () => unknown
 }
 
-/** What outlives generations beside the services. */
+/** Parts that outlive generations, beside the services. */
 interface Outliving {
   readonly boundStreams: BoundStreams
   readonly copies: Copies

@@ -13,7 +13,7 @@ import type { DirectConnection } from '../direct-connection.ts'
 import { upstreamError } from '../failures.ts'
 import type { Upstream } from '../upstream.ts'
 
-/** What a client's handshake says. */
+/** A client's handshake, parsed. */
 export interface Handshake {
   readonly key: string
   readonly protocols: readonly string[]
@@ -33,7 +33,7 @@ export interface UpstreamTarget {
 /** The upstream has agreed. Its socket is not read yet. */
 export interface Agreed {
   readonly socket: Socket
-  /** What came together with the response. */
+  /** Bytes that came together with the response. */
   readonly first: Buffer
   readonly headers: IncomingHttpHeaders
 }

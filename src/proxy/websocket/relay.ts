@@ -9,7 +9,7 @@ import { closeFrame, FrameTracker, maskedCloseFrame, pingFrame } from './frames.
 export interface Ending {
   readonly code: number
   readonly reason: string
-  /** How long a frame that is under way to the client may take; then the connection is cut. */
+  /** The longest time for a frame under way to the client; then the connection is cut. */
   readonly borderMs: number
 }
 
@@ -18,11 +18,11 @@ export interface RelayOptions {
   readonly maxMessage: number
   /** Whether permessage-deflate was agreed on. */
   readonly mayCompress: boolean
-  /** How long neither side may send anything before the client is pinged. */
+  /** Silence of both sides, after which the client is pinged. */
   readonly pingMs: number
-  /** How long nothing may come from either side, pongs included. */
+  /** The longest silence of both sides, pongs included. */
   readonly idleMs: number
-  /** How long one side may take nothing of what is there for it. */
+  /** The longest time in which one side reads nothing of its bytes. */
   readonly stallMs: number
 }
 
