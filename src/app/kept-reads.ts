@@ -18,7 +18,7 @@ import type { Dispatch } from './shared-calls.ts'
 export interface KeepOptions {
   readonly route: string
   readonly upstreamName: string
-  /** How long a copy may be used at most; undefined without a cache. */
+  /** The longest use of a copy; undefined without a cache. */
   readonly cacheMs: number | undefined
   readonly fallback: FallbackConfig | undefined
   /** Whether only what is made of the response tells that it is good. */
@@ -27,7 +27,7 @@ export interface KeepOptions {
   readonly onUsed: (use: 'fresh' | 'validated' | 'stale' | 'fixed') => void
 }
 
-/** What such a request asks for is not what others ask for. */
+/** Headers of requests that want something else than the whole response. */
 const conditional = [
   'range',
   'if-range',
@@ -223,7 +223,7 @@ class KeptRead {
     })
   }
 
-  /** How long a copy may still be used without asking, in milliseconds; 0 if it may not. */
+  /** Milliseconds in which a copy may still be used without asking; 0 if it may not. */
   #freshFor(copy: Copy): number {
     const { freshness, receivedAt } = copy
     const { mustValidate, maxAgeMs, minFreshMs } = this.#wishes

@@ -46,7 +46,7 @@ const maxSwept = 1000
 /** One session must not push out those of all others. */
 const maxPerSession = 200
 const maxChanges = 10_000
-/** What an entry costs beside its texts and bytes. */
+/** The bytes of an entry beside its texts and body. */
 const entryBytes = 1024
 
 export class ResponseCopies {

@@ -1,6 +1,6 @@
 /**
- * What a name stands for, asked again and again, so that an upstream follows its back-end when it
- * moves. An answer stays in force until another one comes: a look-up that fails changes nothing.
+ * Resolves the name of an upstream again and again, so that it follows its back-end when that
+ * moves. A result stays in force until another one comes: a look-up that fails changes nothing.
  */
 import { lookup as systemLookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'

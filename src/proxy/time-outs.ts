@@ -3,7 +3,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 
 /** Of one route at its upstream. */
 export interface TimeOuts {
-  /** How long a body may make no progress, from the upstream or to the client. */
+  /** The longest pause of a body, from the upstream or to the client. */
   readonly idleMs: number
   /** The same for an event stream. */
   readonly streamIdleMs: number

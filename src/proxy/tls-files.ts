@@ -1,4 +1,4 @@
-/** What the connections of an https upstream are verified and identified with. */
+/** The certificates and the key of connections to an https upstream. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 
 /** PEM texts, and the name that the certificate has to have. */

@@ -1,4 +1,4 @@
-/** What operators see of the addresses of upstreams: log lines, metrics, and what is degraded. */
+/** Log lines and metrics of the addresses of upstreams, and the list of degraded ones. */
 import type { Metrics } from '../observability/metrics.ts'
 import type { AddressEvents } from '../proxy/address-set.ts'
 import type { Transition } from '../proxy/address-state.ts'

@@ -22,6 +22,6 @@ export interface CheckedConfig {
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
   readonly users: Readonly<Record<string, UsersConfig>>
-  /** What the PEM files hold that upstreams name. */
+  /** The texts of the PEM files that upstreams name. */
   readonly authorities: Readonly<Record<string, string>>
 }

@@ -1,4 +1,4 @@
-/** What a route's upgrades to WebSocket are held to. */
+/** The rules for upgrades to WebSocket of a route, as decisions. */
 import { inUnits } from '../../config/schema/primitives.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Path } from '../../config/schema/visit.ts'
