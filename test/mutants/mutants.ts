@@ -99,7 +99,7 @@ const limits: readonly Mutant[] = [
   {
     breaks: 'Each replica keeps the part of a limit that is meant for all of them together.',
     file: 'src/limits/counting/leases.ts',
-    find: 'share / (rule.replicas ?? this.#replicas())',
+    find: 'share / replicasOf(rule, this.#replicas)',
     replacement: 'share',
     tests: ['test/limits/counting/tally.test.ts']
   },
@@ -143,16 +143,30 @@ const limits: readonly Mutant[] = [
 const upstreams: readonly Mutant[] = [
   {
     breaks: 'Each safe request to a back-end in trouble is sent twice.',
-    file: 'src/proxy/upstream.ts',
-    find: 'connections.retryBudget -= 1',
+    file: 'src/proxy/call.ts',
+    find: 'this.#left -= 1',
     replacement: '',
     tests: ['test/wire/upstream-faults.test.ts']
   },
   {
+    breaks: 'A change whose connection broke is sent to a second back-end.',
+    file: 'src/proxy/call.ts',
+    find: "return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'",
+    replacement: 'return true',
+    tests: ['test/proxy/retries.test.ts']
+  },
+  {
+    breaks: 'A stream goes on after its session has ended.',
+    file: 'src/app/endpoints/streamed-response.ts',
+    find: 'if (raw.closed || raw.writableEnded || body.destroyed) return',
+    replacement: 'return',
+    tests: ['test/wire/streams.test.ts']
+  },
+  {
     breaks: 'Each generation of config opens connections of its own.',
     file: 'src/proxy/pools.ts',
-    find: 'held.get(key) ?? {',
-    replacement: '{',
+    find: 'held.get(key) ?? open(',
+    replacement: 'open(',
     tests: ['test/proxy/pools.test.ts']
   },
   {
