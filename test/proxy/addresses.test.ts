@@ -2,27 +2,15 @@
 import { Readable } from 'node:stream'
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { createUpstream } from '../../src/proxy/upstream.ts'
-import type { Exchange, UpstreamResponse } from '../../src/proxy/response.ts'
 import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
-import { noTimeOuts } from '../support/time-outs.ts'
+import { dispatchStreamed, trackedUpstream } from '../support/tracked-upstream.ts'
 import { until } from '../support/until.ts'
-import { upstreamConfig } from '../support/upstream-config.ts'
 
 type Written = Record<string, unknown>
 
 function upstreamOf(t: Test, written: Written) {
-  const transitions: string[] = []
-  const upstream = createUpstream(upstreamConfig(t.after, written), {
-    events: {
-      onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
-      onMoved: () => {},
-      onUnresolved: () => {},
-      onRetry: () => {}
-    }
-  })
-  t.after(() => upstream.close())
+  const { upstream, transitions } = trackedUpstream(t.after, written)
   const ask = (method = 'GET', body?: string) =>
     upstream.fetchWhole({
       method,
@@ -68,22 +56,10 @@ t.test('a streamed upload goes on to another address with its whole body', async
   const bytes = Buffer.alloc(300_000, 'upload ')
   for (let round = 0; round < 6; round++) {
     const { upstream } = upstreamOf(t, { urls: [dead, backend.url] })
-    const exchange: Exchange = {
-      timeoutMs: 5000,
-      timeOuts: noTimeOuts,
-      collectBytes: 1000,
-      collectOnly: false,
-      isHead: false,
-      startedAt: performance.now(),
-      isGone: false
-    }
-    const response = await new Promise<UpstreamResponse | undefined>(resolve => {
-      const headers = { 'content-length': String(bytes.length) }
-      const body = Readable.from([bytes.subarray(0, 100_000), bytes.subarray(100_000)])
-      upstream.dispatch({ method: 'POST', path: '/', headers, body }, exchange, (_error, answer) =>
-        resolve(answer)
-      )
-    })
+    const headers = { 'content-length': String(bytes.length) }
+    const body = Readable.from([bytes.subarray(0, 100_000), bytes.subarray(100_000)])
+    const request = { method: 'POST', path: '/', headers, body }
+    const response = await dispatchStreamed(upstream, request)
     t.match(response, { status: 200 })
   }
   t.ok(

@@ -1,9 +1,8 @@
 /** Active health checks over real sockets. */
 import t, { type Test } from 'tap'
-import { createUpstream } from '../../src/proxy/upstream.ts'
 import { testUpstream, type TestUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import { upstreamConfig } from '../support/upstream-config.ts'
+import { trackedUpstream } from '../support/tracked-upstream.ts'
 
 const health = { path: '/healthz', interval: '10ms', timeout: '5s', healthy: 2, unhealthy: 3 }
 
@@ -20,16 +19,7 @@ const checksOf = ({ seen }: TestUpstream) => seen.filter(({ url }) => url === '/
 const requestsOf = ({ seen }: TestUpstream) => seen.length - checksOf({ seen } as TestUpstream)
 
 function upstreamOf(t: Test, written: Record<string, unknown>) {
-  const transitions: string[] = []
-  const upstream = createUpstream(upstreamConfig(t.after, written), {
-    events: {
-      onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
-      onMoved: () => {},
-      onUnresolved: () => {},
-      onRetry: () => {}
-    }
-  })
-  t.after(() => upstream.close())
+  const { upstream, transitions } = trackedUpstream(t.after, written)
   const ask = () =>
     upstream.fetchWhole({ method: 'GET', path: '/x', headers: {}, timeoutMs: 5000, maxBytes: 1000 })
   return { upstream, ask, transitions }

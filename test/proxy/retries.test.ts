@@ -2,9 +2,8 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import type { Exchange, UpstreamResponse } from '../../src/proxy/response.ts'
 import { freePort } from '../support/ports.ts'
-import { noTimeOuts } from '../support/time-outs.ts'
+import { dispatchStreamed } from '../support/tracked-upstream.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
@@ -85,18 +84,7 @@ t.test('a streamed response that breaks is cut, and its request goes nowhere els
   }
   const [one, two] = [await rawUpstream(t.after, streamed), await rawUpstream(t.after, streamed)]
   const upstream = upstreamOf(t, { urls: [one.url, two.url] })
-  const exchange: Exchange = {
-    timeoutMs: 5000,
-    timeOuts: noTimeOuts,
-    collectBytes: 1000,
-    collectOnly: false,
-    isHead: false,
-    startedAt: performance.now(),
-    isGone: false
-  }
-  const response = await new Promise<UpstreamResponse | undefined>(resolve => {
-    upstream.dispatch(options, exchange, (_error, answer) => resolve(answer))
-  })
+  const response = await dispatchStreamed(upstream, options)
   const { body } = response ?? {}
   let received = ''
   await t.rejects(async () => {

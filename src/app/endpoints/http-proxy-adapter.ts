@@ -199,8 +199,7 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   if (!(body instanceof Readable)) {
     return typeof body === 'string' && body !== '' ? done(null, body) : done(null)
   }
-  const { 'content-length': contentLength } = exchange.headers
-  const length = contentLength === undefined ? undefined : Number(contentLength)
+  const length = announcedLength(exchange)
   const bounds = {
     collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
     maxBytes: exchange.maxBodyBytes
@@ -215,23 +214,32 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   })
 }
 
+/** Undefined for a body in chunks. */
+function announcedLength({ headers }: ProxiedExchange): number | undefined {
+  const { 'content-length': length } = headers
+  return length === undefined ? undefined : Number(length)
+}
+
 /** Reads the whole body, however it is framed, and makes the upstream's of it. */
 function readMappedBody(exchange: ProxiedExchange, body: unknown, done: BodyCallback): void {
   const { bodyMapping, maxBodyBytes } = exchange
   if (bodyMapping === undefined || !(body instanceof Readable)) return done(null)
-  const { 'content-length': written } = exchange.headers
   const collectBytes = Math.min(bodyMapping.maxBytes, maxBodyBytes)
-  const length = written === undefined ? undefined : Number(written)
-  readBody(body, length, { collectBytes, maxBytes: maxBodyBytes }, (error, whole) => {
-    if (whole === undefined) return done(error ?? new GatewayError('request.malformed'))
-    if (whole instanceof Readable) {
-      whole.destroy()
-      return done(new GatewayError('request.too-large'))
+  readBody(
+    body,
+    announcedLength(exchange),
+    { collectBytes, maxBytes: maxBodyBytes },
+    (error, whole) => {
+      if (whole === undefined) return done(error ?? new GatewayError('request.malformed'))
+      if (whole instanceof Readable) {
+        whole.destroy()
+        return done(new GatewayError('request.too-large'))
+      }
+      // An empty body has no type.
+      if (whole.length === 0) return done(null)
+      void sendMapped(whole, exchange, bodyMapping, done)
     }
-    // An empty body has no type.
-    if (whole.length === 0) return done(null)
-    void sendMapped(whole, exchange, bodyMapping, done)
-  })
+  )
 }
 
 async function sendMapped(

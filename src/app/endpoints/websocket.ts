@@ -192,7 +192,7 @@ function agree(
     return void reply.send(new GatewayError('upstream.invalid', { cause: error }))
   }
   reply.hijack()
-  // What the client sends from now on is for the relay.
+  // From now on the client's bytes are for the relay.
   socket.pause()
   raw.once('finish', () => {
     raw.detachSocket(socket)

@@ -8,7 +8,7 @@ export interface Node {
   readonly examples?: readonly unknown[]
   readonly format?: string
   readonly expected?: string
-  /** What to write instead of an invalid text; `VALUE` stands for that text. */
+  /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
   readonly instead?: string
   readonly description?: string
   readonly default?: unknown
