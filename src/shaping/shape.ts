@@ -16,8 +16,8 @@ import { compileMembers, isMemberStep } from './members.ts'
 import { compileStatus } from './status.ts'
 
 type Operation = (value: Json) => Json
-/** Puts data under the console's success envelope. */
-export type Wrap = (data: Json, extra?: JsonRecord) => Json
+/** Puts data into the console's success envelope. */
+export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json
 /**
  * Runs a JSONata expression. @throws GatewayError `shape.expression` where it fails or exceeds its
  * bounds
@@ -90,7 +90,7 @@ export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shape
 /** Whether the result stands under `data` of the success envelope. */
 export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
   const last = flatten(steps, shapes).at(-1)
-  return last?.wrap !== undefined || last?.paging !== undefined
+  return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
 }
 
 /** Runs of operations, and the expressions between them. */
@@ -159,6 +159,7 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
       return wrap(list, { total: list.length })
     }
   }
+  if (step.wrap === 'flat') return value => wrap(value, undefined, 'flat')
   return value => wrap(value)
 }
 

@@ -21,8 +21,8 @@ const all: Readonly<Record<string, Envelope>> = {
 }
 
 /** What the two kinds of console look at, as their own code has it. */
-const antDesignFails = (body: Record<string, unknown>) => body['success'] !== true
-const baseResponseFails = (body: Record<string, unknown>) => body['ok'] !== true
+const antDesignFails = (body: unknown) => (body as { success?: unknown }).success !== true
+const baseResponseFails = (body: unknown) => (body as { ok?: unknown }).ok !== true
 
 t.test('a success looks as each console expects it', async t => {
   t.same(dual.success({ a: 1 }), {
@@ -40,6 +40,40 @@ t.test('data is there also where there is nothing, and more members stand beside
   for (const envelope of Object.values(all)) {
     t.match(envelope.success(null), { data: null })
     t.match(envelope.success([], { total: 0 }), { data: [], total: 0 })
+  }
+})
+
+t.test(
+  'flat: the members stand beside the code, which no member of the value replaces',
+  async t => {
+    t.same(baseResponse.success({ rows: [1], total: 1, code: 500, ok: false }, {}, 'flat'), {
+      ok: true,
+      code: 0,
+      message: 'OK',
+      rows: [1],
+      total: 1
+    })
+    t.same(antDesign.success({ data: { a: 1 }, success: false }, { type: 'x' }, 'flat'), {
+      success: true,
+      data: { a: 1 },
+      type: 'x'
+    })
+    for (const value of [[1], 'text', null, 3]) {
+      t.same(antDesign.success(value, {}, 'flat'), { success: true, data: value })
+    }
+    const hostile = JSON.parse('{"__proto__": {"ok": false}, "a": 1}') as unknown
+    const body = baseResponse.success(hostile, {}, 'flat') as Record<string, unknown>
+    t.equal(Object.getPrototypeOf(body), Object.prototype)
+    t.equal(
+      JSON.stringify(body),
+      '{"ok":true,"code":0,"message":"OK","__proto__":{"ok":false},"a":1}'
+    )
+  }
+)
+
+t.test('none: the value is the whole body', async t => {
+  for (const envelope of Object.values(all)) {
+    t.same(envelope.success([1, 2], { total: 2 }, 'none'), [1, 2])
   }
 })
 

@@ -206,6 +206,16 @@ t.test(
   }
 )
 
+t.test('wrap flat hands the whole value to the envelope, to stand beside its code', async t => {
+  const calls: unknown[] = []
+  const { apply } = compileShape([{ rename: { list: 'rows' } }, { wrap: 'flat' }], {
+    ...context(),
+    wrap: (...call) => calls.push(call)
+  })
+  void apply({ list: [1], total: 1 })
+  t.same(calls, [[{ rows: [1], total: 1 }, undefined, 'flat']])
+})
+
 t.test('wrap puts the value under the envelope; as a list it counts the items', async t => {
   t.same(shaped([{ wrap: 'envelope' }], { a: 1 }), { success: true, data: { a: 1 } })
   t.same(shaped([{ wrap: 'envelope' }], null), { success: true, data: null })

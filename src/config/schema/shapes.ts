@@ -195,11 +195,14 @@ const operations = {
     )
   ),
   wrap: Type.Optional(
-    oneOf(['envelope', 'list'], {
+    oneOf(['envelope', 'list', 'flat'], {
       description:
         'Must be last. `envelope`: put the value under `data` of the success envelope. `list`: ' +
         'also set `total`. For `list`, null, an empty object and an empty text become an empty ' +
-        'list; any other single value becomes a list of one item.'
+        'list; any other single value becomes a list of one item. `flat`: put the members of ' +
+        'the object beside the code and the message of the success envelope, such as ' +
+        '`{code, msg, rows, total}`; the envelope’s own members win over members of the same ' +
+        'name, and a value that is not an object stands under `data`.'
     })
   ),
   each: Type.Optional(
