@@ -52,3 +52,20 @@ class RecentlyUsed<V extends {}> extends BoundedMap<V> {
 export function recentlyUsed<V extends {}>(maxEntries: number): BoundedMap<V> {
   return new RecentlyUsed<V>(maxEntries)
 }
+
+/**
+ * Caches decisions by header name: a console sends the same few with each request. Bounded, since
+ * clients choose the names.
+ */
+export function memoized(decide: (name: string) => boolean): (name: string) => boolean {
+  const decisions = new Map<string, boolean>()
+  return name => {
+    let decision = decisions.get(name)
+    if (decision === undefined) {
+      if (decisions.size >= 1000) decisions.clear()
+      decision = decide(name)
+      decisions.set(name, decision)
+    }
+    return decision
+  }
+}

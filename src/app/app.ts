@@ -107,7 +107,8 @@ async function addSignInEndpoints(
     cookie: sessionCookie,
     expireTokenCookies,
     envelope,
-    onOutcome: metrics.onSignIn
+    onOutcome: metrics.onSignIn,
+    tokenNames: context.tokenNames
   })
   addLogout(scope, {
     paths: routes.logout,
@@ -172,6 +173,7 @@ async function addRoutes(
     origins: config.gateway.server.origins,
     bindStream,
     running,
+    tokenNames: context.tokenNames,
     inFlight,
     addressOf: createCountedAddress(config.limits.ipv6Prefix),
     log
@@ -179,7 +181,14 @@ async function addRoutes(
   await addProxied(
     scope,
     routes.proxied.filter(({ access }) => isIn(access)),
-    { identity: config.gateway.identity, mount, bindStream, ...partsOptions, webSockets },
+    {
+      identity: config.gateway.identity,
+      tokenNames: webSockets.tokenNames,
+      mount,
+      bindStream,
+      ...partsOptions,
+      webSockets
+    },
     yieldToRequests
   )
   for (const route of routes.aggregated) {

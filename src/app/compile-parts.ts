@@ -6,6 +6,7 @@ import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { requestHeaders } from '../proxy/headers.ts'
 import type { Part, Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
+import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
@@ -18,7 +19,7 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
   >
 
 interface Options {
-  readonly identity: GatewayConfig['identity']
+  readonly gateway: Pick<GatewayConfig, 'identity' | 'envelope'>
   /** With the mount, aliases too. */
   readonly publicPaths: readonly string[]
   readonly maxBytes: number
@@ -29,21 +30,23 @@ interface Options {
 /** Undefined for a route without parts. */
 export function compileParts(
   route: Composable,
-  { identity, publicPaths, maxBytes, upstreamOf, shapePart }: Options
+  { gateway, publicPaths, maxBytes, upstreamOf, shapePart }: Options
 ): Parts | undefined {
+  const tokenNames = tokenNamesOf(gateway.envelope)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(part.upstream)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
       upstream,
-      toUpstream: targetOf(publicPaths, part),
+      toUpstream: targetOf(publicPaths, part, tokenNames),
       toHeaders: requestHeaders({
-        identity,
+        identity: gateway.identity,
         tellIdentity: upstream.config.identity,
         credential: credentialOf(upstream.config.credential).as,
         credentialFrom: credentialOf(upstream.config.credential).from,
         passHeaders: upstream.config.passHeaders,
+        tokenNames,
         passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
         passAuthorization: isOwnUpstream && route.passAuthorization === true,
         passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],
@@ -66,12 +69,15 @@ export function compileParts(
 /** A part's path is fixed, or ends in `/*`, which stands for what the public path's `*` matched. */
 function targetOf(
   publicPaths: readonly string[],
-  { rewrite, query }: RouteConfig['parts'][string]
+  { rewrite, query }: RouteConfig['parts'][string],
+  tokenNames: TokenNames
 ): (target: string) => string {
   const toUpstream =
     rewrite.endsWith('/*') || hasParameters(rewrite)
       ? createRewrite(publicPaths, rewrite, '').toUpstream
       : () => rewrite
-  return target =>
-    toUpstream(target) + (query && target.includes('?') ? target.slice(target.indexOf('?')) : '')
+  return target => {
+    const sent = query && target.includes('?') ? target.slice(target.indexOf('?')) : ''
+    return toUpstream(target) + (tokenNames.query?.strip(sent) ?? sent)
+  }
 }

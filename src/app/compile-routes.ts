@@ -291,7 +291,7 @@ class RouteCompiler {
 
   #partsOf(routeName: string, route: Composable, envelope: Envelope, maxBytes: number) {
     return compileParts(route, {
-      identity: this.#config.gateway.identity,
+      gateway: this.#config.gateway,
       publicPaths: this.#pathsOf(route.path).map(path => mountOf(this.#config) + path),
       maxBytes,
       upstreamOf: name => this.#upstreamOf(name),

@@ -3,6 +3,7 @@ import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
+import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
 import { createSources } from './credential-sources.ts'
@@ -15,6 +16,7 @@ export interface AppContext {
   readonly metrics: AppMetrics
   readonly envelope: Envelope
   readonly cookie: SessionCookie
+  readonly tokenNames: TokenNames
   readonly sources: readonly CredentialSource[]
   /** In lower case, as they are compared. */
   readonly hosts: readonly string[]
@@ -32,6 +34,7 @@ export function createContext(config: Config, services: GenerationServices): App
     metrics: createAppMetrics(services.metrics),
     envelope: createEnvelope(envelope),
     cookie: sessionCookie(session.cookie),
+    tokenNames: tokenNamesOf(envelope),
     sources: services.sources ?? createSources(config, services),
     hosts,
     forwardedHost: createForwardedHost(hosts, server.ports),

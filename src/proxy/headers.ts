@@ -2,10 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
+import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
 import { cookieName, keepCookies } from './cookie-header.ts'
+import type { TokenNames } from './token-names.ts'
 
 type Headers = Record<string, string | string[]>
 
@@ -23,6 +25,8 @@ export interface RequestHeaderOptions {
   readonly passHeaders?: readonly string[] | undefined
   /** Of the route: names of refused families that pass nevertheless. */
   readonly passRefusedHeaders?: readonly string[]
+  /** Never copied from the client, whatever passes otherwise. */
+  readonly tokenNames: TokenNames
   /**
    * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
    * the unshaped response, and decompressing costs more than the network saves.
@@ -51,12 +55,14 @@ const nameIsFree = memoized(
  * Builds the headers for the upstream: the gateway's own, and the client's except connection-bound
  * ones (and those listed in `Connection`, so that no client can drop what the gateway adds), those
  * that back-ends trust (unless the route allows them), and names with `_`. With `passHeaders` only
- * the client's headers that it names pass.
+ * the client's headers that it names pass. The console's own token never passes.
  */
 export function requestHeaders(
   options: RequestHeaderOptions
 ): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
-  const { identity, credential, passAuthorization, passCookies, shaped } = options
+  const { identity, credential, tokenNames, shaped } = options
+  const passAuthorization = options.passAuthorization && !tokenNames.headers.has('authorization')
+  const passCookies = options.passCookies.filter(name => !tokenNames.cookies.has(name))
   const reopened = new Set(options.passRefusedHeaders)
   const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])
   const ownNames = new Set([
@@ -74,6 +80,7 @@ export function requestHeaders(
       (nameIsFree(name) || reopened.has(name)) &&
       allowed?.has(name) !== false &&
       !ownNames.has(name) &&
+      !tokenNames.headers.has(name) &&
       !bodyConditions.has(name)
   )
   const readCrosses = memoized((name: string) => crosses(name) && !readConditions.has(name))
@@ -296,21 +303,4 @@ function headerValue(value: string): string {
   return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
     ? value
     : encodeURIComponent(value.toWellFormed())
-}
-
-/**
- * Caches decisions by header name: a console sends the same few with each request. Bounded, since
- * clients choose the names.
- */
-function memoized(decide: (name: string) => boolean): (name: string) => boolean {
-  const decisions = new Map<string, boolean>()
-  return name => {
-    let decision = decisions.get(name)
-    if (decision === undefined) {
-      if (decisions.size >= 1000) decisions.clear()
-      decision = decide(name)
-      decisions.set(name, decision)
-    }
-    return decision
-  }
 }

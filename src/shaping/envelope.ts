@@ -49,7 +49,8 @@ export function createEnvelope({
   dialect,
   successCode,
   language,
-  messages
+  messages,
+  inertToken
 }: GatewayConfig['envelope']): Envelope {
   const head = successHeads[dialect](successCode)
   const success = (data: unknown, extra: Members = {}, placement: Placement = 'data') => {
@@ -93,11 +94,11 @@ export function createEnvelope({
     success,
     failure,
     login: ({ type, authority }) => {
-      // An empty token overwrites a stale one of an older back-end; the console then sends none.
+      // It overwrites a stale token of an older back-end; a console sends no empty one.
       const result = { status: 'ok', type, currentAuthority: authority }
       return dialect === 'base-response'
-        ? success({ authToken: '', ...result })
-        : success({ authToken: '', ...result }, result)
+        ? success({ authToken: inertToken, ...result })
+        : success({ authToken: inertToken, ...result }, result)
     },
     loginRefused: (error, type, requestId) => {
       const { success: _, ...rest }: Record<string, unknown> = failure(error, requestId)

@@ -7,6 +7,7 @@ import {
   requestHeaders,
   type RequestHeaderOptions
 } from '../../src/proxy/headers.ts'
+import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 import { growthOf } from '../support/growth.ts'
 
@@ -44,6 +45,7 @@ const options: RequestHeaderOptions = {
   credential: 'none',
   passAuthorization: false,
   passCookies: [],
+  tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),
   shaped: false
 }
 const own = {

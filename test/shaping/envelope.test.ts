@@ -9,7 +9,10 @@ const base: GatewayConfig['envelope'] = {
   errorStatus: 'own',
   language: 'en',
   messages: {},
-  tokenCookies: []
+  inertToken: '',
+  tokenHeaders: [],
+  tokenCookies: [],
+  tokenQuery: []
 }
 const dual = createEnvelope(base)
 const antDesign = createEnvelope({ ...base, dialect: 'ant-design-pro' })

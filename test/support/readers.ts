@@ -18,6 +18,7 @@ import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
+import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import { readHandshake } from '../../src/proxy/websocket/handshake.ts'
 
 interface Reader {
@@ -46,12 +47,14 @@ for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
 }
 await app.ready()
 
+const noTokens = { tokenHeaders: [], tokenCookies: [], tokenQuery: [] }
 const toFields = requestHeaders({
   identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
   tellIdentity: false,
   credential: 'none',
   passAuthorization: false,
   passCookies: ['b'],
+  tokenNames: tokenNamesOf(noTokens),
   shaped: false
 })
 const caller = {
@@ -68,6 +71,7 @@ const toQuery = compileQuery({
   rename: { a: 'b' },
   paging: { page: 'page', firstPage: 1, to: { page: 'p', firstPage: 0 } }
 })
+const { query: tokenQuery } = tokenNamesOf({ ...noTokens, tokenQuery: ['token'] })
 const mapping = { maxBytes: 1000, shape: (body: unknown) => body }
 const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
 const checkCookies = soleSession(cookie)
@@ -233,6 +237,22 @@ export const readers: readonly Reader[] = [
       'ands': repeated('&'),
       'escapes': within('a=', '%', ''),
       'blanks': within('', '+', '=')
+    }
+  },
+  {
+    of: [
+      'src/proxy/token-names.ts#strip',
+      'src/proxy/token-names.ts#unescaped',
+      'src/proxy/token-names.ts#leniently'
+    ],
+    read: text => tokenQuery?.strip(`?${text}`),
+    worst: {
+      parameters: repeated('a=b&'),
+      semicolons: repeated(';'),
+      escapes: within('', '%74', '=x'),
+      brackets: within('', '[', '=x'),
+      blanks: within('', '+', 'a=x'),
+      dots: within('', '.', 'a=x')
     }
   },
   {

@@ -24,6 +24,7 @@ import {
   type SignInResult
 } from '../../login/credential-source.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
+import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
 
@@ -36,6 +37,7 @@ interface SignInOptions {
   readonly expireTokenCookies: (reply: FastifyReply) => void
   readonly envelope: Envelope
   readonly onOutcome: (outcome: SignInOutcome) => void
+  readonly tokenNames: TokenNames
 }
 
 interface Options extends SignInOptions {
@@ -94,7 +96,7 @@ async function signIn(
   const user = await firstVouching(sources, {
     username: body.username,
     password: body.password,
-    extra: body.extra,
+    extra: withoutTokens(body.extra, options.tokenNames),
     address: clientAddress(request),
     requestId: request.id
   }).catch(refund)
@@ -112,6 +114,12 @@ async function signIn(
   logSignIn(request, user, session)
   const { identity } = user.result
   return options.envelope.login({ type: body.type, authority: authorityOf(identity) })
+}
+
+/** Back-ends read a member of a form as they read the query parameter of its name. */
+function withoutTokens(extra: Body['extra'], { query }: TokenNames): Body['extra'] {
+  if (query === undefined) return extra
+  return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
 }
 
 /** @throws GatewayError `login.refused`, unless the console expects it with status 200 */

@@ -17,6 +17,7 @@ import { createRewrite } from '../../proxy/path.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
+import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { BindStream } from './bound-stream.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
@@ -93,6 +94,7 @@ export interface ProxiedOptions extends PartsOptions {
   /** `server.mount`, the prefix of every public path. */
   readonly mount: string
   readonly bindStream: BindStream
+  readonly tokenNames: TokenNames
 }
 
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
@@ -153,6 +155,7 @@ function stagesOf(
 ): Stages {
   const { name, upstream, shaping, observe, redirects } = route
   const { origin, origins, base } = upstream
+  const { tokenNames } = options
   const publicPaths = route.paths.map(path => options.mount + path)
   const rewrite = createRewrite(publicPaths, route.upstreamPath, base)
   const bind = createBinding(route, options.bindStream)
@@ -160,6 +163,7 @@ function stagesOf(
   return {
     request: onlyConfigured<RequestStage>([
       rewriteStage(rewrite),
+      tokenNames.query && queryStage(tokenNames.query.strip),
       route.query && queryStage(compileQuery(route.query)),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
       shaping?.parts && partsStage(name, shaping.parts, options)
@@ -185,11 +189,12 @@ function onlyConfigured<Stage>(stages: ReadonlyArray<Stage | false | undefined>)
   return stages.flatMap(stage => (stage === false || stage === undefined ? [] : [stage]))
 }
 
-function requestHeadersOf(route: ProxiedRoute, { identity }: ProxiedOptions) {
+function requestHeadersOf(route: ProxiedRoute, { identity, tokenNames }: ProxiedOptions) {
   const { config } = route.upstream
   const credential = credentialOf(config.credential)
   return requestHeaders({
     identity,
+    tokenNames,
     tellIdentity: config.identity,
     credential: credential.as,
     credentialFrom: credential.from,

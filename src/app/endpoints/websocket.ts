@@ -2,11 +2,12 @@
  * WebSocket on a proxied route. All hooks of the route have let the upgrade pass by then, as a GET;
  * the response is an ordinary one until the upstream has agreed.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import { upstreamError } from '../../proxy/failures.ts'
 import { CollectedBody } from '../../proxy/response.ts'
+import type { TokenNames } from '../../proxy/token-names.ts'
 import {
   acceptOf,
   type Agreed,
@@ -32,8 +33,11 @@ export interface WebSocketServices extends SlotOptions {
   readonly origins: readonly string[]
   readonly bindStream: BindStream
   readonly running: Running
+  readonly tokenNames: TokenNames
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
+
+const protocolHeader = 'sec-websocket-protocol'
 
 /** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
 const maxRefusalBytes = 64 * 1024
@@ -81,6 +85,7 @@ function createOpening(
 ) {
   const { upstream } = route
   const acquire = createSlots(route.route.name, webSocket, services)
+  const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
 
   return function openWebSocket(request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) {
     const handshake = readHandshake(request.raw)
@@ -94,14 +99,16 @@ function createOpening(
       connect: upstream.connect,
       timeoutMs: route.exchange.timeoutMs
     }
-    const abandon = askUpstream(target, handshake, (error, answer) => {
+    const asked = hidesProtocols ? withBuiltProtocols(handshake, exchange.headers) : handshake
+    const abandon = askUpstream(target, asked, (error, answer) => {
       upgrade.onBroken = undefined
       exchange.firstByteMs = performance.now() - exchange.startedAt
       if (answer === undefined) return void reply.send(toGatewayError(error))
       if ('refused' in answer) return passRefusal(route, exchange, answer.refused)
       const { agreed } = answer
       exchange.attempt = { fail: () => agreed.socket.destroy() }
-      agree(reply, upgrade, switchingHeaders(route, reply, handshake, agreed), () => {
+      const headers = hidesProtocols ? withFirstProtocol(handshake, agreed) : agreed.headers
+      agree(reply, upgrade, switchingHeaders(route, reply, handshake, headers), () => {
         slot.keep()
         startRelay(
           { route, webSocket, services, agreed, upgrade, slot, live: liveOf(request) },
@@ -115,6 +122,19 @@ function createOpening(
       if (!reply.sent) reply.send(tooEarly())
     }
   }
+}
+
+/** Subprotocols that are the console's token are replaced by those that the gateway built. */
+function withBuiltProtocols(
+  handshake: Handshake,
+  { [protocolHeader]: built }: ProxiedExchange['headers']
+): Handshake {
+  return { ...handshake, protocols: [built ?? []].flat() }
+}
+
+/** Browsers need one of theirs agreed; the upstream's may be the session's real token. */
+function withFirstProtocol({ protocols: [first] }: Handshake, { headers }: Agreed) {
+  return { ...headers, [protocolHeader]: first }
 }
 
 function tooEarly(): GatewayError {
@@ -160,10 +180,10 @@ function switchingHeaders(
   { toClientHeaders }: CompiledRoute,
   reply: FastifyReply,
   { key }: Handshake,
-  { headers }: Agreed
+  headers: IncomingHttpHeaders
 ) {
   const ofUpstream = Object.entries(toClientHeaders(headers)).filter(([name]) => !ofBody.test(name))
-  const protocol = headers['sec-websocket-protocol']
+  const protocol = headers[protocolHeader]
   const extensions = headers['sec-websocket-extensions']
   return {
     ...reply.getHeaders(),
@@ -172,7 +192,7 @@ function switchingHeaders(
     'connection': 'Upgrade',
     'upgrade': 'websocket',
     'sec-websocket-accept': acceptOf(key),
-    ...(protocol !== undefined && { 'sec-websocket-protocol': protocol }),
+    ...(protocol !== undefined && { [protocolHeader]: protocol }),
     ...(extensions !== undefined && { 'sec-websocket-extensions': extensions })
   }
 }

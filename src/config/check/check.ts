@@ -18,6 +18,7 @@ import { checkRequestMapping } from './request-mapping.ts'
 import { checkSession } from './session.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
+import { checkTokenNames } from './token-names.ts'
 import { checkUpstreams } from './upstreams.ts'
 import { checkWebSockets } from './websocket.ts'
 
@@ -29,6 +30,7 @@ const rules = [
   checkSources,
   checkUpstreams,
   checkFields,
+  checkTokenNames,
   checkPaths,
   checkRequestMapping,
   checkClashes,

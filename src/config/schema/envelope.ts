@@ -1,6 +1,6 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { Type } from 'typebox'
-import { list, oneOf, pairs, section, whole } from './primitives.ts'
+import { header, list, oneOf, pairs, section, whole } from './primitives.ts'
 
 /** Dialects of the envelope. */
 export const dialects = ['dual', 'ant-design-pro', 'base-response'] as const
@@ -34,12 +34,42 @@ export const envelope = section(
       description: 'Your own messages, by error code. They replace the built-in ones.',
       examples: [{ 'login.refused': 'Wrong user name or password.' }]
     }),
+    inertToken: Type.String({
+      default: '',
+      pattern: '^[A-Za-z0-9._~-]{0,128}$',
+      expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
+      description:
+        'The token that sign-in answers, for consoles that insist on one. It is the same for ' +
+        'everyone and opens nothing: only the session cookie does. Name every place where the ' +
+        'console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.',
+      examples: ['console-gateway']
+    }),
+    tokenHeaders: list(header({ description: 'A request header.' }), {
+      default: [],
+      description:
+        'Headers in which a console sends its own token. Whatever a client sends in them is ' +
+        'dropped on every way to a back-end, also of WebSockets (`sec-websocket-protocol`: the ' +
+        'first subprotocol is then agreed with the console alone). A credential that the gateway ' +
+        'itself sends in such a header is kept.',
+      examples: [['authorization'], ['x-access-token']]
+    }),
     tokenCookies: list(Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' }), {
       default: ['TOKEN__'],
       description:
         'Cookies in which a console keeps its own token. The gateway deletes them at sign-in ' +
         'and sign-out and never sends them to upstreams.'
-    })
+    }),
+    tokenQuery: list(
+      Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'the name of a query parameter' }),
+      {
+        default: [],
+        description:
+          'Query parameters in which a console sends its own token, in the URLs of pictures, ' +
+          'downloads and WebSockets for example. They are dropped on every way to a back-end, in ' +
+          'upper and lower case, and so are members of the sign-in body with these names.',
+        examples: [['token']]
+      }
+    )
   },
   'The format of responses.'
 )

@@ -13,6 +13,7 @@ import {
   rewriteStage
 } from '../../../src/app/endpoints/request-stages.ts'
 import { createRewrite } from '../../../src/proxy/path.ts'
+import { tokenNamesOf } from '../../../src/proxy/token-names.ts'
 import { noTimeOuts as timeOuts } from '../../support/time-outs.ts'
 
 const bounds = {
@@ -88,6 +89,7 @@ const route: ProxiedRoute = {
 }
 const options = {
   identity: {},
+  tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),
   mount: '',
   forwardedHost: () => undefined,
   countMissing: () => {}

@@ -1,0 +1,185 @@
+/**
+ * The console's own token: alice sends bob's real token of the back-end in every place in which
+ * consoles send theirs, on every way in, and the back-end sees alice.
+ */
+import t, { type Test } from 'tap'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { json, type Seen, type TestUpstream, testUpstream } from '../support/upstream.ts'
+import { dial, webSocketUpstream } from '../support/websocket.ts'
+
+const stolen = 'real-token-of-bob'
+const names = {
+  tokenHeaders: ['authorization', 'x-access-token', 'x-auth-token', 'sec-websocket-protocol'],
+  tokenCookies: ['TOKEN__', 'Admin-Token'],
+  tokenQuery: ['token', 'X-Access-Token']
+}
+const headers = {
+  'authorization': `Bearer ${stolen}`,
+  'X-Access-Token': stolen,
+  'x-auth-token': stolen
+}
+const cookies = `TOKEN__=${stolen}; Admin-Token=${stolen}`
+const query = `token=${stolen}&page=1&x-access-token=${stolen}&Token[]=${stolen}&to%6ben=${stolen}`
+
+const source = {
+  kind: 'upstream-login',
+  upstream: 'b',
+  path: '/login',
+  format: 'form',
+  success: { status: [200] },
+  user: { id: 'user.id' },
+  token: 'token'
+}
+
+interface Setup {
+  readonly gateway: TestGateway
+  readonly backend: TestUpstream
+  readonly socketUpstream: Awaited<ReturnType<typeof webSocketUpstream>>
+}
+
+/** @param upstream settings of the back-end, such as the form of its credential */
+async function setUp(t: Test, upstream: object): Promise<Setup> {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const username = new URLSearchParams(seen.body.toString()).get('username')
+    const token = `real-token-of-${username}`
+    json(200, { user: { id: username }, token, list: [] })(request, response, seen)
+  })
+  const socketUpstream = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: [source] } },
+    routes: {
+      upstreams: {
+        b: { url: backend.url, ...upstream },
+        ws: { url: socketUpstream.url, ...upstream }
+      },
+      routes: {
+        plain: { path: '/api/plain', upstream: 'b', methods: ['GET', 'POST'] },
+        passing: {
+          path: '/api/passing',
+          upstream: 'b',
+          passCookies: ['theme'],
+          passRefusedHeaders: ['x-scope-orgid']
+        },
+        mapped: { path: '/api/mapped', upstream: 'b', query: { rename: { page: 'p' } } },
+        parted: {
+          path: '/api/parted',
+          upstream: 'b',
+          parts: { more: { upstream: 'b', rewrite: '/more', query: true, into: 'more' } }
+        },
+        open: { path: '/api/open', upstream: 'b', access: 'public' },
+        chat: { path: '/api/chat', upstream: 'ws', websocket: {} }
+      }
+    }
+  })
+  return { gateway, backend, socketUpstream }
+}
+
+/** Everything of a request that a back-end may read a token from. */
+const textOf = ({ url, rawHeaders, body }: Seen) =>
+  `${url} ${rawHeaders.join(' ')} ${body.toString()}`
+
+const forms = {
+  'bearer': 'Bearer real-token-of-alice',
+  'header:x-access-token': 'real-token-of-alice'
+}
+for (const [credential, value] of Object.entries(forms)) {
+  const name = credential === 'bearer' ? 'authorization' : 'x-access-token'
+
+  t.test(`with ${credential}, routes send the session’s own token and no other`, async t => {
+    const { gateway, backend } = await setUp(t, { credential })
+    const cookie = `${await gateway.signIn('alice')}; ${cookies}; theme=dark`
+    for (const path of ['plain', 'passing', 'mapped', 'parted']) {
+      const from = backend.seen.length
+      t.equal((await gateway.call(`/api/${path}?${query}`, { cookie, headers })).status, 200)
+      for (const seen of backend.seen.slice(from)) {
+        t.notMatch(textOf(seen), stolen, path)
+        t.match(seen.headers, { 'x-user-id': 'alice', [name]: value }, path)
+        t.match(seen.url, path === 'mapped' ? /\?p=1$/ : /\?page=1$/)
+      }
+    }
+    t.equal(backend.seen.length, 6, 'sign-in, four routes, one of them with a part')
+    await gateway.call(`/api/plain?${query}`, { method: 'POST', cookie, headers, json: {} })
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), stolen)
+    await gateway.call(`/api/open?${query}`, { cookie, headers })
+    t.match(backend.seen.at(-1)?.url, '/api/open?page=1')
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), 'real-token', 'nobody’s on a public route')
+  })
+
+  t.test(`with ${credential}, WebSockets are opened with the session’s own token`, async t => {
+    const { gateway, socketUpstream } = await setUp(t, { credential })
+    const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+    const protocols = [stolen, 'chat']
+    const client = await dial(`${gateway.url}/api/chat?${query}`, { cookie, headers, protocols })
+    t.equal(client.protocol, stolen, 'what the console offered is agreed with it alone')
+    const [asked] = socketUpstream.requests
+    t.equal(asked?.url, '/api/chat?page=1')
+    t.notMatch(asked?.rawHeaders.join(' '), stolen)
+    t.match(asked?.headers, { 'x-user-id': 'alice', [name]: value })
+    t.equal(asked?.headers['sec-websocket-protocol'], undefined)
+    client.close()
+  })
+}
+
+t.test('a back-end that takes its token as a subprotocol gets the session’s', async t => {
+  const { gateway, socketUpstream } = await setUp(t, {
+    credential: 'header:sec-websocket-protocol'
+  })
+  const cookie = await gateway.signIn('alice')
+  const client = await dial(`${gateway.url}/api/chat`, { cookie, protocols: ['inert'] })
+  t.equal(
+    socketUpstream.requests[0]?.headers['sec-websocket-protocol'],
+    'real-token-of-alice',
+    'the token of the session'
+  )
+  t.equal(client.protocol, 'inert', 'the browser never sees the real one')
+  client.close()
+})
+
+t.test('sign-in at the back-end carries no token of the console', async t => {
+  const { gateway, backend } = await setUp(t, { credential: 'bearer' })
+  const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+  const answer = await gateway.call(`/api/auth/admin/login?${query}`, {
+    cookie,
+    headers,
+    json: {
+      'username': 'alice',
+      'password': 'pw',
+      'code': '7',
+      'token': stolen,
+      'X-ACCESS-TOKEN': stolen
+    }
+  })
+  t.match(answer.json, { data: { authToken: 'inert' } })
+  t.notMatch(answer.text, 'real-token')
+  const seen = backend.seen.at(-1) as Seen
+  t.notMatch(textOf(seen), stolen)
+  t.equal(seen.body.toString(), 'code=7&username=alice&password=pw')
+})
+
+t.test('calls that renew a token carry none of the console', async t => {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const token = seen.url === '/renew' ? 'renewed' : 'expired'
+    const expiresIn = token === 'renewed' ? 3600 : 0
+    json(200, { user: { id: 'alice' }, token, expiresIn })(request, response, seen)
+  })
+  const refreshing = {
+    ...source,
+    expires: { path: 'expiresIn' },
+    refresh: { path: '/renew', body: {}, token: 'token' }
+  }
+  const gateway = await testGateway(t.after, {
+    gateway: { envelope: names, login: { sources: [refreshing] } },
+    routes: {
+      upstreams: { b: { url: backend.url, credential: 'bearer' } },
+      routes: { plain: { path: '/api/plain', upstream: 'b' } }
+    }
+  })
+  const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+  t.equal((await gateway.call(`/api/plain?${query}`, { cookie, headers })).status, 200)
+  t.same(
+    backend.seen.map(({ url }) => url),
+    ['/login', '/renew', '/api/plain?page=1']
+  )
+  for (const seen of backend.seen) t.notMatch(textOf(seen), stolen)
+  t.equal(backend.seen[2]?.headers['authorization'], 'Bearer renewed')
+})
