@@ -198,7 +198,8 @@ export class Relay {
     const upstream = this.#upstream
     upstream.removeAllListeners('data').removeAllListeners('drain').resume()
     if (!this.#isUpstreamAtBorder || !upstream.writable) return void upstream.destroy()
-    upstream.end(maskedCloseFrame(goingAway))
+    // One that broke the protocol gets its own fault's code, not the client's.
+    upstream.end(maskedCloseFrame(this.#down.fault?.code ?? goingAway))
   }
 
   /** The server closes first (RFC 6455 §7.1.1), once the client has answered or ended. */

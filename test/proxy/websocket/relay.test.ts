@@ -184,6 +184,8 @@ t.test('what breaks the protocol ends both sides with its code', async t => {
   upstream.socket.write(frame({ opcode: 1, payload: 'x', isMasked: true }))
   await until('the close frame', () => client.received().length > 3)
   t.equal(client.received().readUInt16BE(2), 1011, 'a server that masks')
+  await until('the upstream has its close frame', () => upstream.received().length === 8)
+  t.equal(upstream.received().readUInt16BE(6), 1002, 'and is told why')
   client.socket.end()
   await until('over', () => ends.length === 1)
   t.match(ends, [{ by: 'upstream' }])
