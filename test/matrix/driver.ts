@@ -49,6 +49,8 @@ export interface Screen<Content> {
   readonly messages: readonly string[]
   /** What the page shows; `undefined` when the console could not show it. */
   readonly content: Content | undefined
+  /** The error of the console's code that ended the step, as developer tools show it; users do not. */
+  readonly fault?: string
 }
 
 export interface Credentials {
@@ -78,8 +80,11 @@ export interface ShownList {
 
 export interface ShownForm {
   readonly saved: boolean
-  /** Field → message, where a form of the console can read it from what its request layer hands on. */
-  readonly fieldErrors: Readonly<Record<string, string>>
+  /**
+   * Field → message, as a form reads it from what the request layer hands on. Left out where the
+   * request layer hands on nothing but a text, so that no form of the console can read it.
+   */
+  readonly fieldErrors?: Readonly<Record<string, string>>
 }
 
 /** One load of the console's page: what it keeps in memory is gone with it. */
@@ -107,6 +112,12 @@ export interface Call {
 
 export interface Driver {
   readonly name: string
+  /** Words of the console that stand in place of the server's message, where it shows its own. */
+  readonly ownWords?: {
+    readonly wrongPassword?: string
+    /** For a refused `save`. */
+    readonly refused?: string
+  }
   /** The calls of the user's own pages: the paths that routes.yaml maps, in the console's fashion. */
   readonly calls: {
     readonly list: Call

@@ -1,0 +1,67 @@
+/** What consoles rely on in axios, which most of them send their requests with. */
+import type { Page } from './driver.ts'
+import { ConsoleFault } from './display.ts'
+
+export interface AxiosRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly url: string
+  readonly params?: Readonly<Record<string, string | number | undefined>>
+  readonly data?: unknown
+  /** Fields with `null` are not sent. */
+  readonly headers?: Readonly<Record<string, string | null>>
+}
+
+export interface AxiosResponse {
+  readonly status: number
+  /** The parsed body; the text of a body that is not JSON. */
+  readonly data: unknown
+}
+
+/** The rejection of a request whose response axios does not accept, or that got none. */
+export class AxiosError extends ConsoleFault {
+  readonly response: AxiosResponse | undefined
+
+  constructor(message: string, response?: AxiosResponse) {
+    super(message)
+    this.response = response
+  }
+}
+
+/** Rejects with an `AxiosError` unless the status is 2xx, as axios does by default. */
+export async function axios(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
+  const response = await send(page, request)
+  if (response.status >= 200 && response.status < 300) return response
+  throw new AxiosError(`Request failed with status code ${response.status}`, response)
+}
+
+async function send(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
+  const { method, url, params, data, headers } = request
+  const type = data === undefined ? {} : { 'content-type': 'application/json' }
+  const sent = Object.entries({ accept: 'application/json, text/plain, */*', ...type, ...headers })
+  try {
+    const response = await page.fetch(withQuery(url, params), {
+      method,
+      headers: Object.fromEntries(sent.flatMap(([name, value]) => (value ? [[name, value]] : []))),
+      ...(data !== undefined && { body: JSON.stringify(data) })
+    })
+    return { status: response.status, data: parse(await response.text()) }
+  } catch (error) {
+    throw error instanceof TypeError ? new AxiosError('Network Error') : error
+  }
+}
+
+function withQuery(url: string, params: AxiosRequest['params'] = {}): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined) query.append(name, String(value))
+  }
+  return query.size === 0 ? url : `${url}?${query.toString()}`
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
