@@ -89,7 +89,7 @@ async function addSignInEndpoints(
   scope: FastifyInstance,
   { context, checks, routes }: Group
 ): Promise<void> {
-  const { config, services, sources, cookie: sessionCookie, envelope, metrics } = context
+  const { config, services, sources, cookie: sessionCookie, envelope, answers, metrics } = context
   const { gateway, limits } = config
   const expireTokenCookies = (reply: FastifyReply) => {
     for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' })
@@ -107,6 +107,7 @@ async function addSignInEndpoints(
     cookie: sessionCookie,
     expireTokenCookies,
     envelope,
+    answer: answers.login,
     onOutcome: metrics.onSignIn,
     tokenNames: context.tokenNames
   })

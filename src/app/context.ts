@@ -7,6 +7,7 @@ import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
 import { createSources } from './credential-sources.ts'
+import { compileEndpointAnswers, type EndpointAnswers } from './endpoint-answers.ts'
 import { type AppMetrics, createAppMetrics } from './app-metrics.ts'
 import type { GenerationServices } from './generation-services.ts'
 
@@ -15,6 +16,7 @@ export interface AppContext {
   readonly services: GenerationServices
   readonly metrics: AppMetrics
   readonly envelope: Envelope
+  readonly answers: EndpointAnswers
   readonly cookie: SessionCookie
   readonly tokenNames: TokenNames
   readonly sources: readonly CredentialSource[]
@@ -33,6 +35,7 @@ export function createContext(config: Config, services: GenerationServices): App
     services,
     metrics: createAppMetrics(services.metrics),
     envelope: createEnvelope(envelope),
+    answers: compileEndpointAnswers(config),
     cookie: sessionCookie(session.cookie),
     tokenNames: tokenNamesOf(envelope),
     sources: services.sources ?? createSources(config, services),

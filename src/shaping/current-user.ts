@@ -53,6 +53,17 @@ function accessOf({ access, role }: User, identity: Identity): string {
  * The authority that a console's menus check: `admin` where it is among the roles, else the first
  * role, else `user`.
  */
-export function authorityOf({ roles }: Identity): string {
-  return roles.find(role => role.toLowerCase() === 'admin')?.toLowerCase() ?? roles[0] ?? 'user'
+export function authorityOf(identity: Identity): string {
+  const role = mainRoleOf(identity)
+  if (role === '') return 'user'
+  return isAdmin(role) ? 'admin' : role
+}
+
+/** The administrator's role where it is among the roles, else the first one; '' without any. */
+export function mainRoleOf({ roles }: Identity): string {
+  return roles.find(isAdmin) ?? roles[0] ?? ''
+}
+
+function isAdmin(role: string): boolean {
+  return role.toLowerCase() === 'admin'
 }

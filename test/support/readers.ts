@@ -11,6 +11,7 @@ import { orderKey } from '../../src/json/decimal.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
+import { holdsCredential } from '../../src/login/leaked-credential.ts'
 import { cookiesIn } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
@@ -312,6 +313,15 @@ export const readers: readonly Reader[] = [
       'semicolons': repeated(';'),
       'equal signs': repeated('='),
       'blanks': within('sid', ' ', '=1')
+    }
+  },
+  {
+    of: ['src/login/leaked-credential.ts#cookieTexts'],
+    read: cookies => holdsCredential(cookies, { cookies: `${cookies}1` }),
+    worst: {
+      'pairs': repeated('a=b; '),
+      'equal signs': repeated('='),
+      'blanks': repeated(' ')
     }
   },
   {

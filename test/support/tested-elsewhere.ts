@@ -16,6 +16,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'api-docs/types',
     'contract/from-type'
   ],
+  'app/endpoints/login-answer': [
+    'app/endpoint-answers',
+    'app/endpoints/send-answer',
+    'config/schema/answer'
+  ],
   'app/bound-streams': ['app/endpoints/bound-stream'],
   'app/kept-reads': ['app/response-copies'],
   'app/shared-calls': ['app/copy-key', 'app/route-copies'],

@@ -20,13 +20,14 @@ import { liveSession, openSession, type SessionCookie } from '../hooks/session.t
 import {
   type CredentialSource,
   signOutAtSource,
-  type SignInAttempt,
-  type SignInResult
+  type SignInAttempt
 } from '../../login/credential-source.ts'
+import type { Answer } from '../../shaping/answer.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
+import { refuseLeak, sendLoginAnswer, sessionBefore, type VouchedUser } from './login-answer.ts'
 
 interface SignInOptions {
   readonly config: GatewayConfig['login']
@@ -36,6 +37,8 @@ interface SignInOptions {
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
   readonly envelope: Envelope
+  /** The dialect's own answer without it. */
+  readonly answer: Answer | undefined
   readonly onOutcome: (outcome: SignInOutcome) => void
   readonly tokenNames: TokenNames
 }
@@ -104,6 +107,7 @@ async function signIn(
     await attempt.refused()
     return refuse(options, request, reply, body)
   }
+  await refuseLeakingUser(options, request, user).catch(refund)
   const former = liveSession(request)
   const session = await openFor(options, request, body, user).catch(refund)
   await attempt.refund()
@@ -112,8 +116,26 @@ async function signIn(
   options.expireTokenCookies(reply)
   options.onOutcome('accepted')
   logSignIn(request, user, session)
-  const { identity } = user.result
-  return options.envelope.login({ type: body.type, authority: authorityOf(identity) })
+  const { answer, envelope, sessions } = options
+  if (answer !== undefined) {
+    return sendLoginAnswer(reply, answer, envelope, { session, now: sessions.now() })
+  }
+  return envelope.login({ type: body.type, authority: authorityOf(user.result.identity) })
+}
+
+/** @throws GatewayError `upstream.invalid`; the back-end's own session is then ended */
+async function refuseLeakingUser(
+  { answer, sessions, sources }: SignInOptions,
+  { log }: FastifyRequest,
+  user: VouchedUser
+): Promise<void> {
+  const session = sessionBefore(user, sessions.now())
+  try {
+    refuseLeak(answer, session)
+  } catch (error) {
+    signOutAtSource(sources, session, log)
+    throw error
+  }
 }
 
 /** Back-ends read a member of a form as they read the query parameter of its name. */
@@ -197,12 +219,6 @@ function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   if (code === 'login.refused') return 'refused'
   if (status === 429) return 'limited'
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
-}
-
-/** A user, and the source that vouches for its password. */
-interface VouchedUser {
-  readonly source: string
-  readonly result: Extract<SignInResult, { readonly vouched: true }>
 }
 
 /**

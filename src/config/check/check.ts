@@ -1,5 +1,6 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { checkOps } from './admin.ts'
+import { checkAnswers } from './answers.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
 import { checkCopies } from './copies.ts'
@@ -35,6 +36,7 @@ const rules = [
   checkRequestMapping,
   checkClashes,
   checkParts,
+  checkAnswers,
   checkCopies,
   checkWebSockets,
   checkShapes,

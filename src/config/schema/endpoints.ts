@@ -1,5 +1,6 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { Type } from 'typebox'
+import { answerSchema } from './answer.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, name, oneOf, path } from './primitives.ts'
@@ -11,7 +12,12 @@ export const endpoints = closed(
         path: path({
           default: '/api/auth/admin/login',
           description: 'The path of the sign-in call (POST).'
-        })
+        }),
+        answer: answerSchema(
+          'The response to a successful sign-in. Default: `authToken` (empty), `status`, `type` ' +
+            'and `currentAuthority`, as the dialect of the envelope places them. No value may be ' +
+            'a credential of the session: such a sign-in fails with `upstream.invalid`.'
+        )
       },
       { default: {}, description: 'The sign-in endpoint.' }
     ),

@@ -6,7 +6,7 @@ import { maintenanceSchema } from './maintenance.ts'
 import { route } from './route.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import { named, pathTemplate } from './primitives.ts'
+import { list, named, pairs, pathTemplate, text } from './primitives.ts'
 
 export const routesSchema = Type.Object(
   {
@@ -26,6 +26,17 @@ export const routesSchema = Type.Object(
     routes: named(route, {
       description: 'The proxied routes, by name. Logs, metrics and limits use the name.'
     }),
+    permissions: pairs(
+      list(text({ description: 'A permission.' }), { description: 'The permissions of the role.' }),
+      {
+        default: {},
+        description:
+          'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
+          'the user, in the order of the roles, each once. They decide what a console shows; who ' +
+          'may call a route is decided by its `access`.',
+        examples: [{ admin: ['*:*:*'], user: ['order:read'] }]
+      }
+    ),
     shapes: shapesSchema,
     examples: examplesSchema,
     maintenance: maintenanceSchema,

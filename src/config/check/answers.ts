@@ -1,0 +1,93 @@
+/** Rules for `answer`: names of its template, and what status and envelope allow. */
+import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
+import { nearest } from '../schema/faults.ts'
+import { isObject, type Path } from '../schema/visit.ts'
+import type { CheckedConfig, Report } from './report.ts'
+
+export function checkAnswers(
+  { routes: { endpoints } }: Pick<CheckedConfig, 'routes'>,
+  report: Report
+): void {
+  const { login } = endpoints
+  checkAnswer(login.answer, { place: ['endpoints', 'login', 'answer'], hasSession: true }, report)
+}
+
+interface Where {
+  readonly place: Path
+  /** Whether a request for it always has a session, whose names may stand in the template. */
+  readonly hasSession: boolean
+  /** Whether the status may be that of an error. */
+  readonly mayFail?: boolean
+}
+
+/** @param answer undefined where config has none */
+function checkAnswer(answer: AnswerConfig | undefined, where: Where, report: Report): void {
+  if (answer === undefined) return
+  const { place, hasSession } = where
+  const values = [
+    [['json'], answer.json] as const,
+    ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
+  ]
+  for (const [path, json] of values) {
+    checkTemplate(json, [...place, ...path], hasSession, report)
+    checkFlat(answer, json, [...place, ...path], report)
+  }
+  if (!hasSession && answer.byRole !== undefined) {
+    const message = 'has no effect: no session is looked up here, so nobody has a role'
+    report('routes', [...place, 'byRole'], message)
+  }
+  checkStatus(answer, where, report)
+}
+
+function checkTemplate(json: unknown, place: Path, hasSession: boolean, report: Report): void {
+  if (typeof json === 'object' && json !== null) {
+    for (const [key, member] of Object.entries(json)) {
+      const step = Array.isArray(json) ? Number(key) : key
+      checkTemplate(member, [...place, step], hasSession, report)
+    }
+    return
+  }
+  const placeholder = placeholderOf(json)
+  if (placeholder === undefined) return
+  const message = faultOf(placeholder, hasSession)
+  if (message !== undefined) report('routes', place, message)
+}
+
+function faultOf(placeholder: string, hasSession: boolean): string | undefined {
+  if (sessionNameOf(placeholder) === undefined) {
+    const [first = ''] = placeholder.split('.')
+    const names = Object.keys(sessionNames)
+    if (first === 'profile') return `a name is missing between the dots of {${placeholder}}`
+    if (names.includes(first)) return `{${first}} has no members: only {profile.MEMBER} names one`
+    const all = names.join(', ')
+    return `there is no name {${placeholder}}.${nearest(first, names)} The names: ${all}`
+  }
+  if (hasSession) return undefined
+  return `{${placeholder}} needs a session, and none is looked up here: write a constant`
+}
+
+function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, report: Report): void {
+  const mayBeObject = isObject(json) || placeholderOf(json)?.startsWith('profile') === true
+  if (inEnvelope !== 'flat' || mayBeObject) return
+  report('routes', place, 'must be a mapping, since `inEnvelope: flat` places its members')
+}
+
+/** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
+function checkStatus(
+  { status = 200, inEnvelope }: AnswerConfig,
+  { place, mayFail = false }: Where,
+  report: Report
+): void {
+  const where = [...place, 'status']
+  const isEmpty = status === 204 || status === 205
+  if (isEmpty || (status >= 300 && status < 400)) {
+    report('routes', where, `expected a status with a body, such as 200, found ${status}`)
+  } else if (status >= 400 && !mayFail) {
+    report('routes', where, 'must be that of a success, from 200 to 299')
+  } else if (status >= 400 && inEnvelope !== 'none') {
+    const message =
+      'is an error, and the envelope is that of a success: add `inEnvelope: none`, and write ' +
+      'the whole body'
+    report('routes', where, message)
+  }
+}
