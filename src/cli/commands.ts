@@ -17,6 +17,7 @@ import { reload, rollback } from './reload.ts'
 import { shape } from './shape.ts'
 import { start } from './start.ts'
 import { status } from './status.ts'
+import { users } from './users.ts'
 
 const others = {
   start,
@@ -34,6 +35,7 @@ const others = {
   limits,
   lockouts,
   bans,
+  users,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
   schemas,

@@ -1,10 +1,7 @@
 /** `hash-password`: makes the argon2id hash for users.yaml, from a prompt or standard input. */
-import { createInterface } from 'node:readline'
-import { Writable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { hashPassword } from '../login/argon2.ts'
-import { adopt } from '../observability/emitters.ts'
 import type { Command } from './command.ts'
+import { readNewPassword } from './prompt.ts'
 
 export const hashPasswordCommand: Command = {
   summary: 'read a password (prompt or standard input), print its argon2id hash',
@@ -25,41 +22,8 @@ Examples:
       )
       return 2
     }
-    const password = process.stdin.isTTY
-      ? await ask('Password: ')
-      : (await text(process.stdin)).replace(/\r?\n$/, '')
-    if (password === undefined || password === '' || password.length > 1024) {
-      process.stderr.write('A password has 1 to 1024 characters.\n')
-      return 1
-    }
-    if (process.stdin.isTTY && (await ask('Again: ')) !== password) {
-      process.stderr.write('The passwords do not match.\n')
-      return 1
-    }
-    if (password.length < 8) {
-      process.stderr.write(
-        'Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n'
-      )
-    }
+    const password = await readNewPassword()
     process.stdout.write(`${await hashPassword(password)}\n`)
     return 0
   }
-}
-
-/** Asks without echo. @returns undefined when the prompt was closed */
-async function ask(question: string): Promise<string | undefined> {
-  const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
-  const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
-  // Written last: until readline takes over, the terminal itself would echo.
-  process.stderr.write(question)
-  return await new Promise(resolve => {
-    prompt.once('line', line => {
-      resolve(line)
-      prompt.close()
-    })
-    prompt.once('close', () => {
-      process.stderr.write('\n')
-      resolve(undefined)
-    })
-  })
 }

@@ -59,6 +59,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'dry-run/explain/websocket',
     'dry-run/traced-app'
   ],
+  'cli/hash-password': ['cli/prompt'],
   'cli/limits/caller': [
     'admin/caller-limits',
     'limits/counting/callers',
@@ -82,6 +83,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/sessions': ['admin/find-users', 'admin/sessions'],
   'cli/shape': ['cli/changes'],
   'cli/start': ['launch'],
+  'cli/users': ['cli/replace-file', 'cli/users-text'],
   'config/check/check': [
     'config/check/admin',
     'config/check/clashes',

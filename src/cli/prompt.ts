@@ -1,0 +1,73 @@
+/** Questions at the terminal; passwords from a prompt without echo, stdin or a variable. */
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { adopt } from '../observability/emitters.ts'
+import { CommandError, type Option } from './command.ts'
+
+/** The option that names the environment variable with a password. */
+export const passwordEnvOption: Option = {
+  type: 'string',
+  value: 'VARIABLE',
+  description: 'the environment variable with the password'
+}
+
+/** A console sends no longer one. */
+const maxLength = 1024
+const advisedLength = 8
+
+/**
+ * A password that is to be stored: typed twice at a terminal, or from standard input.
+ * @param variable the environment variable that has it instead
+ * @throws CommandError for none, one that is too long, or two that differ
+ */
+export async function readNewPassword(variable?: unknown): Promise<string> {
+  const isTyped = variable === undefined && process.stdin.isTTY
+  const password = await readPassword('Password: ', variable)
+  if (isTyped && (await askHidden('Again: ')) !== password) {
+    throw new CommandError('The passwords do not match.')
+  }
+  if (password.length < advisedLength) {
+    process.stderr.write(
+      'Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n'
+    )
+  }
+  return password
+}
+
+/** A password. @throws CommandError for none, or one that is too long */
+async function readPassword(question: string, variable?: unknown): Promise<string> {
+  const password = await passwordFrom(question, variable)
+  if (password === undefined || password === '' || password.length > maxLength) {
+    throw new CommandError(`A password has 1 to ${maxLength} characters.`)
+  }
+  return password
+}
+
+async function passwordFrom(question: string, variable: unknown): Promise<string | undefined> {
+  if (typeof variable === 'string') {
+    const value = process.env[variable]
+    if (value !== undefined) return value
+    throw new CommandError(`The environment variable ${variable} is not set.`)
+  }
+  if (process.stdin.isTTY) return await askHidden(question)
+  return (await text(process.stdin)).replace(/\r?\n$/, '')
+}
+
+/** Asks without echo. @returns undefined when the prompt was closed */
+async function askHidden(question: string): Promise<string | undefined> {
+  const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
+  const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
+  // Written last: until readline takes over, the terminal itself would echo.
+  process.stderr.write(question)
+  return await new Promise(resolve => {
+    prompt.once('line', line => {
+      resolve(line)
+      prompt.close()
+    })
+    prompt.once('close', () => {
+      process.stderr.write('\n')
+      resolve(undefined)
+    })
+  })
+}
