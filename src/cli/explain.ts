@@ -5,6 +5,7 @@ import { sourceName } from '../config/schema/gateway.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Counts } from '../admin/limits.ts'
+import type { Status } from '../process/status.ts'
 import type { Decision, Explained, Location } from '../dry-run/explain/decision.ts'
 import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
 import { identityOf } from '../login/file-users.ts'
@@ -17,9 +18,9 @@ export const explain: Command = {
   usage: ['METHOD PATH [--as USER] [--role ROLE]… [--from IP] [--header "NAME: VALUE"]… [--json]'],
   details: `
 The real app of this config handles the request, without sockets: no upstream and
-no Redis is called. The caller's present counts come from the running gateway
-(ops.listen); if none answers, every limit counts from zero. PATH is taken as
-written, with server.mount and query.
+no Redis is called. The caller's present counts and the states of the upstream's
+addresses come from the running gateway (ops.listen); if none answers, every limit
+counts from zero. PATH is taken as written, with server.mount and query.
 
 Without --as and --role the caller is not signed in. Users of a users file have
 their roles there; for other users set --role. The headers are those of a browser
@@ -59,13 +60,39 @@ Exit codes: 0 the request passes, 3 the gateway refuses it.`,
     const config = loadConfig(invocation.config, process.env)
     const counts = async (of: object) =>
       (await askAdmin(invocation.config, '/limits/counts', of)) as unknown as Counts
-    const explanation = await explanationOf(config, explained(config, invocation), counts)
+    const explanation = await withAddresses(
+      await explanationOf(config, explained(config, invocation), counts),
+      async () => (await askAdmin(invocation.config, '/status')) as unknown as Status
+    )
     process.stdout.write(
       invocation.json
         ? `${JSON.stringify(toJson(explanation), null, 2)}\n`
         : formatExplanation(explanation)
     )
     return explanation.verdict.passes ? 0 : 3
+  }
+}
+
+/** Adds the states that a running gateway reports of the upstream's addresses. */
+async function withAddresses(
+  explanation: Explanation,
+  askStatus: () => Promise<Status>
+): Promise<Explanation> {
+  const { verdict, counts, decisions } = explanation
+  if (verdict.upstream === undefined || counts !== 'running') return explanation
+  const { upstreams } = await askStatus()
+  const lines = upstreams
+    .filter(({ upstream }) => upstream === verdict.upstream)
+    .map(({ address, state, inFlight }) => ({
+      text: `${address} ${state}, ${inFlight} requests`,
+      facts: { address, state, inFlight }
+    }))
+  const isUp = lines.some(({ facts }) => facts.state !== 'open' && facts.state !== 'unhealthy')
+  const text = isUp || lines.length === 0 ? 'as they are now' : 'as they are now: none is up'
+  const addresses: Decision = { step: 'addresses', result: 'info', text, lines }
+  return {
+    ...explanation,
+    decisions: decisions.flatMap(each => (each.step === 'upstream' ? [each, addresses] : [each]))
   }
 }
 

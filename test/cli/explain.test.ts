@@ -8,6 +8,8 @@ import type { Counts } from '../../src/admin/limits.ts'
 import type { Explained } from '../../src/dry-run/explain/decision.ts'
 import { explain } from '../../src/dry-run/explain/explanation.ts'
 import { run } from '../support/command.ts'
+import { freePort } from '../support/ports.ts'
+import { until } from '../support/until.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -458,3 +460,32 @@ t.test(
     t.notOk(plain.includes('websocket'))
   }
 )
+
+t.test('beside the upstream stand the states of its addresses at the running gateway', async t => {
+  const backend = await testUpstream(t.after)
+  const gone = `http://127.0.0.1:${await freePort()}`
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
+    routes: {
+      upstreams: { b: { urls: [backend.url, gone], breaker: { openFor: '1m', maxOpenFor: '1m' } } },
+      routes: { list: { path: '/api/list', upstream: 'b', access: 'public' } }
+    }
+  })
+  const gateway = await testGateway(t.after, folder)
+  const statesOf = async () => {
+    const { out } = await run(['explain', 'GET', '/api/list', '-c', folder, '--json'])
+    const { decisions } = JSON.parse(out) as {
+      decisions: ReadonlyArray<{ step: string; lines?: ReadonlyArray<{ facts: object }> }>
+    }
+    return decisions.find(({ step }) => step === 'addresses')?.lines?.map(({ facts }) => facts)
+  }
+  t.match(await statesOf(), [
+    { address: backend.url, state: 'up', inFlight: 0 },
+    { address: gone, state: 'up' }
+  ])
+  await until('the address that refuses connections is left out', async () => {
+    t.equal((await gateway.call('/api/list')).status, 200)
+    return (await statesOf())?.some(facts => 'state' in facts && facts.state === 'open') === true
+  })
+  t.match(await statesOf(), [{ state: 'up' }, { address: gone, state: 'open' }])
+})

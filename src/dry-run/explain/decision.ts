@@ -24,6 +24,7 @@ export interface Decision {
     | 'maintenance'
     | 'answer'
     | 'upstream'
+    | 'addresses'
     | 'timeouts'
     | 'sizes'
     | 'fields'
