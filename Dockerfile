@@ -17,6 +17,7 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc,required=false \
     npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json build.js ./
 COPY src src
+COPY presets presets
 # What does not even start fails here, and not where it is deployed.
 RUN npm run build && node dist/launch.js help >/dev/null
 
@@ -37,6 +38,7 @@ COPY --from=dependencies /app/package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY bin bin
+COPY presets presets
 # `docker exec CONTAINER console-gateway status -c /app/config`
 RUN ln -s /app/bin/console-gateway.js /usr/local/bin/console-gateway
 # What is compiled here starts sooner; at run time nothing can be written there.

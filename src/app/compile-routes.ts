@@ -5,7 +5,13 @@
 import type { Config } from '../config/schema/config.ts'
 import type { BodyMapping } from '../proxy/body-mapping.ts'
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
-import { mountOf, routeSettings, timeoutOf, upstreamPathOf } from '../config/schema/resolved.ts'
+import {
+  mountOf,
+  queryMapsOf,
+  routeSettings,
+  timeoutOf,
+  upstreamPathOf
+} from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
@@ -19,6 +25,7 @@ import { oncePerText } from '../observability/log.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
+import { applyShape, checkContract } from './shaped-values.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Session } from '../session/record.ts'
@@ -112,7 +119,7 @@ class RouteCompiler {
       ...common,
       ...this.#copying.apply(name, route, this.#target(route, route.upstream)),
       methods: route.methods,
-      query: route.query,
+      query: queryMapsOf(routes, route),
       body: this.#bodyMappingOf(name, route.body, envelope, maxShaped),
       maxBody,
       ...(shape !== undefined || parts !== undefined
@@ -301,19 +308,4 @@ class RouteCompiler {
       }
     })
   }
-}
-
-/** @throws GatewayError when the back-end's body reports an error */
-function applyShape(shape: Shape, body: unknown): unknown {
-  const refusal = shape.refusal(body)
-  if (refusal !== undefined) throw refusal
-  return shape.apply(body)
-}
-
-/** @throws GatewayError when the response breaks a strict contract */
-function checkContract(contract: Contract | undefined, answer: unknown): unknown {
-  if (contract === undefined) return answer
-  if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
-  contract(() => answer)
-  return answer
 }

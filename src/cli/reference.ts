@@ -187,7 +187,11 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
 }
 
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
-  if (member.anyOf !== undefined) return []
+  if (member.anyOf !== undefined) {
+    return member.anyOf.flatMap(branch =>
+      isDescribed(branch) ? rows(branch, `${key}.`, above) : []
+    )
+  }
   if (member.items?.anyOf !== undefined) {
     return member.items.anyOf.flatMap(branch =>
       branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
@@ -197,6 +201,14 @@ function inner(member: Node, key: string, above: readonly Node[]): string[] {
     return nested(member.items) ? rows(member.items, `${key}[].`, above) : []
   }
   return nested(member) ? rows(member, `${key}.`, above) : []
+}
+
+/** Members of a union's mapping get rows of their own unless the union's row says it all. */
+function isDescribed({ properties }: Node): boolean {
+  return (
+    properties !== undefined &&
+    Object.values(properties).every(({ description }) => description !== undefined)
+  )
 }
 
 function nested(schema: Node) {

@@ -31,6 +31,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'app/endpoints/proxied': [
     'app/compile-routes',
+    'app/shaped-values',
     'app/credential-sources',
     'app/endpoints/exchange',
     'app/endpoints/http-proxy-adapter',
@@ -104,11 +105,14 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/check/users'
   ],
   'config/load/differences': ['config/load/risks'],
+  'config/load/layers': ['config/load/document'],
+  'config/load/presets': ['config/schema/presets'],
   'config/load/load': [
     'config/schema/config',
     'config/schema/console-files',
     'config/schema/endpoints',
     'config/schema/envelope',
+    'config/load/named-files',
     'config/load/read-file',
     'config/schema/gateway',
     'config/schema/host-port',

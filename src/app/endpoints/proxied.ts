@@ -2,9 +2,8 @@
  * A route that goes to an upstream, as a list of stages: made once when the app is built, run per
  * request. Before them stand the hooks of its scope (`app.ts`): origin, limits, guard, maintenance.
  */
-import type { QueryConfig } from '../../config/schema/request-mapping.ts'
+import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
-import { compileQuery } from '../../proxy/query.ts'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { withHead } from '../../config/schema/public-path.ts'
@@ -24,6 +23,7 @@ import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
 import type { PartsOptions } from './pending-parts.ts'
 import {
   partsStage,
+  queryMapsStage,
   queryStage,
   requestHeadersStage,
   type RequestStage,
@@ -57,7 +57,7 @@ export interface ProxiedRoute extends StreamedRoute {
   /** At the upstream, without its base. */
   readonly upstreamPath: string
   /** Without it the query passes byte for byte. */
-  readonly query?: QueryConfig | undefined
+  readonly query?: QueryMaps | undefined
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
   readonly timeoutMs: number
@@ -164,7 +164,7 @@ function stagesOf(
     request: onlyConfigured<RequestStage>([
       rewriteStage(rewrite),
       tokenNames.query && queryStage(tokenNames.query.strip),
-      route.query && queryStage(compileQuery(route.query)),
+      route.query && queryMapsStage(route.query),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
       shaping?.parts && partsStage(name, shaping.parts, options)
     ]),

@@ -1,9 +1,11 @@
 /** The stages of a proxied request before its upstream is called; each may throw a GatewayError. */
+import type { QueryMaps } from '../../config/schema/resolved.ts'
 import { toGatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import type { requestHeaders } from '../../proxy/headers.ts'
 import type { Parts } from '../../proxy/parts.ts'
 import type { Rewrite } from '../../proxy/path.ts'
+import { compileQuery } from '../../proxy/query.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { type PartsOptions, fetchParts } from './pending-parts.ts'
 
@@ -18,12 +20,27 @@ export function rewriteStage({ toUpstream }: Rewrite): RequestStage {
   }
 }
 
-/** The query becomes the upstream's. @throws GatewayError `request.malformed` */
+/** The query becomes the upstream's. */
 export function queryStage(toUpstream: (query: string) => string): RequestStage {
   return function mapQuery(exchange) {
     const mark = exchange.path.indexOf('?')
     const path = mark < 0 ? exchange.path : exchange.path.slice(0, mark)
     exchange.path = path + toUpstream(mark < 0 ? '' : exchange.path.slice(mark))
+  }
+}
+
+/**
+ * The query maps of a route, of which one may be for reads only.
+ * @throws GatewayError `request.malformed`
+ */
+export function queryMapsStage({ reads, others }: QueryMaps): RequestStage | undefined {
+  const ofReads = reads && queryStage(compileQuery(reads))
+  if (others === reads) return ofReads
+  const ofOthers = others && queryStage(compileQuery(others))
+  return function mapQueryByMethod(exchange) {
+    const { method } = exchange.request
+    const stage = method === 'GET' || method === 'HEAD' ? ofReads : ofOthers
+    stage?.(exchange)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Rules for `query` and `body` of routes, and for the fixed headers of upstreams. */
 import { builtByGateway, connectionBound, toldByGateway } from '../schema/header-names.ts'
-import type { QueryConfig } from '../schema/request-mapping.ts'
+import type { PagingConfig } from '../schema/request-mapping.ts'
 import { credentialOf } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
 import type { Path } from '../schema/visit.ts'
@@ -11,7 +11,7 @@ type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 export function checkRequestMapping(config: MappingConfig, report: Report): void {
   const { routes, shapes } = config.routes
   for (const [name, { query, body, methods }] of Object.entries(routes)) {
-    if (query?.paging !== undefined) {
+    if (query?.paging !== undefined && query.paging !== false) {
       checkPaging(query.paging, ['routes', name, 'query', 'paging'], report)
     }
     if (body === undefined) continue
@@ -24,10 +24,28 @@ export function checkRequestMapping(config: MappingConfig, report: Report): void
       report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)
     }
   }
+  checkSharedPaging(config.routes, report)
   checkFixedHeaders(config, report)
 }
 
-function checkPaging(paging: NonNullable<QueryConfig['paging']>, place: Path, report: Report) {
+/** Each half is checked by itself: the other one may come from a preset. */
+function checkSharedPaging({ paging, upstreams }: MappingConfig['routes'], report: Report): void {
+  for (const [name, { paging: taken }] of Object.entries(upstreams)) {
+    if (taken === undefined) continue
+    const place = ['upstreams', name, 'paging']
+    if ((taken.page === undefined) === (taken.offset === undefined)) {
+      report('routes', place, 'needs one of page and offset')
+    }
+    if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
+      const message =
+        `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
+        'console may send a page without a size'
+      report('routes', ['paging'], message)
+    }
+  }
+}
+
+function checkPaging(paging: PagingConfig, place: Path, report: Report) {
   const { size, defaultSize, to } = paging
   if ((to.page === undefined) === (to.offset === undefined)) {
     report('routes', [...place, 'to'], 'needs one of page and offset')

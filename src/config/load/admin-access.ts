@@ -3,7 +3,9 @@ import { resolve } from 'node:path'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import { createInputs } from './inputs.ts'
-import { readFile } from './read-file.ts'
+import { readDocument } from './document.ts'
+import { ownLayer } from './layers.ts'
+import { completeFile } from './read-file.ts'
 import type { Environment } from './references.ts'
 
 type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>
@@ -15,8 +17,10 @@ type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>
  */
 export function opsAccess(folder: string, environment: Environment): OpsAccess {
   const faults: Fault[] = []
-  const context = { environment, inputs: createInputs(), faults }
-  const ops = readFile(resolve(folder), 'gateway.yaml', gatewaySchema, context)?.value.ops
+  const context = { environment, inputs: createInputs(), faults, folder: resolve(folder) }
+  const document = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', context)
+  // Presets do not set `ops`.
+  const ops = document && completeFile(gatewaySchema, [ownLayer(document)], context).value.ops
   const listen: unknown = ops?.listen
   const secret: unknown = ops?.secret
   if (typeof listen !== 'string') throw new ConfigError(faults)

@@ -11,13 +11,18 @@ import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import { limitsSchema, type LimitsConfig } from '../schema/limits.ts'
-import { routesSchema, type RoutesConfig, type UpstreamConfig } from '../schema/routes.ts'
+import { routesSchema, type RoutesConfig } from '../schema/routes.ts'
 import { usersSchema, type UsersConfig } from '../schema/users.ts'
-import { isObject, type Path } from '../schema/visit.ts'
+import { type PresetChoice, presetChoiceSchema, presetKeys } from '../schema/presets.ts'
+import { asNode, isObject, type Path } from '../schema/visit.ts'
 import { installDifferences } from './differences.ts'
+import { type ConfigDocument, readDocument } from './document.ts'
 import { createInputs, type Inputs } from './inputs.ts'
-import { type LoadedFile, readFile } from './read-file.ts'
-import type { Environment } from './references.ts'
+import { type Layer, mergeLayers, ownLayer } from './layers.ts'
+import { presetLayers, readPresets } from './presets.ts'
+import { pemFilesOf, usersFiles } from './named-files.ts'
+import { completeFile, type LoadedFile } from './read-file.ts'
+import { type Environment, resolveReferences } from './references.ts'
 
 interface Options {
   /**
@@ -35,10 +40,33 @@ interface Options {
 export function loadConfig(
   folder: string,
   environment: Environment,
-  { running, limitsFile = 'limits.yaml', inputs = createInputs() }: Options = {}
+  options: Options = {}
+): LoadedConfig {
+  const inputs = options.inputs ?? createInputs()
+  const config = load(folder, environment, { ...options, inputs })
+  const { running } = options
+  if (running === undefined || !changesPreset(config.restartNeeded)) return config
+  // Until the restart, routes and limits are those of the presets that the process started with.
+  return load(folder, environment, { ...options, inputs, presets: running })
+}
+
+function changesPreset(restartNeeded: readonly string[]): boolean {
+  return Object.values(presetKeys).some(key => restartNeeded.includes(key))
+}
+
+interface LoadOptions extends Options {
+  readonly inputs: Inputs
+  /** For `routes.yaml` and `limits.yaml`, instead of those that `gateway.yaml` names. */
+  readonly presets?: PresetChoice
+}
+
+function load(
+  folder: string,
+  environment: Environment,
+  { running, limitsFile = 'limits.yaml', inputs, presets }: LoadOptions
 ): LoadedConfig {
   const loader = new Loader(resolve(folder), environment, inputs)
-  const files = loader.readFiles(limitsFile)
+  const files = loader.readFiles(limitsFile, presets)
   const config = {
     folder: resolve(folder),
     gateway: files.gateway.value,
@@ -48,7 +76,10 @@ export function loadConfig(
     contracts: loader.readContracts(files.routes),
     authorities: loader.readAuthorities(files.routes)
   }
-  const restartNeeded = loader.check(config, files, running)
+  const restartNeeded =
+    presets === undefined || running === undefined
+      ? loader.check(config, files, running)
+      : loader.checkForRunning(config, files, running)
   const warnings = loader.warnings()
   return deepFreeze({
     ...config,
@@ -80,13 +111,26 @@ class Loader {
   }
 
   /** @param namedBy gets the fault of a missing file at the line that names it */
-  #read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
-    return readFile(this.#folder, name, schema, {
-      environment: this.#environment,
+  #document(name: string, namedBy?: (message: string) => void): ConfigDocument | undefined {
+    return readDocument(resolve(this.#folder, name), name, {
       inputs: this.#inputs,
       faults: this.#faults,
       ...(namedBy && { namedBy })
     })
+  }
+
+  #complete<T extends TSchema>(schema: T, file: Layer, presets: readonly Layer[] = []) {
+    return completeFile(schema, [file, presets], {
+      folder: this.#folder,
+      environment: this.#environment,
+      inputs: this.#inputs,
+      faults: this.#faults
+    })
+  }
+
+  #read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
+    const document = this.#document(name, namedBy)
+    return document && this.#complete(schema, ownLayer(document))
   }
 
   /** Reports faults at paths of one file. */
@@ -96,15 +140,46 @@ class Loader {
     }
   }
 
-  /** @throws ConfigError when one of the three files cannot be read */
-  readFiles(limitsFile: string): Files {
-    const gateway = this.#read('gateway.yaml', gatewaySchema)
-    const routes = this.#read('routes.yaml', routesSchema)
-    const limits = this.#read(limitsFile, limitsSchema)
+  /**
+   * @param running for `routes.yaml` and `limits.yaml`, instead of the presets in `gateway.yaml`
+   * @throws ConfigError when one of the three files, or a preset, cannot be read
+   */
+  readFiles(limitsFile: string, running?: PresetChoice): Files {
+    const documents = {
+      gateway: this.#document('gateway.yaml'),
+      routes: this.#document('routes.yaml'),
+      limits: this.#document(limitsFile)
+    }
+    const { gateway, routes, limits } = documents
     if (gateway === undefined || routes === undefined || limits === undefined) {
       throw new ConfigError(this.#faults)
     }
-    return { gateway, routes, limits }
+    const presets = this.#presets(gateway, this.#choiceOf(gateway))
+    const others = running === undefined ? presets : this.#presets(gateway, running)
+    if (this.#faults.length > 0) throw new ConfigError(this.#faults)
+    const complete = <T extends TSchema>(file: ConfigFile, schema: T, document: ConfigDocument) => {
+      const layers = presetLayers(file === 'gateway' ? presets : others, file)
+      return this.#complete(schema, ownLayer(document), layers)
+    }
+    return {
+      gateway: complete('gateway', gatewaySchema, gateway),
+      routes: complete('routes', routesSchema, routes),
+      limits: complete('limits', limitsSchema, limits)
+    }
+  }
+
+  /** Which presets a file names; faults of the two keys are reported when the file is checked. */
+  #choiceOf({ value }: ConfigDocument): PresetChoice {
+    const choice = { extends: value['extends'], backend: value['backend'] }
+    const context = { environment: this.#environment, folder: this.#folder }
+    const read = this.#inputs.read
+    resolveReferences(asNode(presetChoiceSchema), choice, { ...context, read, report: () => {} })
+    return choice as PresetChoice
+  }
+
+  #presets(gateway: ConfigDocument, choice: PresetChoice) {
+    const report = this.#reportIn(mergeLayers({}, ownLayer(gateway)))
+    return readPresets(choice, { inputs: this.#inputs, faults: this.#faults, report })
   }
 
   readUsers(gateway: Files['gateway'], running?: GatewayConfig): Record<string, UsersConfig> {
@@ -159,26 +234,47 @@ class Loader {
   check(config: CheckedConfig, files: Files, running?: GatewayConfig): string[] {
     const schemaFaults = [...this.#faults]
     const isUnfit = schemaFaults.length > 0
-    checkConfig(config, this.#reportOf(files, schemaFaults, ''), isUnfit)
+    checkConfig(
+      config,
+      this.#reportOf(files, schemaFaults, () => ''),
+      isUnfit
+    )
     if (running === undefined || isUnfit) return []
     const restartNeeded = installDifferences(running, config.gateway)
-    if (restartNeeded.length > 0) {
+    if (restartNeeded.length > 0 && !changesPreset(restartNeeded)) {
       const note = ' (for the running process; the change of this file needs a restart)'
-      checkConfig({ ...config, gateway: running }, this.#reportOf(files, [], note), false)
+      const report = this.#reportOf(files, [], file => (file === 'gateway' ? note : ''))
+      checkConfig({ ...config, gateway: running }, report, false)
     }
     return restartNeeded
   }
 
-  #reportOf(files: Files, schemaFaults: readonly Fault[], note: string): Report {
+  /** Checks files that were merged with the running process's presets. */
+  checkForRunning(config: CheckedConfig, files: Files, running: GatewayConfig): string[] {
+    const schemaFaults = [...this.#faults]
+    const note = ' (for the running process, which has other presets until it is restarted)'
+    const report = this.#reportOf(files, schemaFaults, () => note)
+    checkConfig({ ...config, gateway: running }, report, schemaFaults.length > 0)
+    return installDifferences(running, config.gateway)
+  }
+
+  #reportOf(
+    files: Files,
+    schemaFaults: readonly Fault[],
+    noteOf: (file: ConfigFile) => string
+  ): Report {
     return (file, path, message, how = 'fault') => {
       const { severity = 'fault', also } = typeof how === 'string' ? { severity: how } : how
       const line = also === undefined ? undefined : files[file].lineOf(also)
       const otherPlace = line === undefined ? '' : ` (line ${line})`
-      const text = message + otherPlace + (file === 'gateway' ? note : '')
+      const text = message + otherPlace + (severity === 'fault' ? noteOf(file) : '')
       const fault = files[file].fault(path, text, severity)
+      // A warning is for the author of the key: operators cannot mend a preset.
+      if (severity === 'warning' && files[file].layerOf(path)?.preset !== undefined) return
       // Not reported again: a fault at or below a value that does not match its schema.
       const follows = schemaFaults.some(
-        other => other.file === fault.file && `${fault.path}.`.startsWith(`${other.path}.`)
+        other =>
+          files[file].files.includes(other.file) && `${fault.path}.`.startsWith(`${other.path}.`)
       )
       const isKnown = this.#faults.some(other => isDeepStrictEqual(other, fault))
       if (!follows && !isKnown) this.#faults.push(fault)
@@ -191,33 +287,6 @@ class Loader {
     if (warnings.length < this.#faults.length) throw new ConfigError(this.#faults)
     return warnings
   }
-}
-
-/** The users files of the file's sources and of the running process's, with the source's index. */
-function usersFiles(
-  gateway: GatewayConfig,
-  running?: GatewayConfig
-): Array<{ file: string; index: number }> {
-  // The schema's faults have been reported already.
-  return [gateway, ...(running === undefined ? [] : [running])].flatMap(({ login }) => {
-    const sources = Array.isArray(login?.sources) ? login.sources : []
-    return sources.flatMap((source, index) => {
-      const isFile = source?.kind === 'users-file' && typeof source.file === 'string'
-      return isFile ? [{ file: source.file, index }] : []
-    })
-  })
-}
-
-/** The PEM files that an upstream names, and the keys that do. */
-function pemFilesOf(upstream: UpstreamConfig | undefined): Array<{ keys: string[]; file: string }> {
-  const { ca, tls } = upstream ?? {}
-  // The schema's faults have been reported already.
-  const named: ReadonlyArray<readonly [keys: string[], file: unknown]> = [
-    [['ca'], ca],
-    [['tls', 'ca'], tls?.ca],
-    [['tls', 'certificate'], tls?.certificate]
-  ]
-  return named.flatMap(([keys, file]) => (typeof file === 'string' ? [{ keys, file }] : []))
 }
 
 function deepFreeze<T>(value: T): T {

@@ -7,12 +7,14 @@ import { drain, reload } from './lifecycle.ts'
 import { log } from './log.ts'
 import { login } from './login.ts'
 import { ops } from './ops.ts'
+import { presetChoice } from './presets.ts'
 import { redis } from './redis.ts'
 import { server } from './server.ts'
 import { session } from './session.ts'
 
 export const gatewaySchema = Type.Object(
   {
+    ...presetChoice,
     server,
     ops,
     log,

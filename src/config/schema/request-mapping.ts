@@ -1,37 +1,59 @@
 /** Live config, `query` and `body` of a route: what the upstream gets in place of the console's. */
 import { type Static, Type } from 'typebox'
-import { closed, list, name, oneOf, pairs, text, whole } from './primitives.ts'
+import { closed, list, name, oneOf, optional, pairs, text, whole } from './primitives.ts'
 
 const parameter = (description: string, examples: string[]) => text({ description, examples })
 const firstPage = (whose: string) =>
   whole({ maximum: 1, default: 1, description: `The number of the first page ${whose}: 0 or 1.` })
 
+const sentPaging = {
+  page: parameter('The console’s parameter with the page number.', ['current']),
+  size: Type.Optional(parameter('The console’s parameter with the page size.', ['pageSize'])),
+  firstPage: firstPage('for the console'),
+  defaultSize: Type.Optional(
+    whole({
+      minimum: 1,
+      description:
+        'The page size if the console sends none. An upstream that takes `offset` needs it.',
+      examples: [20]
+    })
+  )
+}
+
+const takenPaging = {
+  page: Type.Optional(parameter('The upstream’s parameter with the page number.', ['page'])),
+  offset: Type.Optional(
+    parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
+  ),
+  size: Type.Optional(parameter('The upstream’s parameter with the page size.', ['limit'])),
+  firstPage: firstPage('for the upstream')
+}
+
+/** `paging` of `routes.yaml`. */
+export const consolePaging = optional(
+  sentPaging,
+  'How the console sends page number and size. GET routes to an upstream with `paging` turn them ' +
+    'into those of the upstream. `query.paging` of a route comes before it.'
+)
+
+/** `paging` of an upstream. */
+export const upstreamPaging = optional(
+  takenPaging,
+  'How the upstream takes page number and size: `page` or `offset`, and `size`. It is used where ' +
+    '`paging` at the top of this file says what the console sends.'
+)
+
 const paging = closed(
   {
-    page: parameter('The console’s parameter with the page number.', ['current']),
-    size: Type.Optional(parameter('The console’s parameter with the page size.', ['pageSize'])),
-    firstPage: firstPage('for the console'),
-    defaultSize: Type.Optional(
-      whole({
-        minimum: 1,
-        description: 'The page size if the console sends none. `to.offset` needs it.',
-        examples: [20]
-      })
-    ),
-    to: closed(
-      {
-        page: Type.Optional(parameter('The upstream’s parameter with the page number.', ['page'])),
-        offset: Type.Optional(
-          parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
-        ),
-        size: Type.Optional(parameter('The upstream’s parameter with the page size.', ['limit'])),
-        firstPage: firstPage('for the upstream')
-      },
-      { description: 'What the upstream gets: `page` or `offset`, and `size`.' }
-    )
+    ...sentPaging,
+    to: closed(takenPaging, {
+      description: 'What the upstream gets: `page` or `offset`, and `size`.'
+    })
   },
   { description: 'Turns page number and size of the console into those of the upstream.' }
 )
+
+export type PagingConfig = Static<typeof paging>
 
 export const querySchema = Type.Optional(
   closed(
@@ -56,7 +78,16 @@ export const querySchema = Type.Optional(
           examples: [{ expand: 'lines' }]
         })
       ),
-      paging: Type.Optional(paging)
+      paging: Type.Optional(
+        Type.Unsafe<false | PagingConfig>(
+          Type.Union([Type.Literal(false), paging], {
+            expected: 'false or a mapping with page and to',
+            description:
+              'Turns page number and size of the console into those of the upstream. `false`: ' +
+              'they pass as they are. Default: as `paging` of the upstream says.'
+          })
+        )
+      )
     },
     {
       description:
@@ -98,4 +129,9 @@ export const bodySchema = Type.Optional(
   )
 )
 
-export type QueryConfig = NonNullable<Static<typeof querySchema>>
+type WrittenQuery = NonNullable<Static<typeof querySchema>>
+
+/** Maps a route's query. */
+export interface QueryConfig extends Omit<WrittenQuery, 'paging'> {
+  readonly paging?: PagingConfig
+}

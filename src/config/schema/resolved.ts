@@ -3,7 +3,8 @@
  * the app, `explain`, the API's description and the commands agree.
  */
 import type { Config } from './config.ts'
-import type { RouteConfig, UpstreamConfig } from './routes.ts'
+import type { QueryConfig } from './request-mapping.ts'
+import type { RouteConfig, RoutesConfig, UpstreamConfig } from './routes.ts'
 
 /** The prefix of every public path; empty without `server.mount`. */
 export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {
@@ -48,4 +49,28 @@ export function routeSettings(
 /** Requests that a page repeats by itself must not keep its session alive. */
 function defaultTouch(name: string, { websocket }: Partial<RouteConfig>): 'always' | 'never' {
   return name === 'notices' || websocket !== undefined ? 'never' : 'always'
+}
+
+/** How the query of a route is changed, for requests that read and for all others. */
+export interface QueryMaps {
+  readonly reads?: QueryConfig
+  readonly others?: QueryConfig
+}
+
+/** The route's own map; reads also get the paging on which console and upstream agree. */
+export function queryMapsOf(
+  { paging: sent, upstreams }: Pick<RoutesConfig, 'paging' | 'upstreams'>,
+  { query, upstream }: Pick<RouteConfig, 'query' | 'upstream'>
+): QueryMaps | undefined {
+  const { paging: fixed, ...rest } = query ?? {}
+  const others = fixed === undefined || fixed === false ? rest : { ...rest, paging: fixed }
+  const taken = upstreams[upstream ?? '']?.paging
+  const isAgreed = fixed === undefined && sent !== undefined && taken !== undefined
+  const isSame =
+    sent?.page === taken?.page && sent?.size === taken?.size && sent?.firstPage === taken?.firstPage
+  if (isAgreed && !isSame) {
+    const reads = { ...others, paging: { ...sent, to: taken } }
+    return query === undefined ? { reads } : { reads, others }
+  }
+  return query === undefined ? undefined : { reads: others, others }
 }

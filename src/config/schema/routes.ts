@@ -7,6 +7,7 @@ import { route } from './route.ts'
 import { examplesSchema, shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 import { list, named, pairs, pathTemplate, text } from './primitives.ts'
+import { consolePaging } from './request-mapping.ts'
 
 export const routesSchema = Type.Object(
   {
@@ -37,6 +38,7 @@ export const routesSchema = Type.Object(
         examples: [{ admin: ['*:*:*'], user: ['order:read'] }]
       }
     ),
+    paging: consolePaging,
     shapes: shapesSchema,
     examples: examplesSchema,
     maintenance: maintenanceSchema,

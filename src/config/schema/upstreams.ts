@@ -13,6 +13,7 @@ import {
   text,
   whole
 } from './primitives.ts'
+import { upstreamPaging } from './request-mapping.ts'
 import { addresses } from './upstream-addresses.ts'
 
 export type CredentialConfig = string | { readonly from: string; readonly as: string }
@@ -178,6 +179,7 @@ export const upstream = closed(
         examples: [['accept', 'accept-language', 'content-type', 'user-agent']]
       })
     ),
+    paging: upstreamPaging,
     tls,
     ca: Type.Optional(
       text({

@@ -74,7 +74,7 @@ function typeOf(value: unknown): string {
 }
 
 /** The schema of a member or of a mapping's value; undefined for an unknown key. */
-function memberSchema(schema: Node, key: string): Node | undefined {
+export function memberSchema(schema: Node, key: string): Node | undefined {
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, key)) {
     return schema.properties[key]
   }
@@ -85,7 +85,7 @@ function memberSchema(schema: Node, key: string): Node | undefined {
 }
 
 /** A schema without constraints, which also covers everything inside the value. */
-function isAnything(schema: Node) {
+export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 

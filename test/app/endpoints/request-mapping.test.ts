@@ -102,3 +102,49 @@ t.test('the fixed headers of an upstream replace the client’s', async t => {
   }
   t.equal(backend.seen.length, 2)
 })
+
+t.test('reads get the paging on which console and upstream agree', async t => {
+  const backend = await testUpstream(t.after)
+  const route = (path: string, more: object = {}) => ({
+    path,
+    upstream: 'b',
+    access: 'public',
+    methods: ['GET', 'POST'],
+    ...more
+  })
+  const gateway = await testGateway(t.after, {
+    routes: {
+      paging: { page: 'current', size: 'pageSize', defaultSize: 20 },
+      upstreams: {
+        b: { url: backend.url, paging: { offset: 'skip', size: 'limit' } },
+        same: { url: backend.url, paging: { page: 'current', size: 'pageSize' } },
+        none: { url: backend.url }
+      },
+      routes: {
+        list: route('/api/list'),
+        renamed: route('/api/renamed', { query: { rename: { keyword: 'q' } } }),
+        own: route('/api/own', { query: { paging: { page: 'p', to: { page: 'n' } } } }),
+        off: route('/api/off', { query: { paging: false } }),
+        same: route('/api/same', { upstream: 'same' }),
+        none: route('/api/none', { upstream: 'none' })
+      }
+    }
+  })
+  const reached = async (path: string, method = 'GET') => {
+    t.equal((await gateway.call(path, { method })).status, 200, path)
+    return backend.seen.at(-1)?.url
+  }
+  t.equal(
+    await reached('/api/list?a=%20b&current=3&pageSize=5'),
+    '/api/list?a=%20b&skip=10&limit=5'
+  )
+  t.equal(await reached('/api/list?current=2', 'HEAD'), '/api/list?skip=20&limit=20')
+  t.equal(await reached('/api/list?current=2&&x', 'POST'), '/api/list?current=2&&x')
+  t.equal(await reached('/api/renamed?keyword=k&current=1'), '/api/renamed?q=k&skip=0&limit=20')
+  t.equal(await reached('/api/renamed?keyword=k&current=1', 'POST'), '/api/renamed?q=k&current=1')
+  t.equal(await reached('/api/own?p=4&current=2'), '/api/own?current=2&n=4')
+  t.equal(await reached('/api/off?current=2'), '/api/off?current=2')
+  t.equal(await reached('/api/same?current=x&&'), '/api/same?current=x&&')
+  t.equal(await reached('/api/none?current=2'), '/api/none?current=2')
+  t.equal((await gateway.call('/api/list?current=x')).status, 400)
+})

@@ -454,6 +454,22 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml routes.r.query.paging.to.size: has no effect: set `size` or `defaultSize`'
   ],
   [
+    'paging of an upstream has one target, which can be computed',
+    {
+      routes: {
+        upstreams: {
+          b: { url: 'http://b.internal', paging: { offset: 'o', size: 's' } },
+          c: { url: 'http://c.internal', paging: { page: 'p', offset: 'o' } }
+        },
+        paging: { page: 'p' },
+        routes: { r: route({}), q: route({ path: '/api/q', upstream: 'c' }) }
+      }
+    },
+    'routes.yaml paging: the upstream "b" takes an offset, which needs `paging.defaultSize`: the console may send a page without a size',
+    'routes.yaml upstreams.c.paging: needs one of page and offset',
+    'routes.yaml paging: the upstream "c" takes an offset, which needs `paging.defaultSize`: the console may send a page without a size'
+  ],
+  [
     'a body is mapped where requests have one, by a shape that is not about responses',
     {
       routes: {

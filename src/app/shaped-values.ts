@@ -1,0 +1,18 @@
+/** What a shape makes of a value, and what its contract says of that. */
+import type { Contract } from '../contract/contract.ts'
+import type { Shape } from '../shaping/shape.ts'
+
+/** @throws GatewayError when the back-end's body reports an error */
+export function applyShape(shape: Shape, body: unknown): unknown {
+  const refusal = shape.refusal(body)
+  if (refusal !== undefined) throw refusal
+  return shape.apply(body)
+}
+
+/** @throws GatewayError when the response breaks a strict contract */
+export function checkContract(contract: Contract | undefined, answer: unknown): unknown {
+  if (contract === undefined) return answer
+  if (answer instanceof Promise) return answer.then(value => checkContract(contract, value))
+  contract(() => answer)
+  return answer
+}

@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readDocument } from '../../../src/config/load/document.ts'
+import { createInputs } from '../../../src/config/load/inputs.ts'
+import { type Layer, mergeLayers } from '../../../src/config/load/layers.ts'
+import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
+import { routesSchema } from '../../../src/config/schema/routes.ts'
+import { asNode, type Path } from '../../../src/config/schema/visit.ts'
+
+/** Merges a preset's text and the folder's. */
+function merged(t: Test, file: 'gateway' | 'routes', preset: string, own: string) {
+  const folder = t.testdir({})
+  const layer = (name: string, text: string, prefix: Path, isPreset: boolean): Layer => {
+    writeFileSync(join(folder, name), text)
+    const faults: never[] = []
+    const document = readDocument(join(folder, name), name, { inputs: createInputs(), faults })
+    if (document === undefined) throw new Error(`${name} cannot be parsed`)
+    return { document, prefix, ...(isPreset && { preset: 'vben' }) }
+  }
+  const schema = asNode(file === 'gateway' ? gatewaySchema : routesSchema)
+  return mergeLayers(schema, layer('own.yaml', own, [], false), [
+    layer('preset.yaml', preset, [file], true)
+  ])
+}
+
+t.test('mappings merge key by key, and lists are replaced', t => {
+  const preset = `routes:
+  routes: { menu: { path: /menu, methods: [GET, POST] }, codes: { path: /codes } }
+  shapes: { list: [{ unwrap: a }, { wrap: list }] }`
+  const own = `routes: { menu: { methods: [PUT], upstream: b } }
+shapes: { list: [{ wrap: envelope }] }`
+  t.same(merged(t, 'routes', preset, own).value, {
+    routes: { menu: { path: '/menu', methods: ['PUT'], upstream: 'b' }, codes: { path: '/codes' } },
+    shapes: { list: [{ wrap: 'envelope' }] }
+  })
+  t.end()
+})
+
+t.test('null removes a key of a preset; a key with nothing after it changes nothing', t => {
+  const preset = `routes:
+  paging: { page: p, size: s }
+  routes: { menu: { path: /menu }, codes: { path: /codes, timeout: 1s }, empty: { path: /e } }`
+  const own = `paging: { size: null }
+routes:
+  menu: ~
+  codes: { timeout: null }
+  empty:
+  none: null`
+  t.same(merged(t, 'routes', preset, own).value, {
+    paging: { page: 'p' },
+    routes: { codes: { path: '/codes' }, empty: { path: '/e' }, none: null }
+  })
+  t.end()
+})
+
+t.test('null stays where a value may be anything', t => {
+  const preset = `gateway: { login: { sources: [{ name: b, kind: upstream-login, body: { a: 1, code: 2 } }] } }`
+  const own = `login: { sources: [{ name: b, body: { code: null } }] }`
+  const { value } = merged(t, 'gateway', preset, own)
+  t.match(value, { login: { sources: [{ body: { a: 1, code: null } }] } })
+  t.end()
+})
+
+const sources = `gateway:
+  login:
+    sources:
+      - { kind: users-file, name: staff, file: staff.yaml }
+      - kind: upstream-login
+        name: backend
+        path: /login
+        user: { id: id }`
+
+t.test('a source inherits from the preset’s source of the same name and kind', t => {
+  const own = `login:
+  sources:
+    - name: backend
+      user: { name: nick }
+    - kind: users-file
+      file: users.yaml
+    - { kind: users-file, name: backend }`
+  t.same(merged(t, 'gateway', sources, own).value, {
+    login: {
+      sources: [
+        {
+          kind: 'upstream-login',
+          name: 'backend',
+          path: '/login',
+          user: { id: 'id', name: 'nick' }
+        },
+        { kind: 'users-file', file: 'users.yaml' },
+        { kind: 'users-file', name: 'backend' }
+      ]
+    }
+  })
+  t.match(merged(t, 'gateway', sources, 'log: {}').value, {
+    login: { sources: { length: 2 } }
+  })
+  t.end()
+})
+
+t.test('a fault names the folder’s file where it has the key, else the preset', t => {
+  const own = `envelope: {}
+login:
+  sources:
+    - name: backend
+      user: { name: nick }`
+  const { fault, lineOf, layerOf } = merged(t, 'gateway', sources, own)
+  const at = (...path: Path) => {
+    const { file, line, message } = fault(path, 'wrong')
+    return `${file.replace(/^.*\//, '')}:${line} ${message}`
+  }
+  t.equal(at('login', 'sources', 0, 'user', 'name'), 'own.yaml:5 wrong')
+  t.equal(at('login', 'sources', 0, 'path'), 'preset.yaml:7 preset vben: wrong')
+  t.equal(at('login', 'sources', 0, 'user', 'id'), 'preset.yaml:8 preset vben: wrong')
+  t.equal(at('login', 'sources', 0), 'own.yaml:4 wrong')
+  t.equal(at('envelope', 'dialect'), 'own.yaml:1 wrong', 'a default')
+  t.equal(at('login', 'sources', 0, 'token'), 'own.yaml:4 wrong', 'a key that is nowhere')
+  t.equal(lineOf(['login', 'sources', 0, 'path']), undefined)
+  t.equal(lineOf(['login', 'sources', 0, 'name']), 4)
+  t.equal(layerOf(['login', 'sources', 0, 'path'])?.preset, 'vben')
+  t.equal(layerOf(['login', 'sources', 0, 'user', 'name'])?.preset, undefined)
+  t.equal(layerOf(['envelope', 'dialect']), undefined)
+  t.end()
+})
+
+t.test('a key named __proto__ stays a key', t => {
+  const { value } = merged(t, 'routes', 'routes: { routes: {} }', '{ "__proto__": { a: 1 } }')
+  t.ok(Object.hasOwn(value, '__proto__'))
+  t.notOk('a' in value)
+  t.end()
+})

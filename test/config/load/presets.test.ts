@@ -1,0 +1,161 @@
+/** Presets of this installation: each is sound by itself, and every pair with each other. */
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+import { createInputs } from '../../../src/config/load/inputs.ts'
+import { presetFile, readPresets } from '../../../src/config/load/presets.ts'
+import type { Fault } from '../../../src/config/schema/faults.ts'
+import { presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { faultsOf, textFolder, writeTexts } from '../../support/config-files.ts'
+
+const folderOf = (extended?: string, backend?: string) =>
+  textFolder(t.after, {
+    'gateway.yaml': JSON.stringify({ extends: extended, backend }),
+    ...(backend !== undefined && {
+      'routes.yaml': 'upstreams: { backend: { url: "http://127.0.0.1:1" } }'
+    })
+  })
+
+t.test('the names of presets are those of the files', t => {
+  for (const kind of presetKinds) {
+    const files = readdirSync(`presets/${kind}`).map(file => file.replace(/\.yaml$/, ''))
+    t.same(files.toSorted(), [...presetsOfKind(kind)].toSorted(), kind)
+  }
+  t.end()
+})
+
+t.test('a preset has parts of the config files, without what only an installation can know', t => {
+  for (const kind of presetKinds) {
+    for (const name of presetsOfKind(kind)) {
+      const faults: Fault[] = []
+      const choice = kind === 'console' ? { extends: name } : { backend: name }
+      const report = () => {}
+      const [preset] = readPresets(choice, { inputs: createInputs(), faults, report })
+      t.same(faults, [], presetFile(kind, name))
+      const { gateway = {}, routes = {}, limits = {}, ...others } = preset?.document.value ?? {}
+      t.same(Object.keys(others), [], name)
+      t.ok([gateway, routes, limits].every(part => typeof part === 'object'))
+      for (const key of ['server', 'ops', 'redis', 'session', 'log', 'extends', 'backend']) {
+        t.notOk(Object.hasOwn(gateway as object, key), `${name} leaves ${key} to the folder`)
+      }
+      const [first = ''] = preset?.summary.split('\n') ?? []
+      t.match(first, /^\S.{5,70}[^.]$/, 'the first comment line says what it is for')
+      t.match(preset?.summary, /Read from [\w.-]+\/[\w.-]+ at [0-9a-f]{7}/)
+    }
+  }
+  t.end()
+})
+
+t.test('every preset, and every pair of them, has no fault', t => {
+  const environment = {}
+  for (const extended of [undefined, ...presetsOfKind('console')]) {
+    for (const backend of [undefined, ...presetsOfKind('backend')]) {
+      const name = `${extended ?? 'none'} × ${backend ?? 'none'}`
+      const faults = faultsOf(folderOf(extended, backend), environment)
+      t.same(
+        faults.filter(fault => !fault.includes(': warning: ')),
+        [],
+        name
+      )
+    }
+  }
+  t.end()
+})
+
+t.test('a name that is none is a fault at its line, with the nearest one', t => {
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'log: {}\nextends: ant-design-por\nbackend: 5\n'
+  })
+  const faults = faultsOf(folder).filter(fault => !fault.includes(': warning: '))
+  t.match(
+    faults[0],
+    /^gateway\.yaml:2 extends: expected one of .* Did you mean "ant-design-pro"\?$/
+  )
+  t.match(faults[1], /^gateway\.yaml:3 backend: expected one of /)
+  t.equal(faults.length, 2)
+  t.end()
+})
+
+const withUpstream = 'upstreams: { backend: { url: "http://127.0.0.1:1" } }'
+
+t.test('the folder’s files win over the back-end’s preset, and that over the console’s', t => {
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'extends: ant-design-pro\nbackend: ${BACKEND:-drf}\nenvelope: { language: zh }',
+    'routes.yaml': `${withUpstream}\nendpoints: { logout: { path: /bye } }\nshapes: { item: null }`
+  })
+  t.throws(
+    () => loadConfig(folder, {}),
+    /shapes\.record\.0\.use: preset ant-design-pro: there is no shape "item"/
+  )
+  writeTexts(folder, {
+    'gateway.yaml': 'extends: ant-design-pro\nbackend: ${BACKEND:-drf}\nenvelope: { language: zh }',
+    'routes.yaml': `${withUpstream}\nendpoints: { logout: { path: /bye } }`
+  })
+  const { gateway, routes, inputs } = loadConfig(folder, {})
+  t.match(gateway, {
+    extends: 'ant-design-pro',
+    backend: 'drf',
+    envelope: { dialect: 'ant-design-pro', language: 'zh', successCode: 0 }
+  })
+  t.equal(routes.endpoints.login.path, '/api/login/account')
+  t.equal(routes.endpoints.logout.path, '/bye')
+  t.match(routes.upstreams['backend'], { url: 'http://127.0.0.1:1', credential: 'bearer' })
+  t.match(routes.shapes['rows'], [{ pick: ['results', 'count'] }, {}])
+  for (const file of [presetFile('console', 'ant-design-pro'), presetFile('backend', 'drf')]) {
+    t.ok(Object.hasOwn(inputs, file), 'a preset is one of the files that were read')
+  }
+  t.end()
+})
+
+t.test('an address that is missing is missing in the folder’s file', t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': 'backend: drf' })
+  t.match(
+    faultsOf(folder).filter(fault => !fault.includes(': warning: ')),
+    [/^routes\.yaml:1 upstreams\.backend\.url: is missing/]
+  )
+  t.end()
+})
+
+t.test('another preset is used after a restart, and the other files as before until then', t => {
+  const routes = (path: string, shape: string) =>
+    `${withUpstream}\nroutes: { r: { path: ${path}, upstream: backend, shape: ${shape} } }`
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'extends: ant-design-pro',
+    'routes.yaml': routes('/api/r', 'list')
+  })
+  const { gateway: running } = loadConfig(folder, {})
+  writeTexts(folder, {
+    'gateway.yaml': 'extends: base-response\nbackend: drf',
+    'routes.yaml': routes('/api/other', 'list')
+  })
+  const reloaded = loadConfig(folder, {}, { running })
+  for (const key of ['extends', 'backend', 'envelope.dialect']) {
+    t.ok(reloaded.restartNeeded.includes(key), key)
+  }
+  t.equal(reloaded.gateway, running)
+  t.equal(reloaded.routes.endpoints.login.path, '/api/login/account')
+  t.equal(reloaded.routes.routes['r']?.path, '/api/other')
+  t.equal(reloaded.routes.upstreams['backend']?.paging, undefined)
+  t.equal(loadConfig(folder, {}).routes.endpoints.login.path, '/api/auth/admin/login')
+
+  writeTexts(folder, {
+    'gateway.yaml': 'backend: drf',
+    'routes.yaml': routes('/api/r', 'list')
+  })
+  t.throws(
+    () => loadConfig(folder, {}, { running }),
+    /there is no shape "list"/,
+    'what the next start would refuse is refused now'
+  )
+  writeTexts(folder, {
+    'gateway.yaml': 'backend: drf',
+    'routes.yaml': routes('/api/currentUser', 'rows')
+  })
+  t.throws(
+    () => loadConfig(folder, {}, { running }),
+    /\(for the running process, which has other presets until it is restarted\)/,
+    'and what the running process could not serve'
+  )
+  t.doesNotThrow(() => loadConfig(folder, {}))
+  t.end()
+})
