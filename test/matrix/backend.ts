@@ -33,7 +33,10 @@ export interface TestUser {
   readonly role: 'admin' | 'user'
 }
 
-/** The users of every back-end. Passwords are as long as the strictest family wants them. */
+/**
+ * The users of every back-end. Names have at least 5 characters (the form of gin-vue-admin) and
+ * passwords at most 16 (yudao).
+ */
 export const users = {
   admin: {
     id: 1,
@@ -44,7 +47,7 @@ export const users = {
   },
   user: {
     id: 2,
-    username: 'user',
+    username: 'member',
     password: 'User-of-matrix22',
     name: 'Uwe User',
     role: 'user'
@@ -58,6 +61,11 @@ export const items = Array.from({ length: itemCount }, (_, index) => ({
   id: index + 1,
   title: `Notice ${index + 1}`
 }))
+
+/** The text in every captcha picture. */
+export const captchaText = '135790'
+/** An empty GIF. */
+export const captchaPicture = Buffer.from('GIF89a').toString('base64')
 
 /** What a back-end of a family offers, under the family's own names. */
 export interface BackendFamily {
@@ -83,6 +91,8 @@ export interface BackendFamily {
     /** The operations of a shape that make this body of `{ title }`. */
     readonly operations: readonly unknown[]
   }
+  /** What a user types as the user name. */
+  readonly loginName: (user: TestUser) => string
   /** The text of the family for a wrong password. */
   readonly wrongPassword: string
   /** The text of the family for a wrong captcha, if it has captchas. */
@@ -141,12 +151,21 @@ export interface Request {
 
 export interface Response {
   readonly status: number
-  /** Sent as JSON; without it, the body is empty. */
   readonly json?: unknown
+  /** Sent as plain text, in place of `json`. */
+  readonly text?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
 export type Handler = (request: Request, caller: Caller | undefined) => Response
+export type GuardedHandler = (request: Request, caller: Caller) => Response
+
+/** Endpoints that need a valid token; `refuse` answers requests without one. */
+export const guard =
+  (refuse: (request: Request) => Response) =>
+  (handle: GuardedHandler): Handler =>
+  (request, caller) =>
+    caller === undefined ? refuse(request) : handle(request, caller)
 
 /** The user behind a valid access token. */
 export interface Caller {
@@ -208,7 +227,9 @@ interface ServedFamily {
   readonly tokens: Tokens
   /** The token that a request carries, by the family's transport. */
   readonly tokenIn: (request: Request) => string | undefined
-  /** By `METHOD /path`. */
+  /** The path below which all endpoints stand. */
+  readonly prefix?: string
+  /** By `METHOD /path`, below the prefix. `*` at the end stands for the last segment. */
   readonly endpoints: Readonly<Record<string, Handler>>
   /** @param knownPath whether the path has an endpoint with another method */
   readonly otherwise: (request: Request, knownPath: boolean) => Response
@@ -217,19 +238,26 @@ interface ServedFamily {
 /** Serves a family on a free loopback port and records its calls. */
 export async function serveFamily(
   cleanUp: (undo: () => unknown) => void,
-  { family, tokens, tokenIn, endpoints, otherwise }: ServedFamily
+  { family, tokens, tokenIn, prefix = '', endpoints, otherwise }: ServedFamily
 ): Promise<Backend> {
   const calls: Call[] = []
-  const paths = new Set(Object.keys(endpoints).map(endpoint => endpoint.split(' ')[1]))
+  const paths = new Set(Object.keys(endpoints).map(endpoint => endpoint.split(' ')[1] ?? ''))
+  const endpointPath = (path: string) => {
+    if (!path.startsWith(`${prefix}/`)) return ''
+    const below = path.slice(prefix.length)
+    return paths.has(below) ? below : below.replace(/[^/]+$/, '*')
+  }
   const respond = (message: IncomingMessage, response: ServerResponse, body: Buffer) => {
     const request = requestOf(message, body)
     const token = tokenIn(request)
     const user = tokens.userOf(token)
     const caller = user !== undefined && token !== undefined ? { user, token } : undefined
     const { method, path, query, text } = request
-    const handle = endpoints[`${method} ${path}`]
-    const { status, json, headers } =
-      handle === undefined ? otherwise(request, paths.has(path)) : handle(request, caller)
+    const endpoint = endpointPath(path)
+    const handle = endpoints[`${method} ${endpoint}`]
+    const result =
+      handle === undefined ? otherwise(request, paths.has(endpoint)) : handle(request, caller)
+    const { status } = result
     calls.push({
       method,
       path,
@@ -240,10 +268,14 @@ export async function serveFamily(
       ...(token !== undefined && { token }),
       ...(user !== undefined && { username: user.username })
     })
-    const type = json === undefined ? {} : { 'content-type': 'application/json' }
+    const type = result.json === undefined ? 'text/plain' : 'application/json'
+    const content = result.json === undefined ? result.text : JSON.stringify(result.json)
     response
-      .writeHead(status, { ...type, ...headers })
-      .end(json === undefined ? undefined : JSON.stringify(json))
+      .writeHead(status, {
+        ...(content !== undefined && { 'content-type': type }),
+        ...result.headers
+      })
+      .end(content)
   }
   const server = createServer((message, response) => {
     buffer(message).then(
@@ -297,14 +329,43 @@ export function textOf(json: unknown, member: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+export function userNamed(username: string | undefined): TestUser | undefined {
+  return Object.values(users).find(user => user.username === username)
+}
+
 /** The user with this name and password. */
-export function userWith(username: string | undefined, password: string | undefined) {
+export function userWith(
+  username: string | undefined,
+  password: string | undefined
+): TestUser | undefined {
   return Object.values(users).find(user => user.username === username && user.password === password)
 }
 
 /** The items of a page; page 1 is the first. */
 export function pageOf(page: number, size: number): typeof items {
   return items.slice((page - 1) * size, page * size)
+}
+
+/** The captchas that a back-end has shown and that nobody has used yet. */
+export class Captchas {
+  readonly #shown = new Set<string>()
+
+  show(key: string = randomBytes(16).toString('hex')): string {
+    this.#shown.add(key)
+    return key
+  }
+
+  /** For one attempt, right or wrong. Undefined: it was never shown, or is used. */
+  take(key: string | undefined, text: string | undefined): boolean | undefined {
+    if (key === undefined || !this.#shown.delete(key)) return undefined
+    return text === captchaText
+  }
+
+  /** For attempts until one is right. */
+  match(key: string | undefined, text: string | undefined): boolean {
+    if (key === undefined || text !== captchaText) return false
+    return this.#shown.delete(key)
+  }
 }
 
 /** The token after a scheme such as `Bearer` in `Authorization`. */

@@ -8,6 +8,7 @@
 import {
   type Backend,
   type BackendFamily,
+  guard,
   type Handler,
   items,
   pageOf,
@@ -17,7 +18,6 @@ import {
   serveFamily,
   textOf,
   Tokens,
-  users,
   userWith
 } from '../backend.ts'
 
@@ -44,30 +44,27 @@ function problemsOf(json: unknown, names: readonly string[]): Record<string, str
 }
 
 /** simplejwt, authentication.py:117 and exceptions.py:38; DRF, views.py:179 without a token. */
-const guarded =
-  (handle: Handler): Handler =>
-  (request, caller) => {
-    if (caller !== undefined) return handle(request, caller)
-    if (schemeToken(request.headers, 'Bearer') === undefined) {
-      const refusal = detail(401, 'Authentication credentials were not provided.')
-      return { ...refusal, headers: challenge }
-    }
-    return {
-      status: 401,
-      headers: challenge,
-      json: {
-        detail: 'Given token not valid for any token type',
-        code: 'token_not_valid',
-        messages: [
-          {
-            token_class: 'AccessToken',
-            token_type: 'access',
-            message: 'Token is invalid'
-          }
-        ]
-      }
+const guarded = guard(({ headers }) => {
+  if (schemeToken(headers, 'Bearer') === undefined) {
+    const refusal = detail(401, 'Authentication credentials were not provided.')
+    return { ...refusal, headers: challenge }
+  }
+  return {
+    status: 401,
+    headers: challenge,
+    json: {
+      detail: 'Given token not valid for any token type',
+      code: 'token_not_valid',
+      messages: [
+        {
+          token_class: 'AccessToken',
+          token_type: 'access',
+          message: 'Token is invalid'
+        }
+      ]
     }
   }
+})
 
 /** DRF, request.py:356: a body of another type than the parsers read. */
 const parsed =
@@ -140,7 +137,7 @@ function start(cleanUp: (undo: () => unknown) => void): Promise<Backend> {
       }),
       // DRF has no call for the user; each project writes one, commonly at this path.
       'GET /api/users/me/': guarded((_, caller) => {
-        const { id, username, name, role } = caller?.user ?? users.user
+        const { id, username, name, role } = caller.user
         return {
           status: 200,
           json: { id, username, first_name: name, email: '', groups: [role] }
@@ -173,6 +170,7 @@ export const backend: BackendFamily = {
     body: title => ({ title }),
     operations: []
   },
+  loginName: ({ username }) => username,
   // simplejwt, serializers.py:37.
   wrongPassword: 'No active account found with the given credentials',
   refreshes: true,

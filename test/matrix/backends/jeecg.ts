@@ -1,0 +1,219 @@
+/**
+ * JeecgBoot: jeecgboot/JeecgBoot@cb4d606, jeecg-boot/. Business errors have status 200 with a code
+ * in the body, want of a session has status 401.
+ *
+ * Files of the comments: LoginController, SysAnnouncementController, SysPermissionController
+ * (org.jeecg.modules.system.controller), Result, JwtFilter, JwtUtil, JeecgBootExceptionHandler,
+ * AesEncryptUtil (org.jeecg).
+ */
+import { createDecipheriv } from 'node:crypto'
+import {
+  type Backend,
+  type BackendFamily,
+  type BackendOptions,
+  captchaPicture,
+  Captchas,
+  guard,
+  type Handler,
+  items,
+  pageOf,
+  type Request,
+  type Response,
+  serveFamily,
+  type TestUser,
+  textOf,
+  Tokens,
+  userNamed,
+  userWith
+} from '../backend.ts'
+
+/** application-dev.yml:7. */
+const contextPath = '/jeecg-boot'
+
+/** Result.java:27. `new Result()` has code 0, `ok()` 200, an error 500. */
+const result = (success: boolean, code: number, message: string, value: unknown = null) => ({
+  success,
+  message,
+  code,
+  result: value,
+  timestamp: Date.now()
+})
+const found = (value: unknown): Response => ({ status: 200, json: result(true, 0, '', value) })
+const done = (message: string, value: unknown = null): Response => ({
+  status: 200,
+  json: result(true, 200, message, value)
+})
+const error = (message: string, code = 500): Response => ({
+  status: 200,
+  json: result(false, code, message)
+})
+
+/** JwtFilter.java:64 and JwtUtil.java:56: the status is 401 as well. */
+const guarded = guard(() => ({
+  status: 401,
+  json: result(false, 401, 'Token失效，请重新登录!')
+}))
+
+const parsed =
+  (handle: Handler): Handler =>
+  (request, caller) => {
+    const type = request.headers['content-type'] ?? ''
+    return type.startsWith('application/json')
+      ? handle(request, caller)
+      : error(`操作失败，Content-Type '${type}' is not supported`)
+  }
+
+/** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */
+function resolvePassword(password: string): string {
+  try {
+    const decipher = createDecipheriv('aes-128-cbc', '1234567890adbcde', '1234567890hjlkew')
+    return decipher.update(password, 'base64', 'utf8') + decipher.final('utf8')
+  } catch {
+    return password
+  }
+}
+
+/** SysAnnouncementController.java:115; `titile` is the family's own spelling. */
+function list({ query }: Request): Response {
+  const current = Number(query.get('pageNo') ?? 1)
+  const size = Number(query.get('pageSize') ?? 10)
+  const records = pageOf(current, size).map(({ id, title }) => ({ id: String(id), titile: title }))
+  return found({
+    records,
+    total: items.length,
+    size,
+    current,
+    pages: Math.ceil(items.length / size)
+  })
+}
+
+const userInfo = ({ id, username, name }: TestUser) => ({
+  id: String(id),
+  username,
+  realname: name,
+  avatar: null,
+  homePath: null,
+  loginTenantId: 0
+})
+
+/** SysPermissionController.java:244. */
+const permissions = found({
+  menu: [
+    {
+      path: '/isystem',
+      name: 'isystem',
+      component: 'layouts/RouteView',
+      route: '1',
+      hidden: false,
+      meta: { title: '系统管理', icon: 'ant-design:setting' },
+      children: [
+        {
+          path: '/isystem/notice',
+          name: 'isystem-notice',
+          component: 'system/notice/index',
+          route: '1',
+          hidden: false,
+          meta: { title: '通知公告' }
+        }
+      ]
+    }
+  ],
+  auth: [],
+  codeList: ['system:sysAnnouncement:add'],
+  allAuth: [],
+  sysSafeMode: false
+})
+
+const endpointsOf = (
+  tokens: Tokens,
+  { captcha = false }: BackendOptions
+): Record<string, Handler> => {
+  const captchas = new Captchas()
+  return {
+    // LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again.
+    'POST /sys/login': parsed(({ json }) => {
+      const text = textOf(json, 'captcha')
+      if (captcha && text === undefined) return error('验证码无效')
+      if (captcha && !captchas.match(textOf(json, 'checkKey'), text)) {
+        return error('验证码错误', 412)
+      }
+      const username = textOf(json, 'username')
+      if (userNamed(username) === undefined) return error('该用户不存在，请注册')
+      const user = userWith(username, resolvePassword(textOf(json, 'password') ?? ''))
+      if (user === undefined) return error('用户名或密码错误')
+      return done('登录成功', {
+        token: tokens.issue(user).access,
+        tenantList: [],
+        userInfo: userInfo(user),
+        departs: [],
+        multi_depart: 0
+      })
+    }),
+    // LoginController.java:142.
+    'GET /sys/user/getUserInfo': guarded((_, { user }) =>
+      done('', { userInfo: userInfo(user), sysAllDictItems: {} })
+    ),
+    'GET /sys/permission/getUserPermissionByToken': guarded(() => permissions),
+    // LoginController.java:183: by any method; the token only as X-Access-Token.
+    'GET /sys/logout': ({ headers }, caller) => {
+      if (headers['x-access-token'] === undefined) return error('退出登录失败！')
+      if (caller === undefined) return error('Token无效!')
+      tokens.end(caller.token)
+      return done('退出登录成功！', '退出登录成功！')
+    },
+    'GET /sys/annountCement/list': guarded(list),
+    // JeecgBootExceptionHandler.java:56: the messages of all fields, without their names.
+    'POST /sys/annountCement/add': guarded(
+      parsed(({ json }) =>
+        (textOf(json, 'titile') ?? '').trim() === ''
+          ? error('校验失败！标题不能为空')
+          : done('添加成功！')
+      )
+    ),
+    // LoginController.java:611. The path ends with a key that the console makes up.
+    'GET /sys/randomImage/*': ({ path }) => {
+      captchas.show(path.slice(path.lastIndexOf('/') + 1))
+      return found(`data:image/jpg;base64,${captchaPicture}`)
+    }
+  }
+}
+
+export const backend: BackendFamily = {
+  name: 'jeecg',
+  source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
+  list: {
+    path: `${contextPath}/sys/annountCement/list`,
+    fields: { id: 'id', title: 'titile' }
+  },
+  save: {
+    method: 'POST',
+    path: `${contextPath}/sys/annountCement/add`,
+    message: '校验失败！标题不能为空',
+    body: title => ({ titile: title }),
+    operations: [{ rename: { title: 'titile' } }]
+  },
+  loginName: ({ username }) => username,
+  // LoginController.java:117 and 946.
+  wrongPassword: '用户名或密码错误',
+  wrongCaptcha: '验证码错误',
+  refreshes: false,
+  start: (cleanUp, options = {}): Promise<Backend> => {
+    const tokens = new Tokens()
+    return serveFamily(cleanUp, {
+      family: backend,
+      tokens,
+      prefix: contextPath,
+      // JwtFilter.java:75.
+      tokenIn: ({ headers, query }) => {
+        const header = headers['x-access-token']
+        return typeof header === 'string' ? header : (query.get('token') ?? undefined)
+      },
+      endpoints: endpointsOf(tokens, options),
+      // JeecgBootExceptionHandler.java:158 and 114.
+      otherwise: ({ method }, knownPath) =>
+        knownPath
+          ? error(`不支持${method}请求方法，支持以下`, 405)
+          : error('路径不存在，请检查路径是否正确', 404)
+    })
+  }
+}

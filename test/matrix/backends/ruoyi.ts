@@ -1,0 +1,193 @@
+/**
+ * RuoYi-Vue: yangzongzhuan/RuoYi-Vue@a6ea55e. Every response has status 200, with a code in its
+ * body; tokens stand in Redis, so that they can be ended.
+ *
+ * Files of the comments: ruoyi-admin/src/main/java/com/ruoyi/web/controller (SysLoginController,
+ * CaptchaController, SysNoticeController), ruoyi-framework/src/main/java/com/ruoyi/framework
+ * (SysLoginService, TokenService, GlobalExceptionHandler, AuthenticationEntryPointImpl,
+ * LogoutSuccessHandlerImpl), ruoyi-common/src/main/java/com/ruoyi/common (AjaxResult, PageDomain).
+ */
+import {
+  type Backend,
+  type BackendFamily,
+  type BackendOptions,
+  captchaPicture,
+  Captchas,
+  guard,
+  type Handler,
+  items,
+  pageOf,
+  type Request,
+  type Response,
+  schemeToken,
+  serveFamily,
+  type TestUser,
+  textOf,
+  Tokens,
+  userWith
+} from '../backend.ts'
+
+/** AjaxResult.java:43: members stand beside `code` and `msg`. */
+const ajax = (code: number, msg: string, members: object = {}): Response => ({
+  status: 200,
+  json: { msg, code, ...members }
+})
+const success = (members?: object) => ajax(200, '操作成功', members)
+/** GlobalExceptionHandler.java:58 and 96. */
+const error = (msg: string) => ajax(500, msg)
+
+/** SecurityConfig.java:108 and AuthenticationEntryPointImpl.java:30: 401 in the body, 200 outside. */
+const guarded = guard(({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`))
+
+/** GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON. */
+const parsed =
+  (handle: Handler): Handler =>
+  (request, caller) => {
+    const type = request.headers['content-type'] ?? ''
+    return type.startsWith('application/json')
+      ? handle(request, caller)
+      : error(`Content-Type '${type}' is not supported`)
+  }
+
+/** PageDomain.java:21 and TableSupport.java:44; a page beyond the last is the last (`reasonable`). */
+function list({ query }: Request): Response {
+  const size = Number(query.get('pageSize') ?? 10)
+  const lastPage = Math.ceil(items.length / size)
+  const page = Math.min(Math.max(Number(query.get('pageNum') ?? 1), 1), lastPage)
+  const rows = pageOf(page, size).map(({ id, title }) => ({
+    noticeId: id,
+    noticeTitle: title,
+    noticeType: '1',
+    status: '0'
+  }))
+  // BaseController.java:83.
+  return ajax(200, '查询成功', { total: items.length, rows })
+}
+
+/** SysLoginController.java:73: the user, and beside it what the user may do. */
+function info({ id, username, name, role }: TestUser): Response {
+  const isAdmin = role === 'admin'
+  return success({
+    user: {
+      userId: id,
+      userName: username,
+      nickName: name,
+      avatar: '',
+      roles: [{ roleKey: role, admin: isAdmin }],
+      admin: isAdmin
+    },
+    roles: [role],
+    permissions: isAdmin ? ['*:*:*'] : ['system:notice:list'],
+    pwdChrtype: '0',
+    isDefaultModifyPwd: false,
+    isPasswordExpired: false
+  })
+}
+
+/** SysLoginController.java:102. */
+const menus = success({
+  data: [
+    {
+      name: 'System',
+      path: '/system',
+      hidden: false,
+      redirect: 'noRedirect',
+      component: 'Layout',
+      alwaysShow: true,
+      meta: {
+        title: '系统管理',
+        icon: 'system',
+        noCache: false,
+        link: null
+      },
+      children: [
+        {
+          name: 'Notice',
+          path: 'notice',
+          hidden: false,
+          component: 'system/notice/index',
+          meta: {
+            title: '通知公告',
+            icon: 'message',
+            noCache: false,
+            link: null
+          }
+        }
+      ]
+    }
+  ]
+})
+
+const endpointsOf = (
+  tokens: Tokens,
+  { captcha = false }: BackendOptions
+): Record<string, Handler> => {
+  const captchas = new Captchas()
+  return {
+    // CaptchaController.java:46.
+    'GET /captchaImage': () =>
+      captcha
+        ? success({ captchaEnabled: true, uuid: captchas.show(), img: captchaPicture })
+        : success({ captchaEnabled: false }),
+    // SysLoginService.java:63: the captcha is used up before the password is looked at.
+    'POST /login': parsed(({ json }) => {
+      if (captcha) {
+        const fits = captchas.take(textOf(json, 'uuid'), textOf(json, 'code'))
+        if (fits === undefined) return error('验证码已失效')
+        if (!fits) return error('验证码错误')
+      }
+      const user = userWith(textOf(json, 'username'), textOf(json, 'password'))
+      if (user === undefined) return error('用户不存在/密码错误')
+      return success({ token: tokens.issue(user).access })
+    }),
+    'GET /getInfo': guarded((_, caller) => info(caller.user)),
+    'GET /getRouters': guarded(() => menus),
+    // LogoutSuccessHandlerImpl.java:39: also without a session.
+    'POST /logout': (_, caller) => {
+      if (caller !== undefined) tokens.end(caller.token)
+      return ajax(200, '退出成功')
+    },
+    'GET /system/notice/list': guarded(list),
+    // SysNotice.java:55 and GlobalExceptionHandler.java:129: the message alone, without a field.
+    'POST /system/notice': guarded(
+      parsed(({ json }) =>
+        (textOf(json, 'noticeTitle') ?? '').trim() === '' ? error('公告标题不能为空') : success()
+      )
+    )
+  }
+}
+
+export const backend: BackendFamily = {
+  name: 'ruoyi',
+  source: 'yangzongzhuan/RuoYi-Vue@a6ea55ecf74ae6cdb063f2b413d66a33f29bf828',
+  list: { path: '/system/notice/list', fields: { id: 'noticeId', title: 'noticeTitle' } },
+  save: {
+    method: 'POST',
+    path: '/system/notice',
+    message: '公告标题不能为空',
+    body: title => ({ noticeTitle: title }),
+    operations: [{ rename: { title: 'noticeTitle' } }]
+  },
+  loginName: ({ username }) => username,
+  // messages.properties:6 and 3.
+  wrongPassword: '用户不存在/密码错误',
+  wrongCaptcha: '验证码错误',
+  refreshes: false,
+  start: (cleanUp, options = {}): Promise<Backend> => {
+    const tokens = new Tokens()
+    return serveFamily(cleanUp, {
+      family: backend,
+      tokens,
+      // TokenService.java:219.
+      tokenIn: ({ headers }) => schemeToken(headers, 'Bearer'),
+      endpoints: endpointsOf(tokens, options),
+      // GlobalExceptionHandler.java:46 and 107.
+      otherwise: ({ method, path }, knownPath) =>
+        error(
+          knownPath
+            ? `Request method '${method}' is not supported`
+            : `No static resource ${path.slice(1)}.`
+        )
+    })
+  }
+}
