@@ -9,6 +9,9 @@ interface Expected {
   readonly fieldErrors?: Readonly<Record<string, string>>
   readonly menu: readonly string[]
   readonly permissions: readonly string[]
+  readonly beforeEnd?: () => void
+  /** A refused request shows a message, and the next load of the page leads to the sign-in. */
+  readonly reloadsAtEnd?: boolean
   /** Requests from the first refused one to the sign-in page. */
   readonly afterEnd: readonly string[]
 }
@@ -40,7 +43,9 @@ export async function walk(t: Test, driver: Driver, page: FakePage, expected: Ex
   t.match(await second.start(), user, 'still inside after a reload')
   page.endSession()
   page.requests.length = 0
-  const end = await second.list(1, 10)
+  expected.beforeEnd?.()
+  const refusal = await second.list(1, 10)
+  const end = expected.reloadsAtEnd === true ? await second.start() : refusal
   t.equal(end.at, 'sign-in', 'a refused request leads to the sign-in page')
   t.strictSame(page.requests, expected.afterEnd)
   t.match(await second.signIn(right), user)
