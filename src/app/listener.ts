@@ -3,8 +3,9 @@
  * keeps connections. It answers requests that Node's parser refuses.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
+import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { countedErrors, logUnrouted } from './hooks/errors.ts'
@@ -18,6 +19,9 @@ interface Handler {
   readonly responseOn: (socket: Socket) => ServerResponse | undefined
 }
 
+/** Nothing can be answered: the two sides have no common keys. */
+const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
+
 const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'request.headers'],
   ['ERR_HTTP_REQUEST_TIMEOUT', 'request.timeout'],
@@ -25,11 +29,12 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 ])
 
 export function createListener(
-  { server: settings, envelope }: GatewayConfig,
+  { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handler: Handler,
   { log, metrics }: Pick<Services, 'log' | 'metrics'>,
   upgrades?: Upgrades
 ): Server {
+  const { server: settings, envelope } = gateway
   const dialect = createEnvelope(envelope)
   const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
   const errors = countedErrors(metrics)
@@ -40,30 +45,16 @@ export function createListener(
     errors.with(code).inc()
     end(socket, handler.responseOn(socket), status, body(code))
   }
-  const server: Server = adopt(
-    createServer(
-      {
-        headersTimeout: settings.headersTimeout,
-        requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
-        keepAliveTimeout: settings.keepAlive,
-        connectionsCheckingInterval: 1000,
-        maxHeaderSize: 16 * 1024,
-        insecureHTTPParser: false,
-        // A request without a body has no stream to be read and ended.
-        optimizeEmptyRequests: true,
-        // A request without Host is refused by the request policy, in the envelope.
-        requireHostHeader: false
-      },
-      (request, response) => {
-        ignoreTypeOfNoBody(request)
-        handler.handle(request, adopt(response))
-      }
-    ),
-    err => {
+  const server = createHttpServer(settings, serverTls, {
+    onRequest: (request, response) => {
+      ignoreTypeOfNoBody(request)
+      handler.handle(request, adopt(response))
+    },
+    onError: err => {
       // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
-  )
+  })
   server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
     errors.with('request.expectation').inc()
     logUnrouted(log, 'request.expectation', socket.remoteAddress)
@@ -89,12 +80,67 @@ export function createListener(
     refuse(socket, 'route.method')
   })
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    if (tlsFailure.test(error.code ?? '')) {
+      const fields = {
+        event: 'connection.refused',
+        reason: error.code,
+        address: socket.remoteAddress
+      }
+      log.debug(fields, 'TLS failed')
+      return void socket.destroy()
+    }
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(error.code) ?? 'request.malformed')
   })
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server
+}
+
+interface Reactions {
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
+  readonly onError: (error: Error) => void
+}
+
+/** Of http or https. */
+function createHttpServer(
+  settings: Config['gateway']['server'],
+  tls: ServerTls | undefined,
+  { onRequest, onError }: Reactions
+): Server {
+  const options = {
+    headersTimeout: settings.headersTimeout,
+    requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
+    keepAliveTimeout: settings.keepAlive,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+    insecureHTTPParser: false,
+    // A request without a body has no stream to be read and ended.
+    optimizeEmptyRequests: true,
+    // A request without Host is refused by the request policy, in the envelope.
+    requireHostHeader: false
+  }
+  if (tls === undefined) return adopt(createServer(options, onRequest), onError)
+  const secure = {
+    ...options,
+    ...secureContextOf(tls),
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: settings.headersTimeout
+  }
+  return adopt(createTlsServer(secure, onRequest), onError) as Server
+}
+
+function secureContextOf({ certificate, key }: ServerTls) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const
+}
+
+/** From now on new connections get this certificate; those that are open keep theirs. */
+export function setCertificate(server: Server, tls: ServerTls): void {
+  if (isTlsServer(server)) server.setSecureContext(secureContextOf(tls))
+}
+
+export function isTlsServer(server: unknown): server is TlsServer {
+  return server instanceof TlsServer
 }
 
 /**

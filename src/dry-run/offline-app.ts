@@ -139,7 +139,7 @@ export async function createOfflineApp(
     // One request a connection.
     responseOn: () => undefined
   }
-  const server = createListener(gateway, handler, { log, metrics })
+  const server = createListener({ gateway }, handler, { log, metrics })
 
   return {
     ask: request => askOffline(server, request),

@@ -16,6 +16,7 @@ import { checkPaths } from './paths.ts'
 import { checkReach } from './reach.ts'
 import type { CheckedConfig, Report } from './report.ts'
 import { checkRequestMapping } from './request-mapping.ts'
+import { checkServerTls } from './server-tls.ts'
 import { checkSession } from './session.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
@@ -26,6 +27,7 @@ import { checkWebSockets } from './websocket.ts'
 const rules = [
   checkSession,
   checkInstall,
+  checkServerTls,
   checkOps,
   checkDeployment,
   checkSources,

@@ -2,6 +2,7 @@
  * Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. The
  * schema gives values their units and hides secrets.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { gatewaySchema } from '../schema/gateway.ts'
 import { limitsSchema } from '../schema/limits.ts'
 import type { Config } from '../schema/config.ts'
@@ -38,7 +39,7 @@ const users: ComparedFile = { file: 'users', schema: asNode(usersSchema) }
 
 type Compared = Pick<
   Config,
-  'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts'
+  'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts' | 'serverTls'
 >
 
 /** In the order of the files; an added or removed member is one difference, whatever it contains. */
@@ -54,10 +55,28 @@ export function configDifferences(before: Compared, after: Compared): Difference
     ...otherContent(before.authorities, after.authorities).map(file =>
       ofContent(file, `${file} (a certificate authority) has other content`)
     ),
+    ...serverTlsDifferences(before.serverTls, after.serverTls),
     // An added or removed contract is reported as the key that names it.
     ...otherContent(before.contracts, after.contracts).map(route =>
       ofContent(route, `the contract of ${route} has other content`)
     )
+  ]
+}
+
+function serverTlsDifferences(
+  before: Compared['serverTls'],
+  after: Compared['serverTls']
+): Difference[] {
+  if (after === undefined || isDeepStrictEqual(before, after)) return []
+  const path = ['server', 'tls']
+  return [
+    {
+      file: 'gateway',
+      path,
+      before: '',
+      after: '',
+      text: 'server.tls has another certificate or key'
+    }
   ]
 }
 
@@ -82,11 +101,14 @@ function ofContent(name: string, text: string): Difference {
   }
 }
 
-/** The differing keys of `gateway.yaml`, as dotted paths. */
+/** Taken over by a reload. */
+const reloadedKeys: ReadonlySet<string> = new Set(['server.tls.certificate', 'server.tls.key'])
+
+/** The differing keys of `gateway.yaml` that need a restart, as dotted paths. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>
-  compare({ file: 'gateway', schema: asNode(gatewaySchema) }, [], before, after).map(({ path }) =>
-    path.join('.')
-  )
+  compare({ file: 'gateway', schema: asNode(gatewaySchema) }, [], before, after)
+    .map(({ path }) => path.join('.'))
+    .filter(path => !reloadedKeys.has(path))
 
 function compare(of: ComparedFile, path: Path, before: unknown, after: unknown): Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []

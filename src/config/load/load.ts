@@ -6,7 +6,7 @@ import { checkConfig } from '../check/check.ts'
 import { loadContracts } from '../check/contracts.ts'
 import { checkUsers } from '../check/users.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
-import type { Config, ConfigFile, LoadedConfig } from '../schema/config.ts'
+import type { Config, ConfigFile, LoadedConfig, ServerTls } from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
@@ -74,7 +74,8 @@ function load(
     limits: files.limits.value,
     users: loader.readUsers(files.gateway, running),
     contracts: loader.readContracts(files.routes),
-    authorities: loader.readAuthorities(files.routes)
+    authorities: loader.readAuthorities(files.routes),
+    ...loader.readServerTls(files.gateway)
   }
   const restartNeeded =
     presets === undefined || running === undefined
@@ -216,15 +217,32 @@ class Loader {
     // The schema's faults have been reported already.
     for (const [name, upstream] of Object.entries(isObject(upstreams) ? upstreams : {})) {
       for (const { keys, file } of pemFilesOf(upstream)) {
-        try {
-          authorities[file] = this.#inputs.read(resolve(this.#folder, file))
-        } catch (error) {
-          const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-          report(['upstreams', name, ...keys], `the file cannot be read (${reason})`)
-        }
+        const text = this.#readPem(file, reason => report(['upstreams', name, ...keys], reason))
+        if (text !== undefined) authorities[file] = text
       }
     }
     return authorities
+  }
+
+  /** The pair of `server.tls`. Its key was read as a secret already. */
+  readServerTls(gateway: Files['gateway']): Pick<Config, 'serverTls'> {
+    const { certificate, key }: Partial<ServerTls> = gateway.value.server?.tls ?? {}
+    // The schema's faults have been reported already.
+    if (typeof certificate !== 'string' || typeof key !== 'string') return {}
+    const place = ['server', 'tls', 'certificate']
+    const text = this.#readPem(certificate, reason => this.#reportIn(gateway)(place, reason))
+    return text === undefined ? {} : { serverTls: { certificate: text, key } }
+  }
+
+  /** @returns the text of the file, or undefined if it cannot be read */
+  #readPem(file: string, report: (message: string) => void): string | undefined {
+    try {
+      return this.#inputs.read(resolve(this.#folder, file))
+    } catch (error) {
+      const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+      report(`the file cannot be read (${reason})`)
+      return undefined
+    }
   }
 
   /**

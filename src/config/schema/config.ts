@@ -7,6 +7,12 @@ import type { RoutesConfig } from './routes.ts'
 import type { UsersConfig } from './users.ts'
 import type { Path } from './visit.ts'
 
+/** PEM texts. */
+export interface ServerTls {
+  readonly certificate: string
+  readonly key: string
+}
+
 export interface Config {
   /** The config folder, absolute. Relative paths in config start here. */
   readonly folder: string
@@ -21,6 +27,8 @@ export interface Config {
   readonly inputs: Readonly<Record<string, string>>
   /** The certificate authorities of upstreams: content of the PEM files, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
+  /** The pair of `server.tls` as its files are now, whatever the process began with. */
+  readonly serverTls?: ServerTls
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]

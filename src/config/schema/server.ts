@@ -1,6 +1,44 @@
 /** `server` of `gateway.yaml`: the public listener. */
 import { Type } from 'typebox'
-import { duration, header, list, listen, origin, path, section, text, whole } from './primitives.ts'
+import {
+  duration,
+  header,
+  list,
+  listen,
+  optional,
+  origin,
+  path,
+  secret,
+  section,
+  text,
+  whole
+} from './primitives.ts'
+
+const tls = optional(
+  {
+    certificate: text({
+      description: 'A PEM file with the certificate, and after it those of its issuers.',
+      examples: ['/etc/ssl/console.example.com.pem']
+    }),
+    key: secret({
+      description: 'Its private key, as PEM text without a password.',
+      examples: ['file:/etc/ssl/console.example.com.key']
+    }),
+    redirect: Type.Optional(
+      listen({
+        description:
+          'The address and port of a second listener that only redirects http to https (308), ' +
+          'for GET and HEAD of the names in `server.hosts`. It redirects to the first of ' +
+          '`server.ports`, or else to port 443.',
+        examples: ['0.0.0.0:80']
+      })
+    )
+  },
+  'https by the gateway itself, where no proxy ends TLS: TLS 1.2 and newer, HTTP/1.1. ' +
+    'Certificate and key are read again when their files change or a signal asks for a reload; ' +
+    'a pair that does not fit is refused, and the former stays in force. Adding or removing ' +
+    '`tls` needs a restart.'
+)
 
 export const server = section(
   {
@@ -60,6 +98,7 @@ export const server = section(
         examples: ['/admin']
       })
     ),
+    tls,
     headersTimeout: duration({
       default: '10s',
       description: 'How long a client may take to send its headers.'

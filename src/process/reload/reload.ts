@@ -172,8 +172,9 @@ class ConfigReloader implements Reloader {
   }
 
   async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
-    const target = this.#revisionOf(to)
+    const revision = this.#revisionOf(to)
     const before = this.current().config
+    const target = { ...revision, config: withCertificateOf(before, revision.config) }
     const changes = configDifferences(before, target.config).map(({ text }) => text)
     if (changes.length === 0) return this.#unchanged()
     const { massClosing, reviewUsers, log } = this.#options
@@ -290,6 +291,11 @@ class ConfigReloader implements Reloader {
       }
     }
   }
+}
+
+/** A rollback is about settings: a certificate that was renewed since then stays in force. */
+function withCertificateOf({ serverTls }: Config, config: Config): Config {
+  return serverTls === undefined ? config : { ...config, serverTls }
 }
 
 function messageOf(error: unknown): string {

@@ -2,11 +2,9 @@
  * The public server of this process: its services, its listener, and the generation that takes
  * requests.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { splitHostPort } from '../../config/schema/host-port.ts'
 import { sourceName } from '../../config/schema/gateway.ts'
 import { addCallerLimits } from '../../admin/caller-limits.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -29,6 +27,7 @@ import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
+import { createListeners } from './listeners.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
@@ -110,10 +109,7 @@ class ServingGenerations {
 
 export function createPublicServer(config: Config, log: Log): PublicServer {
   tuneV8()
-  const {
-    server: settings,
-    ops: { strictRedis }
-  } = config.gateway
+  const { strictRedis } = config.gateway.ops
   const services = createServices(config, log)
   measureStrayErrors(services.metrics)
   const streams = new BoundStreams({
@@ -128,12 +124,14 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     areTaken: () => hasWebSockets(generations.config),
     endUnread
   })
-  const server = createListener(config.gateway, generations, services, upgrades)
+  const server = createListener(config, generations, services, upgrades)
+  const listeners = createListeners({ config, server, upgrades, log })
 
   return {
     create: (number, next) =>
       createGeneration(number, next, services, { boundStreams: streams, copies }),
     activate: async generation => {
+      listeners.activate(generation.config)
       generations.activate(generation)
       streams.activate(generation.config)
       copies.store.activate(generation.config.limits)
@@ -142,7 +140,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     countEndings: (before, after) => countEndings(services.sessions, before, after),
     reviewChanged: changed => reviewChanged(services.sessions, changed),
     reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
-    listen: () => listen(server, splitHostPort(settings.listen)),
+    listen: listeners.listen,
     readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,
     metricsText: services.metrics.text,
@@ -172,7 +170,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     },
     stop: async (graceMs, lingerMs = 0) => {
       streams.drain(graceMs * drainShare)
-      return await stopServer({ server, upgrades, graceMs, lingerMs })
+      return await listeners.stop(graceMs, lingerMs)
     },
     close: async () => {
       streams.close()
@@ -219,64 +217,6 @@ function idsOf(files: Config['users'], name: string): string[] {
   })
 }
 
-async function listen(
-  server: Server,
-  { host, port }: { host: string; port: number }
-): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
-  return urlOf(host, server)
-}
-
-/** The listener's address with the real port, also when config says 0. */
-export function urlOf(host: string, server: { address: Server['address'] }): string {
-  const { port } = server.address() as AddressInfo
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
 function hasWebSockets({ routes: { routes } }: Config): boolean {
   return Object.values(routes).some(({ websocket }) => websocket !== undefined)
-}
-
-interface Stop {
-  readonly server: Server
-  readonly upgrades: Upgrades
-  readonly graceMs: number
-  /** Idle connections end after it. */
-  readonly lingerMs: number
-}
-
-/** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer({ server, upgrades, graceMs, lingerMs }: Stop): Promise<boolean> {
-  const closed = closeServer(server, lingerMs)
-  const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
-  server.closeAllConnections()
-  upgrades.destroyAll()
-  await closed
-  return inTime
-}
-
-/** With `lingerMs`, requests that are on their way on idle connections are still answered. */
-async function closeServer(server: Server, lingerMs: number): Promise<void> {
-  if (!server.listening) return
-  const closed = Promise.withResolvers<void>()
-  const close = () => server.close(() => closed.resolve())
-  if (lingerMs === 0) {
-    close()
-    server.closeIdleConnections()
-    return await closed.promise
-  }
-  server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false
-  })
-  // Takes no more connections. `close` of node:http would end the idle ones too.
-  TcpServer.prototype.close.call(server, () => closed.resolve())
-  const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
-  await closed.promise
-  clearTimeout(timer)
 }

@@ -1,0 +1,73 @@
+/** A listener for plain http that only redirects to https, and only to names of the config. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { adopt } from '../observability/emitters.ts'
+import { checkTarget } from '../proxy/path.ts'
+import type { Services } from '../services/services.ts'
+
+/** A request without a body is short, and is answered at once. */
+const timeoutMs = 5000
+
+export function createHttpsRedirect(
+  { hosts, ports }: Pick<GatewayConfig['server'], 'hosts' | 'ports'>,
+  { log }: Pick<Services, 'log'>
+): Server {
+  const [port = 443] = ports
+  const suffix = port === 443 ? '' : `:${port}`
+  const origins = new Map(
+    hosts.map(each => each.toLowerCase()).map(host => [host, `https://${host}${suffix}`])
+  )
+  const server: Server = adopt(
+    createServer(
+      {
+        headersTimeout: timeoutMs,
+        requestTimeout: timeoutMs,
+        keepAliveTimeout: 1,
+        connectionsCheckingInterval: 1000,
+        maxHeaderSize: 16 * 1024,
+        insecureHTTPParser: false,
+        requireHostHeader: false
+      },
+      (request, response) => redirect(request, adopt(response), origins)
+    ),
+    err => {
+      if (server.listening) log.error({ err }, 'a connection could not be accepted')
+    }
+  )
+  server.on('clientError', (_error, socket) => socket.destroy())
+  server.timeout = timeoutMs
+  return server
+}
+
+function redirect(
+  { method = '', url = '', headers }: IncomingMessage,
+  response: ServerResponse,
+  origins: ReadonlyMap<string, string>
+): void {
+  const name = headers.host?.replace(/:\d{1,5}$/, '').toLowerCase()
+  const origin = origins.get(name ?? '')
+  const finish = (status: number, more: Readonly<Record<string, string>> = {}) => {
+    response.writeHead(status, {
+      'cache-control': 'no-store',
+      'content-length': '0',
+      'connection': 'close',
+      'x-content-type-options': 'nosniff',
+      ...more
+    })
+    response.end()
+  }
+  // An unknown name is never repeated: it could lead to another site.
+  if (origin === undefined || !isWellFormed(url)) return finish(400)
+  // The body of any other request has been sent in the clear already: repeating it would hide that.
+  if (method !== 'GET' && method !== 'HEAD') return finish(405, { allow: 'GET, HEAD' })
+  finish(308, { location: origin + url })
+}
+
+function isWellFormed(target: string): boolean {
+  try {
+    checkTarget(target)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,105 @@
+/** The listeners of a public server: one for the console, and one that redirects to its https. */
+import type { Server } from 'node:http'
+import { type AddressInfo, Server as TcpServer } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { createHttpsRedirect } from '../../app/https-redirect.ts'
+import { isTlsServer, setCertificate } from '../../app/listener.ts'
+import type { Upgrades } from '../../app/upgrades.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { splitHostPort } from '../../config/schema/host-port.ts'
+import type { Log } from '../../services/services.ts'
+
+interface Options {
+  readonly config: Config
+  readonly server: Server
+  readonly upgrades: Upgrades
+  readonly log: Log
+}
+
+export function createListeners({ config, server, upgrades, log }: Options) {
+  const { server: settings } = config.gateway
+  const redirect = settings.tls?.redirect
+  const redirectServer = redirect === undefined ? undefined : createHttpsRedirect(settings, { log })
+  let { serverTls } = config
+
+  return {
+    /** @returns the address for the console, with the real port. @throws when it cannot listen */
+    listen: async (): Promise<string> => {
+      if (redirect !== undefined && redirectServer !== undefined) {
+        await listen(redirectServer, splitHostPort(redirect))
+      }
+      return await listen(server, splitHostPort(settings.listen))
+    },
+    /** Takes the certificate of a new config, if it is another one. */
+    activate: (next: Config) => {
+      if (next.serverTls === undefined || isDeepStrictEqual(next.serverTls, serverTls)) return
+      serverTls = next.serverTls
+      setCertificate(server, serverTls)
+    },
+    stop: async (graceMs: number, lingerMs: number): Promise<boolean> => {
+      redirectServer?.close()
+      redirectServer?.closeAllConnections()
+      return await stopServer({ server, upgrades, graceMs, lingerMs })
+    }
+  }
+}
+
+async function listen(
+  server: Server,
+  { host, port }: { host: string; port: number }
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  return urlOf(host, server)
+}
+
+/** The listener's address with the real port, also when config says 0. */
+export function urlOf(host: string, server: { address: Server['address'] }): string {
+  const { port } = server.address() as AddressInfo
+  const scheme = isTlsServer(server) ? 'https' : 'http'
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+interface Stop {
+  readonly server: Server
+  readonly upgrades: Upgrades
+  readonly graceMs: number
+  /** Idle connections end after it. */
+  readonly lingerMs: number
+}
+
+/** @returns whether all connections ended within the time; what is left then is cut */
+async function stopServer({ server, upgrades, graceMs, lingerMs }: Stop): Promise<boolean> {
+  const closed = closeServer(server, lingerMs)
+  const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
+  server.closeAllConnections()
+  upgrades.destroyAll()
+  await closed
+  return inTime
+}
+
+/** With `lingerMs`, requests that are on their way on idle connections are still answered. */
+async function closeServer(server: Server, lingerMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = Promise.withResolvers<void>()
+  const close = () => server.close(() => closed.resolve())
+  if (lingerMs === 0) {
+    close()
+    server.closeIdleConnections()
+    return await closed.promise
+  }
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
+  // Takes no more connections. `close` of node:http would end the idle ones too.
+  TcpServer.prototype.close.call(server, () => closed.resolve())
+  const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
+  await closed.promise
+  clearTimeout(timer)
+}

@@ -1,0 +1,60 @@
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { createHttpsRedirect } from '../../src/app/https-redirect.ts'
+import { raw } from '../support/raw.ts'
+
+interface Settings {
+  readonly hosts?: string[]
+  readonly ports?: number[]
+}
+
+async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }: Settings = {}) {
+  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} } as never })
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return async (head: string) => {
+    const { status, whole } = await raw(`http://127.0.0.1:${port}`, `${head}\r\n\r\n`)
+    const [, location] = /^location: (.*)$/m.exec(whole.replaceAll('\r', '')) ?? []
+    return { status, location, answer: whole }
+  }
+}
+
+t.test('a known name leads to its https, with the same path and query', async t => {
+  const ask = await redirectsOf(t)
+  t.match(await ask('GET /a/b?c=%2F HTTP/1.1\r\nHost: console.EXAMPLE:8080'), {
+    status: 308,
+    location: 'https://console.example/a/b?c=%2F'
+  })
+  t.match(await ask('HEAD / HTTP/1.0\r\nHost: console.example'), {
+    status: 308,
+    location: 'https://console.example/'
+  })
+  const elsewhere = await redirectsOf(t, { hosts: ['[::1]', 'c.example'], ports: [8443, 443] })
+  t.match(await elsewhere('GET / HTTP/1.1\r\nHost: [::1]:80'), { location: 'https://[::1]:8443/' })
+})
+
+t.test('nothing else leads anywhere, and no name of a client is repeated', async t => {
+  const ask = await redirectsOf(t)
+  for (const head of [
+    'GET / HTTP/1.1\r\nHost: evil.example',
+    'GET / HTTP/1.1\r\nHost: console.example.evil.example',
+    'GET / HTTP/1.1\r\nHost: console.example@evil.example',
+    'GET / HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: console.example',
+    'GET / HTTP/1.0',
+    'GET //evil.example HTTP/1.1\r\nHost: console.example',
+    'GET /..//evil.example HTTP/1.1\r\nHost: console.example',
+    'GET /\\evil.example HTTP/1.1\r\nHost: console.example',
+    'GET http://evil.example/ HTTP/1.1\r\nHost: console.example',
+    'OPTIONS * HTTP/1.1\r\nHost: console.example'
+  ]) {
+    const { status, location, answer } = await ask(head)
+    t.equal(status, 400, head)
+    t.equal(location, undefined, head)
+    t.notMatch(answer, 'evil', head)
+  }
+  const posted = 'POST / HTTP/1.1\r\nHost: console.example\r\nContent-Length: 9'
+  t.match(await ask(posted), { status: 405, location: undefined, answer: /^allow: GET, HEAD/im })
+})

@@ -1,0 +1,245 @@
+/** https by the gateway itself: real certificates, real clients, and what is no TLS at all. */
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { connect as connectTcp } from 'node:net'
+import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
+import { connect, type ConnectionOptions, type PeerCertificate } from 'node:tls'
+import { once } from 'node:events'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { type Authority, testAuthority } from '../../support/authority.ts'
+import { start } from '../../support/command.ts'
+import { configFolder, testGateway } from '../../support/gateway.ts'
+import { freePorts } from '../../support/ports.ts'
+import { raw } from '../../support/raw.ts'
+import { testRedis } from '../../support/redis.ts'
+import { password } from '../../support/sign-in.ts'
+import { until } from '../../support/until.ts'
+import { testUpstream } from '../../support/upstream.ts'
+import { message, webSocketUpstream } from '../../support/websocket.ts'
+
+const first = testAuthority(t.after)
+const second = testAuthority(t.after)
+const trusted = [first, second].map(({ certificate }) => readFileSync(certificate, 'utf8'))
+
+interface Call {
+  readonly path?: string
+  readonly cookie?: string
+  readonly json?: unknown
+}
+
+/** A call by https, on a connection of its own. */
+async function call(url: string, { path = '/api/session', cookie, json }: Call = {}) {
+  const asked = request(`${url}${path}`, {
+    ca: trusted,
+    agent: false,
+    method: json === undefined ? 'GET' : 'POST',
+    headers: {
+      'sec-fetch-site': 'same-origin',
+      ...(cookie !== undefined && { cookie }),
+      ...(json !== undefined && { 'content-type': 'application/json' })
+    }
+  })
+  asked.end(json === undefined ? undefined : JSON.stringify(json))
+  const [response] = await once(asked, 'response')
+  const text = (await buffer(response)).toString()
+  return { status: response.statusCode, headers: response.headers, json: JSON.parse(text) }
+}
+
+/** What a TLS client agrees on with the gateway. @throws where they do not agree */
+async function handshake(url: string, options: ConnectionOptions = {}) {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), ca: trusted, ...options })
+  try {
+    await once(socket, 'secureConnect')
+    return {
+      protocol: socket.getProtocol(),
+      alpn: socket.alpnProtocol,
+      fingerprint: (socket.getPeerCertificate() as PeerCertificate).fingerprint256
+    }
+  } finally {
+    socket.destroy()
+  }
+}
+
+const fingerprint = async (url: string) => (await handshake(url)).fingerprint
+
+/** A folder of PEM files, and the config that names them. */
+function pemFiles(folder: string) {
+  const [certificate, key] = [join(folder, 'server.pem'), join(folder, 'server.key')]
+  const use = (pair: Authority) => {
+    copyFileSync(pair.key, key)
+    copyFileSync(pair.certificate, certificate)
+  }
+  use(first)
+  return { tls: { certificate, key: `file:${key}` }, certificate, use }
+}
+
+const secure = { session: { cookie: { secure: true } } }
+
+t.test('a browser keeps its secure cookie without any proxy', async t => {
+  const backend = await testUpstream(t.after)
+  const { tls } = pemFiles(t.testdir({}))
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { tls }, ...secure },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { echo: { path: '/api/echo', upstream: 'b', methods: ['GET', 'POST'] } }
+    }
+  })
+  t.match(gateway.url, /^https:/)
+  const signedIn = await call(gateway.url, {
+    path: '/api/auth/admin/login',
+    json: { username: 'alice', password }
+  })
+  const [cookie = ''] = signedIn.headers['set-cookie'] ?? []
+  t.match(cookie, /^__Host-console_sid=.*; Secure/)
+  t.equal(signedIn.headers['strict-transport-security'], 'max-age=31536000')
+  const sent = { path: '/api/echo', cookie: cookie.split(';')[0] ?? '' }
+  t.equal((await call(gateway.url, sent)).status, 200)
+  t.equal((await call(gateway.url, { ...sent, json: { a: 'x'.repeat(100_000) } })).status, 200)
+  t.match(backend.seen[1]?.headers, { 'x-forwarded-proto': 'https' })
+  t.equal(backend.seen[1]?.body.length, 100_008)
+  const insecure = gateway.log.filter(line => line['event'] === 'login.insecure')
+  t.same(insecure, [], 'no line warns of plain http')
+})
+
+t.test('TLS 1.2 and newer, and HTTP/1.1 alone', async t => {
+  const { tls } = pemFiles(t.testdir({}))
+  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
+  t.match(await handshake(gateway.url, { ALPNProtocols: ['h2', 'http/1.1'] }), {
+    protocol: 'TLSv1.3',
+    alpn: 'http/1.1'
+  })
+  t.match(await handshake(gateway.url, { maxVersion: 'TLSv1.2' }), { protocol: 'TLSv1.2' })
+  // cspell:ignore SECLEVEL
+  const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
+  await t.rejects(handshake(gateway.url, old), { code: /^ERR_SSL/ })
+})
+
+t.test('what is no TLS is closed without a word, and harms nobody', async t => {
+  const { tls } = pemFiles(t.testdir({}))
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { tls, headersTimeout: '500ms' } }
+  })
+  const plain = gateway.url.replace('https', 'http')
+  const asHttp = await raw(plain, 'GET /api/session HTTP/1.1\r\nHost: x\r\n\r\n')
+  t.match(asHttp, { status: 0, closed: true })
+  t.match(await raw(plain, Buffer.from([22, 3, 1, 0, 5, 1, 0, 0, 1, 0])), { closed: true })
+  t.match(await raw(plain, ''), { whole: '', closed: true }, 'a handshake has to come in time')
+  const { hostname, port } = new URL(plain)
+  for (let times = 0; times < 20; times++) {
+    const socket = connectTcp(Number(port), hostname)
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    // The start of a handshake, then a reset.
+    socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0]), () => socket.resetAndDestroy())
+    await once(socket, 'close')
+  }
+  await gateway.logged(line => line['event'] === 'connection.refused')
+  t.equal((await call(gateway.url)).status, 401, 'and it still serves')
+})
+
+t.test('WebSockets pass over TLS', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const { tls } = pemFiles(t.testdir({}))
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { tls } },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { chat: { path: '/api/chat', upstream: 'b', access: 'public', websocket: {} } }
+    }
+  })
+  const client = new WebSocket(`${gateway.url.replace('https', 'wss')}/api/chat`, { ca: trusted })
+  await once(client, 'open')
+  client.send('hello')
+  t.equal(await message(client), 'hello')
+  client.close()
+  await once(client, 'close')
+})
+
+t.test(
+  'a renewed certificate is taken over, a broken one is not, and a rollback keeps it',
+  async t => {
+    const folder = t.testdir({})
+    const { tls, certificate, use } = pemFiles(folder)
+    const gateway = await testGateway(t.after, {
+      gateway: { server: { tls }, reload: { watch: true } },
+      limits: { limits: { all: { by: 'address', max: 1000, window: '1m' } } }
+    })
+    const before = await fingerprint(gateway.url)
+    const open = connect({ port: Number(new URL(gateway.url).port), ca: trusted })
+    await once(open, 'secureConnect')
+
+    let from = gateway.log.length
+    use(second)
+    const reloaded = await gateway.logged(line => line['event'] === 'config.reloaded', from)
+    t.match(reloaded['changes'], ['server.tls has another certificate or key'])
+    const after = await fingerprint(gateway.url)
+    t.not(after, before)
+    open.write('GET /api/session HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [answer] = await once(open, 'data')
+    t.match(String(answer), /^HTTP\/1\.1 401/, 'open connections go on')
+    open.destroy()
+
+    from = gateway.log.length
+    writeFileSync(certificate, 'half a certificate')
+    const refused = await gateway.logged(line => line['event'] === 'config.refused', from)
+    t.match(refused['faults'], [/gateway\.yaml:\d+ server\.tls\.certificate: /])
+    t.equal(await fingerprint(gateway.url), after, 'the former stays in force')
+
+    from = gateway.log.length
+    use(second)
+    await until('the files hold the running config again', async () => {
+      const outcome = await gateway.reload('operator')
+      return outcome.outcome === 'unchanged'
+    })
+    const limits = { limits: { all: { by: 'address', max: 2000, window: '1m' } } }
+    writeFileSync(join(gateway.folder, 'limits.yaml'), JSON.stringify(limits))
+    await gateway.logged(line => line['event'] === 'config.reloaded', from)
+    const rolledBack = await gateway.ops('/rollback', { json: { to: 1 } })
+    t.match(await rolledBack.json(), { outcome: 'rolled back' })
+    t.equal(await fingerprint(gateway.url), after, 'a rollback brings no old certificate back')
+  }
+)
+
+t.test('all workers take a renewed certificate at a signal, and redirect to https', async t => {
+  const redis = await testRedis(t.after)
+  const [port = 0, opsPort = 0, redirectPort = 0] = await freePorts(3)
+  const { tls, use } = pemFiles(t.testdir({}))
+  const folder = await configFolder({
+    gateway: {
+      server: {
+        listen: `127.0.0.1:${port}`,
+        hosts: ['localhost', '127.0.0.1'],
+        ports: [port],
+        workers: 2,
+        tls: { ...tls, redirect: `127.0.0.1:${redirectPort}` }
+      },
+      ops: { listen: `127.0.0.1:${opsPort}` },
+      redis: { url: redis.url },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    }
+  })
+  const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+  const gateway = start(t.after, folder, environment)
+  await gateway.says(`listening on https://127.0.0.1:${port} with 2 workers`)
+  const url = `https://127.0.0.1:${port}`
+  const before = await fingerprint(url)
+  const seen = async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => fingerprint(url)))
+    return new Set(all)
+  }
+  t.same(await seen(), new Set([before]))
+  use(second)
+  gateway.signal('SIGHUP')
+  await gateway.says('server.tls has another certificate or key')
+  await until('both workers have it', async () => !(await seen()).has(before))
+  const redirected = await fetch(`http://127.0.0.1:${redirectPort}/a?b`, { redirect: 'manual' })
+  t.equal(redirected.status, 308)
+  t.equal(redirected.headers.get('location'), `${url}/a?b`)
+  gateway.signal('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+})
