@@ -2,26 +2,8 @@
  * Every error that the gateway answers itself: its code, HTTP status, and the message for people.
  */
 
-/**
- * Ant Design Pro's ways to show an error: 0 silent, 1 warning, 2 message, 3 notification, 9 go to
- * sign-in.
- */
-type ShowType = 0 | 1 | 2 | 3 | 9
-
-interface ErrorKind {
-  /** HTTP status (RFC 9110 §15). */
-  readonly status: number
-  readonly showType: ShowType
-  readonly en: string
-  readonly zh: string
-}
-
-const kind = (status: number, showType: ShowType, en: string, zh: string): ErrorKind => ({
-  status,
-  showType,
-  en,
-  zh
-})
+import { type ErrorKind, kind } from './error-kind.ts'
+import { signInErrorKinds } from './sign-in-errors.ts'
 
 const badGateway = (en: string, zh: string) => kind(502, 2, en, zh)
 const gatewayTimeout = (en: string, zh: string) => kind(504, 2, en, zh)
@@ -65,19 +47,7 @@ export const errorKinds = {
     'The service behind this console ended your sign-in. Please sign in again.',
     '后端服务已终止您的登录,请重新登录。'
   ),
-  'login.too-many': kind(
-    409,
-    2,
-    'You are signed in at too many places. Please sign out at one of them first.',
-    '您同时登录的会话过多,请先退出其中一个。'
-  ),
-  'login.refused': kind(401, 2, 'The user name or the password is wrong.', '用户名或密码错误。'),
-  'login.locked': kind(
-    429,
-    2,
-    'Too many failed sign-ins for this account. Please wait, then try again.',
-    '该账户登录失败次数过多,请稍后再试。'
-  ),
+  ...signInErrorKinds,
   'route.credential': kind(
     403,
     2,

@@ -1,5 +1,6 @@
 /** All public operations of a config: the gateway's own endpoints and the routes. */
 import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
+import type { SourceConfig } from '../config/schema/gateway.ts'
 import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
 import { routeSettings } from '../config/schema/resolved.ts'
@@ -67,9 +68,19 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
         : signedIn,
     facts: {
       endpoint: 'login',
-      asksUpstream: login.sources.some(({ kind }) => kind === 'upstream-login')
+      asksUpstream: login.sources.some(({ kind }) => kind === 'upstream-login'),
+      refusalKinds: login.refusedStatus === 200 ? [] : login.sources.flatMap(refusalKindsOf)
     }
   })
+}
+
+function refusalKindsOf(source: SourceConfig): string[] {
+  if (source.kind !== 'upstream-login') return []
+  return [
+    ...(source.challenge === undefined ? [] : ['challenge']),
+    ...(source.blocked === undefined ? [] : ['blocked']),
+    ...(source.expiredPassword === undefined ? [] : ['expired-password'])
+  ]
 }
 
 function addLogout(builder: DescriptionBuilder, { routes }: Config): void {

@@ -21,6 +21,8 @@ export interface OperationFacts {
   readonly isBounded: boolean
   /** Whether refused sign-ins are errors. */
   readonly refusesSignIn: boolean
+  /** The further outcomes of a refused sign-in that config tells apart, where they are errors. */
+  readonly refusalKinds: readonly string[]
   /** Whether a sign-in beyond `session.perUser` is refused. */
   readonly refusesSessions: boolean
 }
@@ -47,6 +49,10 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'session.upstream': withSession,
   'login.too-many': facts => isLogin(facts) && facts.refusesSessions,
   'login.refused': facts => isLogin(facts) && facts.refusesSignIn,
+  'login.challenge': facts => isLogin(facts) && facts.refusalKinds.includes('challenge'),
+  'login.blocked': facts => isLogin(facts) && facts.refusalKinds.includes('blocked'),
+  'login.expired-password': facts =>
+    isLogin(facts) && facts.refusalKinds.includes('expired-password'),
   'login.locked': isLogin,
   'route.credential': facts => withSession(facts) && facts.namesSource,
   'route.forbidden': ({ access }) => typeof access === 'object',

@@ -160,6 +160,7 @@ export class DescriptionBuilder {
       isStrict: false,
       isBounded: Object.hasOwn(limits.inFlightPerRoute, name),
       refusesSignIn: login.refusedStatus !== 200,
+      refusalKinds: [],
       refusesSessions: session.perUser.over === 'refuse',
       ...facts
     })

@@ -38,8 +38,8 @@ export function createAppMetrics(metrics: Metrics): AppMetrics {
   )
   const signIns = metrics.counter(
     'console_gateway_sign_ins_total',
-    'Attempts to sign in, by what became of them: accepted, refused, limited, malformed, or ' +
-      'failed where it could not be decided.',
+    'Attempts to sign in, by what became of them: accepted, refused, challenge, blocked, ' +
+      'expired-password, limited, malformed, or failed where it could not be decided.',
     ['outcome']
   )
   return {

@@ -35,6 +35,7 @@ export function compileParts(
   const tokenNames = tokenNamesOf(gateway.envelope)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(part.upstream)
+    const credential = credentialOf(upstream.config.credential)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
@@ -43,8 +44,9 @@ export function compileParts(
       toHeaders: requestHeaders({
         identity: gateway.identity,
         tellIdentity: upstream.config.identity,
-        credential: credentialOf(upstream.config.credential).as,
-        credentialFrom: credentialOf(upstream.config.credential).from,
+        credential: credential.as,
+        credentialScheme: credential.scheme,
+        credentialFrom: credential.from,
         passHeaders: upstream.config.passHeaders,
         tokenNames,
         passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],

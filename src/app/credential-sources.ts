@@ -19,11 +19,18 @@ export function createSources(
     }
     const upstream = routes.upstreams[source.upstream]
     if (upstream === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
+    const credential = credentialOf(upstream.credential)
     return createUpstreamLogin({
       name,
       config: source,
       send: services.upstream(source.upstream, upstream).fetchWhole,
-      credentialStyle: credentialOf(upstream.credential).as
+      credentialStyle: credential.as,
+      credentialScheme: credential.scheme,
+      onFailed: err =>
+        services.log.warn(
+          { event: 'logout.source', source: name, err },
+          'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
+        )
     })
   })
 }

@@ -8,20 +8,43 @@ export interface SignInAttempt {
   readonly extra: Readonly<Record<string, unknown>>
   readonly address: string
   readonly requestId: string
+  /** Sources pass parts of it on, by the names of their config. */
+  readonly request?: ConsoleRequest
+}
+
+/** The console's request to sign in, beside its body. */
+export interface ConsoleRequest {
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  /** The cookies of these names as a `Cookie` header's value. */
+  readonly cookies: (names: readonly string[]) => string
+  /** The same of those that a captcha's route of this upstream has set. */
+  readonly captchaCookies: (upstream: string) => string
+}
+
+/** A refusal that tells more than a wrong password. */
+export type RefusalKind = 'challenge' | 'blocked' | 'expired-password'
+
+export interface Refusal {
+  readonly vouched: false
+  /** The source knows the user name: no further source is asked. */
+  readonly isFinal?: boolean
+  /** Without it the password is wrong, or the user unknown. */
+  readonly kind?: RefusalKind
+  /** The back-end's message for the user, as plain text. */
+  readonly message?: string
+  /** Of a challenge: how many within an hour are no failure of the account. */
+  readonly maxChallenges?: number
 }
 
 export type SignInResult =
+  | Refusal
   | {
       readonly vouched: true
       readonly identity: Identity
       readonly credential?: Credential
       /** Of a users file, whose later changes end or update the session. */
       readonly file?: FileState
-    }
-  | {
-      readonly vouched: false
-      /** The source knows the user name: no further source is asked. */
-      readonly isFinal?: boolean
     }
 
 export interface CredentialSource {

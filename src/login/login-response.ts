@@ -3,8 +3,10 @@ import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-
 import { GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { isRawNumber, isRecord, valueAt } from '../json/values.ts'
+import { isRawNumber, isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/record.ts'
+import type { Refusal } from './credential-source.ts'
+import { plainMessage, valuesAt } from './response-values.ts'
 
 export interface RawResponse {
   readonly status: number
@@ -30,9 +32,27 @@ export class LoginResponse {
   matches(test: AnswerTest): boolean {
     if (test.status !== undefined && !test.status.includes(this.#status)) return false
     if (test.path === undefined) return true
-    const value = this.#valueAt(test.path)
-    if (test.in !== undefined) return test.in.includes(plain(value) as string | number | boolean)
-    return value !== null && value !== undefined && value !== false
+    return this.#valuesAt(test.path).some(value => fits(test, plain(value)))
+  }
+
+  /** The first outcome beside success that the response matches; a refusal before all others. */
+  refusal(): Refusal | undefined {
+    const { refused, challenge, blocked, expiredPassword } = this.#config
+    const refusalOf = (test: { message?: string | undefined }) => {
+      const message = plainMessage(this.#valuesAt(test.message))
+      return { vouched: false, ...(message !== undefined && { message }) } as const
+    }
+    if (this.matches(refused)) return refusalOf(refused)
+    if (challenge !== undefined && this.matches(challenge)) {
+      return { ...refusalOf(challenge), kind: 'challenge', maxChallenges: challenge.max }
+    }
+    if (blocked !== undefined && this.matches(blocked)) {
+      return { ...refusalOf(blocked), kind: 'blocked', isFinal: true }
+    }
+    if (expiredPassword !== undefined && this.matches(expiredPassword)) {
+      return { ...refusalOf(expiredPassword), kind: 'expired-password', isFinal: true }
+    }
+    return undefined
   }
 
   /**
@@ -44,11 +64,11 @@ export class LoginResponse {
     const id = this.#textAt(user.id)
     if (id === undefined) throw invalid(`the sign-in response has no "${user.id}"`)
     const username = this.#textAt(user.username) ?? typed
-    const roles = [this.#valueAt(user.roles)]
+    const roles = this.#valuesAt(user.roles)
       .flat()
       .map(text)
       .filter(role => role !== undefined)
-    const profile = this.#valueAt(user.profile)
+    const [profile] = this.#valuesAt(user.profile)
     return {
       id,
       username,
@@ -60,11 +80,14 @@ export class LoginResponse {
     }
   }
 
-  /** @throws GatewayError `upstream.invalid` where config names a token that is not there */
-  credential(): Credential {
+  /**
+   * @param sentCookies a `Cookie` header's value, sent with the sign-in: the session may be theirs
+   * @throws GatewayError `upstream.invalid` where config names a token that is not there
+   */
+  credential(sentCookies: string): Credential {
     const { token: tokenPath, refreshToken, expires } = this.#config
     const token = headerSafe(this.#textAt(tokenPath))
-    const cookies = this.#cookies()
+    const cookies = this.#cookies(sentCookies)
     if (tokenPath !== undefined && token === undefined) {
       throw invalid(`the sign-in response has no "${tokenPath}"`)
     }
@@ -93,26 +116,39 @@ export class LoginResponse {
       token,
       refreshToken: this.#textAt(this.#config.refreshToken) ?? old.refreshToken,
       expiresAt: this.#expiryAt(refresh.expires ?? this.#config.expires),
-      cookies: this.#cookies() ?? old.cookies
+      cookies: this.#cookies('') ?? old.cookies
     })
   }
 
-  #valueAt(path: string | undefined): unknown {
-    return path === undefined ? undefined : valueAt(this.#content, path.split('.'))
+  #valuesAt(path: string | undefined): unknown[] {
+    return path === undefined ? [] : valuesAt(this.#content, path.split('.'))
   }
 
   #textAt(path: string | undefined): string | undefined {
-    return text(this.#valueAt(path))
+    return this.#valuesAt(path)
+      .map(text)
+      .find(value => value !== undefined)
   }
 
   #expiryAt(expires: UpstreamLoginConfig['expires']): number | undefined {
-    return expires === undefined ? undefined : expiryOf(this.#valueAt(expires.path), expires.as)
+    if (expires === undefined) return undefined
+    const [value] = this.#valuesAt(expires.path)
+    return expiryOf(value, expires.as)
   }
 
-  #cookies(): string | undefined {
-    const cookies = cookiesIn(this.#headers['set-cookie'], this.#config.cookies)
+  /** A cookie that the back-end does not set anew keeps the value that was sent. */
+  #cookies(sentCookies: string): string | undefined {
+    const { cookies: names } = this.#config
+    const set = cookiesIn(this.#headers['set-cookie'], names)
+    const kept = cookiesIn(sentCookies === '' ? [] : sentCookies.split('; '), names)
+    const isSet = (pair: string) => set.some(other => nameOf(other) === nameOf(pair))
+    const cookies = [...kept.filter(pair => !isSet(pair)), ...set]
     return cookies.length === 0 ? undefined : headerSafe(cookies.join('; '))
   }
+}
+
+function nameOf(pair: string): string {
+  return pair.slice(0, Math.max(0, pair.indexOf('=')))
 }
 
 export function invalid(reason: string): GatewayError {
@@ -120,7 +156,7 @@ export function invalid(reason: string): GatewayError {
 }
 
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */
-function headerSafe<T extends string | undefined>(value: T): T {
+export function headerSafe<T extends string | undefined>(value: T): T {
   if (value !== undefined && /[^\x20-\x7e]/.test(value)) {
     throw invalid('the credential has characters that no HTTP header can hold')
   }
@@ -151,6 +187,15 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   return Number.isFinite(end) ? end : undefined
 }
 
+/** Whether a value is one that a test names; without any it must be there. */
+function fits({ in: values, startsWith }: AnswerTest, value: unknown): boolean {
+  if (values === undefined && startsWith === undefined) {
+    return value !== null && value !== undefined && value !== false
+  }
+  if (values?.includes(value as string | number | boolean) === true) return true
+  return typeof value === 'string' && startsWith?.some(start => value.startsWith(start)) === true
+}
+
 /** A number that a double cannot hold becomes its digits, so that two ids never become equal. */
 function plain(value: unknown): unknown {
   return isRawNumber(value) ? value.rawJSON : value
@@ -169,7 +214,7 @@ export function cookiesIn(
   names: readonly string[]
 ): string[] {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '')
-  return pairs.filter(pair => names.includes(pair.slice(0, Math.max(0, pair.indexOf('=')))))
+  return pairs.filter(pair => names.includes(nameOf(pair)))
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */

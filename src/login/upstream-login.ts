@@ -1,27 +1,27 @@
 /** Credential source: a back-end's own sign-in, with requests and responses described by config. */
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors.ts'
-import type { Credential, Session } from '../session/record.ts'
+import type { Credential, Identity, Session } from '../session/record.ts'
+import {
+  callWith,
+  contentTypes,
+  type CredentialForm,
+  fill,
+  type Send,
+  withQuery,
+  writeBody
+} from './back-end-call.ts'
 import type { SignInAttempt, CredentialSource, SignInResult } from './credential-source.ts'
-import { invalid, LoginResponse, maxResponseBytes, type RawResponse } from './login-response.ts'
+import { invalid, LoginResponse, maxResponseBytes } from './login-response.ts'
+import { type PassedOn, passedOn } from './passed-on.ts'
 
-/** Sends a request to the back-end. Passed in, since login does not import proxy. */
-export type Send = (options: {
-  method: string
-  path: string
-  headers: Record<string, string>
-  body?: string
-  timeoutMs: number
-  maxBytes: number
-}) => Promise<RawResponse>
-
-interface Options {
+interface Options extends CredentialForm {
   /** Of the credential source. */
   readonly name: string
   readonly config: UpstreamLoginConfig
   readonly send: Send
-  /** The form this upstream takes credentials in: `none`, `bearer`, `cookies` or `header:NAME`. */
-  readonly credentialStyle: string
+  /** Called where a sign-in failed after the back-end's, and its session could not be ended. */
+  readonly onFailed?: (error: unknown) => void
 }
 
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
@@ -38,73 +38,107 @@ export function createUpstreamLogin(options: Options): CredentialSource {
       renewBeforeMs: refresh.before,
       renew: session => renew(options, refresh, session)
     }),
-    signOut: session => signOut(options, session)
+    signOut: async ({ credential }: Session) => {
+      if (credential !== undefined) await signOut(options, credential)
+    }
   }
 }
 
-async function verify({ config, send }: Options, attempt: SignInAttempt): Promise<SignInResult> {
+async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
+  const { config, send } = options
+  const passed = passedOn(config, attempt.request)
   const raw = await send({
     method: 'POST',
-    path: config.path,
+    path: withQuery(config.path, passed.query),
     headers: {
       'accept': 'application/json',
-      'content-type':
-        config.format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
-      'x-forwarded-for': attempt.address,
-      'x-request-id': attempt.requestId,
+      'content-type': contentTypes[config.format],
+      ...headersOf(attempt, passed),
+      ...(passed.cookies !== '' && { cookie: passed.cookies }),
       ...config.headers
     },
-    body: writeBody(config, attempt),
+    body: bodyOf(config, attempt),
     timeoutMs: config.timeout,
     maxBytes: maxResponseBytes
   })
   const response = new LoginResponse(config, raw)
-  if (response.matches(config.refused)) return { vouched: false }
+  const refusal = response.refusal()
+  if (refusal !== undefined) return refusal
   if (!response.matches(config.success)) {
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
-  const credential = response.credential()
-  return { vouched: true, identity: response.identity(attempt.username), credential }
+  const credential = response.credential(passed.captchaCookies)
+  try {
+    const identity = await identify(options, attempt, { response, credential, passed })
+    return { vouched: true, identity, credential }
+  } catch (error) {
+    // Without this the back-end's session would stay open, though nobody is signed in.
+    signOut(options, credential).catch(options.onFailed ?? (() => {}))
+    throw error
+  }
+}
+
+interface SignedIn {
+  readonly response: LoginResponse
+  readonly credential: Credential
+  readonly passed: PassedOn
+}
+
+/** @throws GatewayError where the back-end does not tell who signed in */
+async function identify(
+  { config, send, credentialStyle, credentialScheme }: Options,
+  attempt: SignInAttempt,
+  { response, credential, passed }: SignedIn
+): Promise<Identity> {
+  const { from } = config.user
+  if (from === undefined) return response.identity(attempt.username)
+  const { path, method, query, success, timeout } = from
+  const headers = headersOf(attempt, passed)
+  const raw = await callWith(
+    { send, timeoutMs: timeout, headers, credentialStyle, credentialScheme },
+    { path, method, query },
+    credential
+  )
+  const userResponse = new LoginResponse(config, raw)
+  if (!userResponse.matches(success)) {
+    throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
+  }
+  return userResponse.identity(attempt.username)
+}
+
+function headersOf({ address, requestId }: SignInAttempt, { headers }: PassedOn) {
+  return { 'x-forwarded-for': address, 'x-request-id': requestId, ...headers }
 }
 
 /** A new credential, or undefined where the back-end refuses. */
 async function renew(
-  { config, send, credentialStyle }: Options,
+  { config, send, credentialStyle, credentialScheme }: Options,
   refresh: Refresh,
   { credential }: Session
 ): Promise<Credential | undefined> {
   if (credential === undefined) return undefined
-  const { token = '', refreshToken = '' } = credential
-  const hasBody = refresh.method !== 'GET'
-  const raw = await send({
-    method: refresh.method,
-    path: refresh.path,
-    headers: {
-      accept: 'application/json',
-      ...(hasBody && { 'content-type': 'application/json' }),
-      ...credentialHeaders(credential, credentialStyle)
-    },
-    ...(hasBody && { body: JSON.stringify(fill(refresh.body, { token, refreshToken })) }),
-    timeoutMs: config.timeout,
-    maxBytes: maxResponseBytes
-  })
+  const { body, ...call } = refresh
+  const raw = await callWith(
+    { send, timeoutMs: config.timeout, credentialStyle, credentialScheme },
+    refresh.method === 'GET' ? call : { ...call, body },
+    credential
+  )
   const response = new LoginResponse(config, raw)
-  if (response.matches(config.refused)) return undefined
+  if (response.matches(refresh.refused ?? config.refused)) return undefined
   return response.renewedCredential(refresh, credential)
 }
 
 async function signOut(
-  { config: { logout, timeout }, send, credentialStyle }: Options,
-  { credential }: Session
+  { config: { logout, timeout }, send, credentialStyle, credentialScheme }: Options,
+  credential: Credential
 ): Promise<void> {
-  if (logout === undefined || credential === undefined) return
-  const { status } = await send({
-    method: logout.method,
-    path: logout.path,
-    headers: { accept: 'application/json', ...credentialHeaders(credential, credentialStyle) },
-    timeoutMs: Math.min(timeout, maxSignOutMs),
-    maxBytes: maxResponseBytes
-  })
+  if (logout === undefined) return
+  const timeoutMs = Math.min(timeout, maxSignOutMs)
+  const { status } = await callWith(
+    { send, timeoutMs, credentialStyle, credentialScheme },
+    logout,
+    credential
+  )
   if (status >= 400) {
     throw new GatewayError('upstream.error', {
       cause: new Error(`the sign-out was answered with status ${status}`)
@@ -112,50 +146,10 @@ async function signOut(
   }
 }
 
-/** The session's credential in the form that this upstream takes. */
-function credentialHeaders(
-  { token, cookies }: Credential,
-  credentialStyle: string
-): Record<string, string> {
-  const defaultStyle = token === undefined ? 'cookies' : 'bearer'
-  const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
-  return {
-    ...(style === 'bearer' && token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(style.startsWith('header:') && token !== undefined && { [style.slice(7)]: token }),
-    ...(cookies !== undefined && { cookie: cookies })
-  }
-}
-
-function writeBody(
-  config: UpstreamLoginConfig,
-  { username, password, extra }: SignInAttempt
-): string {
+function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): string {
   const body = {
     ...(config.passExtra ? extra : {}),
     ...(fill(config.body, { username, password }) as Record<string, unknown>)
   }
-  if (config.format === 'json') return JSON.stringify(body)
-  return new URLSearchParams(
-    Object.entries(body).map(([name, value]): [string, string] => [
-      name,
-      typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-    ])
-  ).toString()
-}
-
-/** Puts values into the `{name}`s of a template, at any depth. */
-function fill(template: unknown, values: Readonly<Record<string, string>>): unknown {
-  // A function as replacement: a password may contain "$&", which a string would interpret.
-  if (typeof template === 'string') {
-    return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
-      Object.hasOwn(values, name) ? (values[name] ?? '') : whole
-    )
-  }
-  if (Array.isArray(template)) return template.map(each => fill(each, values))
-  if (typeof template === 'object' && template !== null) {
-    return Object.fromEntries(
-      Object.entries(template).map(([key, value]) => [key, fill(value, values)])
-    )
-  }
-  return template
+  return writeBody(body, config.format)
 }

@@ -17,6 +17,8 @@ export interface RequestHeaderOptions {
   readonly tellIdentity: boolean
   /** `none`, `bearer`, `cookies` or `header:NAME`. */
   readonly credential: string
+  /** The word before the token. Without it: `Bearer` for `bearer`, none for a header. */
+  readonly credentialScheme?: string | undefined
   /** The credential source whose sessions send their credential; any source without it. */
   readonly credentialFrom?: string | undefined
   readonly passAuthorization: boolean
@@ -72,6 +74,7 @@ export function requestHeaders(
     ...(identity.source === undefined ? [] : [identity.source]),
     ...(credential.startsWith('header:') ? [credential.slice(7)] : [])
   ])
+  const sessionOptions = { ...options, tokenPrefix: tokenPrefixOf(options) }
   const bodyConditions = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
   // In a change these headers say whether it may be made at all (RFC 9110 §13.1), so they pass.
   const readConditions = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
@@ -111,16 +114,23 @@ export function requestHeaders(
     sent['x-forwarded-for'] = caller.address
     sent['x-forwarded-proto'] = caller.protocol
     if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
-    if (caller.session !== undefined) addSession(sent, caller.session, kept, options)
+    if (caller.session !== undefined) addSession(sent, caller.session, kept, sessionOptions)
     return sent
   }
+}
+
+type SessionHeaderOptions = RequestHeaderOptions & { readonly tokenPrefix: string }
+
+function tokenPrefixOf({ credential, credentialScheme: scheme }: RequestHeaderOptions): string {
+  if (scheme !== undefined) return `${scheme} `
+  return credential === 'bearer' ? 'Bearer ' : ''
 }
 
 function addSession(
   sent: Headers,
   session: Session,
   keptCookies: string,
-  { identity, tellIdentity, credential, credentialFrom }: RequestHeaderOptions
+  { identity, tellIdentity, credential, credentialFrom, tokenPrefix }: SessionHeaderOptions
 ): void {
   if (tellIdentity) {
     const values = identityValues(session)
@@ -136,9 +146,11 @@ function addSession(
   const { token, cookies } = session.credential ?? {}
   // Where the route passes the client's own header, that one wins.
   if (credential === 'bearer' && token !== undefined && sent['authorization'] === undefined) {
-    sent['authorization'] = `Bearer ${token}`
+    sent['authorization'] = tokenPrefix + token
   }
-  if (credential.startsWith('header:') && token !== undefined) sent[credential.slice(7)] = token
+  if (credential.startsWith('header:') && token !== undefined) {
+    sent[credential.slice(7)] = tokenPrefix + token
+  }
   if (credential === 'cookies' && cookies !== undefined) {
     sent['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
   }

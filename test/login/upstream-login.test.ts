@@ -16,6 +16,10 @@ const base: UpstreamLoginConfig = {
   body: { username: '{username}', password: '{password}' },
   passExtra: true,
   headers: {},
+  passHeaders: [],
+  passQuery: [],
+  passCookies: [],
+  captchaCookies: [],
   success: { status: [200] },
   refused: { status: [400, 401, 403, 404, 422] },
   user: {

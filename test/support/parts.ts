@@ -24,7 +24,11 @@ export const maxFloors = 12
 const common = ['base', 'observability']
 
 const parts: readonly Part[] = [
-  { name: 'base', holds: ['errors.ts', 'bounded-map.ts'], mayImport: [] },
+  {
+    name: 'base',
+    holds: ['errors.ts', 'error-kind.ts', 'sign-in-errors.ts', 'bounded-map.ts'],
+    mayImport: []
+  },
   { name: 'observability', holds: ['observability/'], mayImport: [] },
   { name: 'json', holds: ['json/'], mayImport: [] },
   { name: 'json-schema', holds: ['json-schema/'], mayImport: [] },

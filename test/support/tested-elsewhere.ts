@@ -38,6 +38,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'proxy/response',
     'proxy/linked-list'
   ],
+  'errors': ['error-kind', 'sign-in-errors'],
+  'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
@@ -136,6 +138,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/session',
     'config/schema/shapes',
     'config/schema/source-name',
+    'config/schema/sign-in-calls',
+    'config/schema/sign-in-outcomes',
     'config/schema/upstream-login',
     'config/schema/upstreams',
     'config/schema/users'

@@ -14,13 +14,12 @@ import { loginBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { replyWith } from '../hooks/errors.ts'
 import type { SignInGuard } from '../hooks/sign-in-guard.ts'
 import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
 import {
   type CredentialSource,
-  signOutAtSource,
-  type SignInAttempt
+  type RefusalKind,
+  signOutAtSource
 } from '../../login/credential-source.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
@@ -28,6 +27,13 @@ import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
 import { refuseLeak, sendLoginAnswer, sessionBefore, type VouchedUser } from './login-answer.ts'
+import {
+  countRefusal,
+  refusalError,
+  refusalKindOf,
+  refuseWithStatus200
+} from './refused-sign-in.ts'
+import { consoleRequest, firstVouching } from './vouching.ts'
 
 interface SignInOptions {
   readonly config: GatewayConfig['login']
@@ -48,7 +54,7 @@ interface Options extends SignInOptions {
   readonly maxBody: number
 }
 
-type SignInOutcome = 'accepted' | 'refused' | 'limited' | 'malformed' | 'failed'
+type SignInOutcome = 'accepted' | 'refused' | RefusalKind | 'limited' | 'malformed' | 'failed'
 
 export function addLogin(scope: FastifyInstance, { paths, maxBody, ...options }: Options): void {
   const schema = { body: loginBody(options.config.fields) }
@@ -96,31 +102,35 @@ async function signIn(
     await attempt.refund()
     throw error
   }
-  const user = await firstVouching(sources, {
+  const verdict = await firstVouching(sources, {
     username: body.username,
     password: body.password,
     extra: withoutTokens(body.extra, options.tokenNames),
     address: clientAddress(request),
-    requestId: request.id
+    requestId: request.id,
+    request: consoleRequest(request)
   }).catch(refund)
-  if (user === undefined) {
-    await attempt.refused()
-    return refuse(options, request, reply, body)
+  if ('vouched' in verdict) {
+    await countRefusal(attempt, verdict, request, body.username)
+    const error = refusalError(verdict)
+    if (config.refusedStatus === 401) throw error
+    options.onOutcome(verdict.kind ?? 'refused')
+    return refuseWithStatus200(options.envelope, { request, reply, type: body.type }, error)
   }
-  await refuseLeakingUser(options, request, user).catch(refund)
+  await refuseLeakingUser(options, request, verdict).catch(refund)
   const former = liveSession(request)
-  const session = await openFor(options, request, body, user).catch(refund)
+  const session = await openFor(options, request, body, verdict).catch(refund)
   await attempt.refund()
   attempt.remember(reply)
   if (former !== undefined) signOutAtSource(sources, former, request.log)
   options.expireTokenCookies(reply)
   options.onOutcome('accepted')
-  logSignIn(request, user, session)
+  logSignIn(request, verdict, session)
   const { answer, envelope, sessions } = options
   if (answer !== undefined) {
     return sendLoginAnswer(reply, answer, envelope, { session, now: sessions.now() })
   }
-  return envelope.login({ type: body.type, authority: authorityOf(user.result.identity) })
+  return envelope.login({ type: body.type, authority: authorityOf(verdict.result.identity) })
 }
 
 /** @throws GatewayError `upstream.invalid`; the back-end's own session is then ended */
@@ -142,25 +152,6 @@ async function refuseLeakingUser(
 function withoutTokens(extra: Body['extra'], { query }: TokenNames): Body['extra'] {
   if (query === undefined) return extra
   return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
-}
-
-/** @throws GatewayError `login.refused`, unless the console expects it with status 200 */
-function refuse(
-  { config, envelope, onOutcome }: SignInOptions,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { username, type }: Body
-): void {
-  const address = clientAddress(request)
-  request.log.info({ event: 'login.refused', user: username, address }, 'sign-in refused')
-  const error = new GatewayError('login.refused')
-  if (config.refusedStatus === 401) throw error
-  onOutcome('refused')
-  replyWith(
-    reply,
-    new GatewayError('login.refused', { status: 200 }),
-    envelope.loginRefused(error, type, request.id)
-  )
 }
 
 /** Opens the session of a user whom a source vouches for. */
@@ -217,29 +208,10 @@ function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
 
 function outcomeOf({ code, status }: GatewayError): SignInOutcome {
   if (code === 'login.refused') return 'refused'
+  const kind = refusalKindOf(code)
+  if (kind !== undefined) return kind
   if (status === 429) return 'limited'
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
-}
-
-/**
- * @throws GatewayError when no source vouches and one did not answer: that is not a refusal
- */
-async function firstVouching(
-  sources: readonly CredentialSource[],
-  attempt: SignInAttempt
-): Promise<VouchedUser | undefined> {
-  let failure: unknown
-  for (const source of sources) {
-    try {
-      const result = await source.verify(attempt)
-      if (result.vouched) return { source: source.name, result }
-      if (result.isFinal === true) break
-    } catch (error) {
-      failure ??= error
-    }
-  }
-  if (failure !== undefined) throw failure
-  return undefined
 }
 
 interface Body {

@@ -197,6 +197,7 @@ function requestHeadersOf(route: ProxiedRoute, { identity, tokenNames }: Proxied
     tokenNames,
     tellIdentity: config.identity,
     credential: credential.as,
+    credentialScheme: credential.scheme,
     credentialFrom: credential.from,
     passHeaders: config.passHeaders,
     passRefusedHeaders: route.passRefusedHeaders,

@@ -22,6 +22,8 @@ export interface CountedAttempt {
   readonly refused: () => Promise<void>
   /** The password was right, or could not be evaluated: the attempt is no failure. */
   readonly refund: () => Promise<void>
+  /** The captcha was wrong: a failure of the address, and none of the account. */
+  readonly challenged: () => Promise<void>
 }
 
 export interface Lockout {
@@ -80,11 +82,19 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
         ? unguarded
         : await acquireEvaluation(request, guards.address, address)
     if (guard === undefined) {
-      return { refused: () => evaluation.settle(true), refund: () => evaluation.settle(false) }
+      return {
+        refused: () => evaluation.settle(true),
+        refund: () => evaluation.settle(false),
+        challenged: () => evaluation.settle(true)
+      }
     }
     try {
       const counted = await lockouts.attempt(key, guard.rule)
       locks.throwIfLocked(guard, counted.waitMs)
+      const refund = async () => {
+        // In shadow mode a locked attempt goes on, though it was not counted.
+        if (counted.waitMs === 0) await lockouts.refund(key, guard.rule, counted)
+      }
       return {
         refused: async () => {
           const subject = { user: account, knownBrowser: guard.kind === 'browser' }
@@ -93,8 +103,11 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
         },
         refund: async () => {
           await evaluation.settle(false)
-          // In shadow mode a locked attempt goes on, though it was not counted.
-          if (counted.waitMs === 0) await lockouts.refund(key, guard.rule, counted)
+          await refund()
+        },
+        challenged: async () => {
+          await evaluation.settle(true)
+          await refund()
         }
       }
     } catch (error) {

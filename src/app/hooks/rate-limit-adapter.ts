@@ -18,10 +18,20 @@ import type { SignIn } from './lockout.ts'
 export interface AttemptLimits {
   /**
    * Counts a sign-in by each limit, one after the other; none after the one that refuses it.
-   * @returns takes back what limits of refused attempts only (`refusedOnly`) counted
+   * @returns takes back what limits of refused attempts only (`refusedOnly`) counted; all of it,
+   *   or only what counts accounts
    * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
    */
-  readonly count: (request: FastifyRequest, signIn: SignIn) => Promise<() => Promise<void>>
+  readonly count: (
+    request: FastifyRequest,
+    signIn: SignIn
+  ) => Promise<(of: 'all' | 'account') => Promise<void>>
+}
+
+interface Hit {
+  readonly key: string
+  readonly count: Count | undefined
+  readonly isOfAccount: boolean
 }
 
 interface Options {
@@ -62,21 +72,23 @@ export async function createAttemptLimits(
 
   return {
     count: async (request, signIn) => {
-      const hits: Array<{ readonly key: string; readonly count: Count | undefined }> = []
+      const hits: Hit[] = []
       for (const { name, limit, run } of limiters) {
         // A browser that signed in before is counted by itself alone.
         if (signIn.knownBrowser !== undefined && limit.refusedOnly) continue
         const current: RunningCount = { signIn }
         const result = await running.run(current, () => run(request))
-        if (limit.refusedOnly) hits.push({ key: result.key, count: current.count })
+        const isOfAccount = subjectsOf(limit).includes('account')
+        if (limit.refusedOnly) hits.push({ key: result.key, count: current.count, isOfAccount })
         if (result.isAllowed || !result.isExceeded) continue
         onRefused(name, limit.mode === 'shadow')
         if (limit.mode !== 'enforce') continue
-        const code = subjectsOf(limit).includes('account') ? 'login.locked' : 'limit.exceeded'
+        const code = isOfAccount ? 'login.locked' : 'limit.exceeded'
         throw new GatewayError(code, { retryAfter: Math.max(1, result.ttlInSeconds) })
       }
-      return async () => {
-        await Promise.all(hits.map(({ key, count }) => counters.refund(key, count)))
+      return async of => {
+        const refunded = hits.filter(({ isOfAccount }) => of === 'all' || isOfAccount)
+        await Promise.all(refunded.map(({ key, count }) => counters.refund(key, count)))
       }
     }
   }

@@ -10,9 +10,16 @@ import { type CountedAttempt, createLockout } from './lockout.ts'
 import { createAttemptLimits } from './rate-limit-adapter.ts'
 
 /**
- * An attempt that was counted before its password is evaluated; ends with `refused` or `refund`.
+ * An attempt that was counted before its password is evaluated; ends with `refused`, `refund` or
+ * `challenged`.
  */
-export interface AttemptHandle extends CountedAttempt {
+export interface AttemptHandle extends Omit<CountedAttempt, 'challenged'> {
+  /**
+   * The captcha was wrong, so that the password was not evaluated: a failure of the address, and
+   * up to `max` times an hour none of the account.
+   * @returns whether it counted as refused
+   */
+  readonly challenged: (max: number) => Promise<boolean>
   /** The password was right: the browser is known to the account from now on. */
   readonly remember: (reply: FastifyReply) => void
 }
@@ -42,6 +49,8 @@ interface Options {
   readonly onLocked: (kind: 'account' | 'address' | 'browser') => void
 }
 
+const challengeMs = 3_600_000
+
 export async function createSignInGuard(
   app: FastifyInstance,
   { config, lockouts, counters, knownBrowsers, onRefused, onLocked }: Options
@@ -65,7 +74,17 @@ export async function createSignInGuard(
       return {
         refused: counted.refused,
         refund: async () => {
-          await Promise.all([counted.refund(), refundLimits()])
+          await Promise.all([counted.refund(), refundLimits('all')])
+        },
+        challenged: async max => {
+          // A blank, which no limit's name has: limits count under keys of their names.
+          const { current } = await counters.hit(`challenge ${signIn.account}`, challengeMs)
+          if (current > max) {
+            await counted.refused()
+            return true
+          }
+          await Promise.all([counted.challenged(), refundLimits('account')])
+          return false
         },
         remember: reply => {
           if (lockout.countsBrowsers) knownBrowsers.remember(request, reply, username)

@@ -18,6 +18,7 @@ import type { CheckedConfig, Report } from './report.ts'
 import { checkRequestMapping } from './request-mapping.ts'
 import { checkServerTls } from './server-tls.ts'
 import { checkSession } from './session.ts'
+import { checkSignIn } from './sign-in.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTokenNames } from './token-names.ts'
@@ -31,6 +32,7 @@ const rules = [
   checkOps,
   checkDeployment,
   checkSources,
+  checkSignIn,
   checkUpstreams,
   checkFields,
   checkTokenNames,

@@ -76,7 +76,11 @@ function checkReopened(config: HeaderConfig, report: Report): void {
 function checkCredential(config: HeaderConfig, report: Report): void {
   const isOwn = isSetByGateway(config)
   for (const [name, { credential }] of Object.entries(config.routes.upstreams)) {
-    const { as } = credentialOf(credential)
+    const { as, scheme } = credentialOf(credential)
+    if (as === 'cookies' && scheme !== undefined) {
+      const message = 'cookies have no scheme: leave it out'
+      report('routes', ['upstreams', name, 'credential', 'scheme'], message)
+    }
     const header = as.startsWith('header:') ? as.slice('header:'.length) : ''
     // Allowed: some back-ends expect the bare token in Authorization.
     if (header === 'authorization') continue

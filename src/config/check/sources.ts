@@ -37,7 +37,7 @@ function checkTokens(
   sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login') return
     const {
-      user: { roleMap: _, ...user },
+      user: { roleMap: _, from, ...user },
       token,
       refreshToken
     } = source
@@ -45,7 +45,8 @@ function checkTokens(
       if (path === undefined) continue
       const isWithin = (secret?: string) =>
         secret !== undefined && `${secret}.`.startsWith(`${path}.`)
-      const secret = [token, refreshToken].find(isWithin)
+      // The response of `from` is another one than that with the token.
+      const secret = from === undefined ? [token, refreshToken].find(isWithin) : undefined
       const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
       if (!isToken) continue
       const isItself = secret === undefined || secret === path

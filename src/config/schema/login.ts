@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { sourceNameSchema } from './source-name.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, section, text } from './primitives.ts'
+import { flag, oneOf, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
@@ -37,6 +37,12 @@ export const login = section(
           default: 'autoLogin',
           description:
             'The member, a boolean, that asks for a cookie that survives closing the browser.'
+        }),
+        passwordIs: oneOf(['plain', 'hashed', 'encrypted'], {
+          default: 'plain',
+          description:
+            'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
+            'as they are; a users file cannot check them, and `check` warns of one.'
         })
       },
       'The members of the console’s sign-in body. Change them if the console uses other names.'

@@ -55,6 +55,8 @@ export const routesSchema = Type.Object(
 interface Credential {
   readonly as: string
   readonly from?: string
+  /** The word before a token. */
+  readonly scheme?: string
 }
 
 /** The form of a credential, and its source; without `from` the only source that has one. */

@@ -1,59 +1,24 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end. */
 import { Type, type Static } from 'typebox'
 import { sourceNameSchema } from './source-name.ts'
+import { expiry, logoutCall, refreshCall, userCall } from './sign-in-calls.ts'
+import { answerTest, outcomes, refusedTest } from './sign-in-outcomes.ts'
 import {
   dotted,
   duration,
   flag,
+  header,
   list,
   name,
   oneOf,
   pairs,
   path,
-  text,
-  whole
+  text
 } from './primitives.ts'
 
-const answerTest = (meta: { default: object; description: string }) =>
-  Type.Object(
-    {
-      status: Type.Optional(
-        list(whole({ minimum: 100, maximum: 599, description: 'A status.' }), {
-          description: 'HTTP statuses that match.',
-          minItems: 1
-        })
-      ),
-      path: Type.Optional(
-        dotted({ description: 'The path of a member of the JSON response.', examples: ['code'] })
-      ),
-      in: Type.Optional(
-        list(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-          description:
-            'Values of that member that match. Without it, the member must exist and be neither ' +
-            'null nor false.',
-          examples: [[0, 200]],
-          minItems: 1
-        })
-      )
-    },
-    { additionalProperties: false, minProperties: 1, ...meta }
-  )
-
-const expiry = Type.Object(
-  {
-    path: dotted({
-      description: 'The path of the member that tells when the token expires.',
-      examples: ['data.expiresIn']
-    }),
-    as: oneOf(['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'], {
-      default: 'seconds',
-      description:
-        'The unit. `seconds` and `milliseconds` count from now, `epoch-…` from 1970. `date` is ' +
-        'a date as text.'
-    })
-  },
-  { additionalProperties: false, description: 'When the token expires.' }
-)
+const throughLists =
+  'A path that meets a list goes on in each of its items, or in one item where the next name is ' +
+  'its number: `roles.code`, `errors.0.code`.'
 
 export const upstreamLogin = Type.Object(
   {
@@ -84,18 +49,51 @@ export const upstreamLogin = Type.Object(
       description: 'Headers of the request.',
       examples: [{ 'x-client': 'console' }]
     }),
+    passHeaders: list(header({ description: 'A request header.' }), {
+      default: [],
+      description:
+        'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. ' +
+        'At most 1024 characters each; a longer one is refused (400).',
+      examples: [['tenant-id', 'accept-language']]
+    }),
+    passQuery: list(text({ description: 'A member of the query.' }), {
+      default: [],
+      description:
+        'Members of the query of the console’s sign-in that the back-end’s sign-in gets too. At ' +
+        'most 1024 characters each; a longer or repeated one is refused (400).',
+      examples: [['tenant']]
+    }),
+    passCookies: list(text({ description: 'A cookie name.' }), {
+      default: [],
+      description:
+        'Cookies of the browser that the back-end’s sign-in gets too. At most 1024 characters ' +
+        'each; a longer one is refused (400).',
+      examples: [['lang']]
+    }),
+    captchaCookies: list(text({ description: 'A cookie name.' }), {
+      default: [],
+      description:
+        'Cookies that the back-end sets with a captcha’s picture and needs again at sign-in. ' +
+        'Public routes of this upstream take them from its responses into an encrypted cookie of ' +
+        'the browser, at most 1 KB, for 5 minutes; these routes and the sign-in send them back. ' +
+        'A sign-in removes them.',
+      examples: [['JSESSIONID']]
+    }),
     success: answerTest({
       default: { status: [200] },
       description: 'How to recognise a successful sign-in. All conditions must match.'
     }),
-    refused: answerTest({
+    refused: refusedTest({
       default: { status: [400, 401, 403, 404, 422] },
       description:
         'How to recognise a refused sign-in. A response that matches neither `success` nor ' +
-        '`refused` is an error of the upstream (502), not a refusal.'
+        '`refused` is an error of the upstream (502), not a refusal. The tests are made in this ' +
+        'order: `refused`, `challenge`, `blocked`, `expiredPassword`, `success`.'
     }),
+    ...outcomes,
     user: Type.Object(
       {
+        from: userCall,
         id: dotted({
           description: 'The path of the user’s id.',
           examples: ['data.user.id']
@@ -114,8 +112,8 @@ export const upstreamLogin = Type.Object(
         ),
         roles: Type.Optional(
           dotted({
-            description: 'The path of a role or a list of roles.',
-            examples: ['data.user.roles']
+            description: `The path of a role or a list of roles. ${throughLists}`,
+            examples: ['data.user.roles', 'data.user.roles.roleKey']
           })
         ),
         roleMap: pairs(Type.String(), {
@@ -144,42 +142,7 @@ export const upstreamLogin = Type.Object(
       })
     ),
     expires: Type.Optional(expiry),
-    refresh: Type.Optional(
-      Type.Object(
-        {
-          path: path({
-            description: 'The path of the back-end’s call that renews a token.',
-            examples: ['/auth/refresh']
-          }),
-          method: oneOf(['POST', 'PUT', 'GET'], {
-            default: 'POST',
-            description: 'The method of that call.'
-          }),
-          body: pairs(Type.Unknown(), {
-            default: {},
-            description:
-              'The request body. `{token}` and `{refreshToken}` are replaced by those of the ' +
-              'session. The token is also sent as the upstream’s `credential` says.',
-            examples: [{ refreshToken: '{refreshToken}' }]
-          }),
-          before: duration({
-            default: '60s',
-            description: 'How long before it expires a token is renewed.'
-          }),
-          token: dotted({
-            description: 'The path of the new token in the response.',
-            examples: ['data.token']
-          }),
-          expires: Type.Optional(expiry)
-        },
-        {
-          additionalProperties: false,
-          description:
-            'How to renew the back-end’s token before it expires. Needs `expires`. If the ' +
-            'back-end refuses, the session ends.'
-        }
-      )
-    ),
+    refresh: refreshCall,
     refreshToken: Type.Optional(
       dotted({
         description: 'The path of the refresh token in the responses to sign-in and renewal.',
@@ -197,26 +160,7 @@ export const upstreamLogin = Type.Object(
       default: '10s',
       description: 'How long the back-end’s response may take.'
     }),
-    logout: Type.Optional(
-      Type.Object(
-        {
-          path: path({
-            description: 'The path of the back-end’s sign-out call.',
-            examples: ['/auth/logout']
-          }),
-          method: oneOf(['POST', 'GET', 'DELETE'], {
-            default: 'POST',
-            description: 'The method of that call.'
-          })
-        },
-        {
-          additionalProperties: false,
-          description:
-            'The back-end’s own sign-out, called with the session’s credential at sign-out. If ' +
-            'it fails, the gateway’s session ends all the same.'
-        }
-      )
-    )
+    logout: logoutCall
   },
   { additionalProperties: false, title: 'upstream-login' }
 )

@@ -16,7 +16,9 @@ import {
 import { upstreamPaging } from './request-mapping.ts'
 import { addresses } from './upstream-addresses.ts'
 
-export type CredentialConfig = string | { readonly from: string; readonly as: string }
+export type CredentialConfig =
+  | string
+  | { readonly from?: string; readonly as: string; readonly scheme?: string }
 
 /** By header name in lower case. */
 const headerPairs = <T extends TSchema>(
@@ -38,21 +40,30 @@ const credential = Type.Unsafe<CredentialConfig>(
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
         {
-          from: Type.String({ minLength: 1 }),
-          as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles })
+          from: Type.Optional(Type.String({ minLength: 1 })),
+          as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles }),
+          scheme: Type.Optional(
+            Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' })
+          )
         },
         { additionalProperties: false }
       )
     ],
     {
       default: 'none',
-      expected: `none, ${styles}, or { from: SOURCE, as: ${styles} }`,
+      expected: `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }`,
       description:
         'How the token or cookies of an `upstream-login` session are sent: `bearer` ' +
         '(`Authorization: Bearer …`), `cookies`, or in a header such as `header:x-token`. If ' +
         'several credential sources have credentials, `{ from: SOURCE, as: bearer }` selects ' +
-        'one; a session of another source is then refused (403 `route.credential`).',
-      examples: ['bearer', { from: 'upstream-login:orders', as: 'bearer' }]
+        'one; a session of another source is then refused (403 `route.credential`). `scheme` is ' +
+        'the word before the token: `{ as: bearer, scheme: Token }` sends `Authorization: Token ' +
+        '…`. Default: `Bearer` for `bearer`, none for a header.',
+      examples: [
+        'bearer',
+        { from: 'upstream-login:orders', as: 'bearer' },
+        { as: 'bearer', scheme: 'Token' }
+      ]
     }
   )
 )

@@ -185,8 +185,9 @@ function identityLines(
 }
 
 function credentialText(credential: UpstreamConfig['credential']): string {
-  const { as, from } = credentialOf(credential)
-  return from === undefined ? as : `${as}, of sessions of ${from} only`
+  const { as, from, scheme } = credentialOf(credential)
+  const style = scheme === undefined ? as : `${as} (${scheme} …)`
+  return from === undefined ? style : `${style}, of sessions of ${from} only`
 }
 
 function sizesDecision(forwarded: Forwarded): Info {

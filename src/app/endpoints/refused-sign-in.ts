@@ -1,0 +1,62 @@
+/** The end of a sign-in that no credential source vouches for. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ErrorCode, GatewayError } from '../../errors.ts'
+import type { Refusal, RefusalKind } from '../../login/credential-source.ts'
+import type { Envelope } from '../../shaping/envelope.ts'
+import { clientAddress } from '../hooks/address.ts'
+import { replyWith } from '../hooks/errors.ts'
+import type { AttemptHandle } from '../hooks/sign-in-guard.ts'
+
+const codeOfRefusal = {
+  'challenge': 'login.challenge',
+  'blocked': 'login.blocked',
+  'expired-password': 'login.expired-password'
+} as const satisfies Record<RefusalKind, ErrorCode>
+
+/** Counts a refused attempt, and logs it. */
+export async function countRefusal(
+  attempt: AttemptHandle,
+  { kind, maxChallenges = 0 }: Refusal,
+  request: FastifyRequest,
+  username: string
+): Promise<void> {
+  const subject = { user: username, address: clientAddress(request) }
+  if (kind === 'challenge' && !(await attempt.challenged(maxChallenges))) {
+    const message = 'sign-in refused before the password was checked'
+    return request.log.info({ event: 'login.challenge', ...subject }, message)
+  }
+  if (kind !== 'challenge') await attempt.refused()
+  const outcome = kind !== undefined && { outcome: kind }
+  request.log.info({ event: 'login.refused', ...subject, ...outcome }, 'sign-in refused')
+}
+
+export function refusalError({ kind, message }: Refusal): GatewayError {
+  const code = kind === undefined ? 'login.refused' : codeOfRefusal[kind]
+  return new GatewayError(code, message === undefined ? {} : { message })
+}
+
+/** Undefined for the code of a wrong password, and of errors that are no refusals. */
+export function refusalKindOf(code: ErrorCode): RefusalKind | undefined {
+  const kinds = Object.keys(codeOfRefusal) as RefusalKind[]
+  return kinds.find(kind => codeOfRefusal[kind] === code)
+}
+
+interface Exchange {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  /** The kind of sign-in that the console sent. */
+  readonly type: string
+}
+
+/** For consoles that only read `status: error` in the body. */
+export function refuseWithStatus200(
+  envelope: Envelope,
+  { request, reply, type }: Exchange,
+  error: GatewayError
+): void {
+  replyWith(
+    reply,
+    new GatewayError(error.code, { ...error.detail, status: 200 }),
+    envelope.loginRefused(error, type, request.id)
+  )
+}

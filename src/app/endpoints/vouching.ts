@@ -1,0 +1,53 @@
+/** Asks the credential sources, in their order, who vouches for a password. */
+import type { FastifyRequest } from 'fastify'
+import type {
+  ConsoleRequest,
+  CredentialSource,
+  Refusal,
+  SignInAttempt
+} from '../../login/credential-source.ts'
+import { keepCookies } from '../../proxy/cookie-header.ts'
+import type { VouchedUser } from './login-answer.ts'
+
+/**
+ * The refusal of all sources: the first that tells more than a wrong password, else the first. A
+ * wrong captcha at one source does not end the search. If another source then refuses the
+ * password, a guess was evaluated, so the challenge counts as refused at once (`maxChallenges` 0).
+ * @throws GatewayError when no source vouches and one did not answer: that is not a refusal
+ */
+export async function firstVouching(
+  sources: readonly CredentialSource[],
+  attempt: SignInAttempt
+): Promise<VouchedUser | Refusal> {
+  const refusals: Refusal[] = []
+  let failure: unknown
+  for (const source of sources) {
+    try {
+      const result = await source.verify(attempt)
+      if (result.vouched) return { source: source.name, result }
+      refusals.push(result)
+      if (result.isFinal === true) break
+    } catch (error) {
+      failure ??= error
+    }
+  }
+  const telling = refusals.find(({ kind }) => kind !== undefined)
+  if (telling === undefined && failure !== undefined) throw failure
+  const wasEvaluated = refusals.some(({ kind }) => kind !== 'challenge')
+  return {
+    vouched: false,
+    ...(telling ?? refusals[0]),
+    ...(wasEvaluated && { maxChallenges: 0 })
+  }
+}
+
+/** The parts of the console's request that sources may pass on. */
+export function consoleRequest({ headers, query }: FastifyRequest): ConsoleRequest {
+  const { cookie = '' } = headers
+  return {
+    headers,
+    query: query as Record<string, unknown>,
+    cookies: names => keepCookies(cookie, names),
+    captchaCookies: () => ''
+  }
+}

@@ -1,0 +1,93 @@
+/** Rules for what a sign-in passes on, and for passwords that only a back-end can read. */
+import {
+  builtByGateway,
+  connectionBound,
+  refusedFamilies,
+  toldByGateway
+} from '../schema/header-names.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
+import { credentialOf } from '../schema/routes.ts'
+import type { CheckedConfig, Report } from './report.ts'
+
+type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
+type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
+
+export function checkSignIn(config: SignInConfig, report: Report): void {
+  const { sources } = config.gateway.login
+  sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login') return
+    const kinds = {
+      passHeaders: faultOfHeader(config, source),
+      passQuery: faultOfQuery(config),
+      passCookies: faultOfCookie(config, source)
+    }
+    for (const key of ['passHeaders', 'passQuery', 'passCookies'] as const) {
+      source[key].forEach((name, place) => {
+        const fault = kinds[key](name)
+        if (fault === undefined) return
+        report('gateway', ['login', 'sources', index, key, place], `"${name}" ${fault}`)
+      })
+    }
+  })
+  checkPasswords(config, report)
+}
+
+type FaultOf = (name: string) => string | undefined
+
+const tokenFault = (key: string) =>
+  `is in \`envelope.${key}\`, so what a client sends in it is dropped: remove it here or there`
+
+function faultOfHeader({ gateway, routes }: SignInConfig, source: UpstreamLogin): FaultOf {
+  const { identity, envelope } = gateway
+  const upstream = routes.upstreams[source.upstream]
+  const credential = credentialOf(upstream?.credential ?? 'none').as.replace(/^header:/, '')
+  const identityNames = new Set(Object.values(identity))
+  const fixedHeaders = { ...source.headers, ...upstream?.headers, ...upstream?.secretHeaders }
+  const fixedNames = new Set(Object.keys(fixedHeaders).map(name => name.toLowerCase()))
+  return name => {
+    const isOfBody = /^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)
+    const isOwn = [connectionBound, builtByGateway, toldByGateway].some(names => names.has(name))
+    if (isOwn || isOfBody) return 'is set by the gateway itself: remove it'
+    if (identityNames.has(name)) return 'is a header of `identity`: clients could forge it'
+    if (refusedFamilies.test(name)) {
+      return 'is a header that back-ends trust as set by a proxy: clients could forge it'
+    }
+    if (envelope.tokenHeaders.includes(name)) return tokenFault('tokenHeaders')
+    if (name === credential) return 'carries the credential of this upstream: remove it'
+    return fixedNames.has(name) ? 'is among its fixed `headers`: remove one of them' : undefined
+  }
+}
+
+function faultOfQuery({ gateway: { envelope } }: SignInConfig): FaultOf {
+  const tokens = new Set(envelope.tokenQuery.map(name => name.toLowerCase()))
+  return name => (tokens.has(name.toLowerCase()) ? tokenFault('tokenQuery') : undefined)
+}
+
+function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin): FaultOf {
+  const gatewayCookies = new Set([gateway.session.cookie.name, limits.lockout.knownBrowser.cookie])
+  return name => {
+    const bare = name.replace(/^__(?:Host|Secure)-/, '')
+    if (gatewayCookies.has(bare)) return 'is a cookie of the gateway itself, which no back-end gets'
+    if (gateway.envelope.tokenCookies.includes(name)) return tokenFault('tokenCookies')
+    if (source.cookies.includes(name)) {
+      return 'is in `cookies`, the back-end’s session: clients could choose it'
+    }
+    return source.captchaCookies.includes(name)
+      ? 'is in `captchaCookies` already: remove one of them'
+      : undefined
+  }
+}
+
+/** The gateway compares a users file with passwords as people type them. */
+function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): void {
+  const { passwordIs } = login.fields
+  if (passwordIs === 'plain') return
+  login.sources.forEach((source, index) => {
+    if (source.kind !== 'users-file') return
+    const message =
+      `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
+      'check. Remove this source, or turn that off in the console and set ' +
+      '`login.fields.passwordIs: plain`'
+    report('gateway', ['login', 'sources', index], message, 'warning')
+  })
+}

@@ -1,0 +1,93 @@
+/** How an `upstream-login` source recognises what a sign-in’s response means. */
+import { type TProperties, Type } from 'typebox'
+import { dotted, list, text, whole } from './primitives.ts'
+
+const conditions = {
+  status: Type.Optional(
+    list(whole({ minimum: 100, maximum: 599, description: 'A status.' }), {
+      description: 'HTTP statuses that match.',
+      minItems: 1
+    })
+  ),
+  path: Type.Optional(
+    dotted({ description: 'The path of a member of the JSON response.', examples: ['code'] })
+  ),
+  in: Type.Optional(
+    list(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description:
+        'Values of that member that match. Without it and `startsWith`, the member must exist ' +
+        'and be neither null nor false.',
+      examples: [[0, 200]],
+      minItems: 1
+    })
+  ),
+  startsWith: Type.Optional(
+    list(text({ description: 'The beginning of a text.' }), {
+      description:
+        'Beginnings of that member, a text, that match too. For back-ends that tell outcomes ' +
+        'apart by their messages alone.',
+      examples: [['captcha']],
+      minItems: 1
+    })
+  )
+}
+
+const message = Type.Optional(
+  dotted({
+    description:
+      'The path of the back-end’s message for the user. It replaces ours where it is a text ' +
+      'without markup; at most 200 characters of it are shown.',
+    examples: ['msg']
+  })
+)
+
+/** The meta of a test of a response. */
+interface Meta {
+  readonly description: string
+  readonly default?: object
+}
+
+const testOf = <T extends TProperties>(members: T, meta: Meta) =>
+  Type.Object(
+    { ...conditions, ...members },
+    { additionalProperties: false, minProperties: 1, ...meta }
+  )
+
+export const answerTest = (meta: Meta) => testOf({}, meta)
+
+export const refusedTest = (meta: Meta) => testOf({ message }, meta)
+
+const outcomeTest = (description: string) => Type.Optional(testOf({ message }, { description }))
+
+const wrongCaptcha = testOf(
+  {
+    message,
+    max: whole({
+      minimum: 1,
+      maximum: 100_000,
+      default: 50,
+      description:
+        'How many such responses of an account, within an hour, are no failure of the account. ' +
+        'Any more count as refused sign-ins.'
+    })
+  },
+  {
+    description:
+      'How to recognise a sign-in whose captcha is missing or wrong, so that the password was ' +
+      'not checked: `login.challenge` (400). It counts for the address, and up to `max` not for ' +
+      'the account. Name it narrowly: a response that also fits `refused` is a refusal.'
+  }
+)
+
+/** The outcomes beside `success` and `refused`, in the order of their tests. */
+export const outcomes = {
+  challenge: Type.Optional(wrongCaptcha),
+  blocked: outcomeTest(
+    'How to recognise that the account is blocked at the back-end: `login.blocked` (403). It ' +
+      'counts as a refused sign-in. It tells that the account exists.'
+  ),
+  expiredPassword: outcomeTest(
+    'How to recognise that the password has to be changed first: `login.expired-password` (403). ' +
+      'It counts as a refused sign-in. It tells that the account exists.'
+  )
+}

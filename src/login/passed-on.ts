@@ -1,0 +1,57 @@
+/** The parts of the console's sign-in that its back-end gets too, by the names of config. */
+import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
+import { GatewayError } from '../errors.ts'
+import type { ConsoleRequest } from './credential-source.ts'
+
+export interface PassedOn {
+  readonly headers: Readonly<Record<string, string>>
+  readonly query: ReadonlyArray<[name: string, value: string]>
+  /** A `Cookie` header's value; empty without any. */
+  readonly cookies: string
+  /** Those of the cookies that a captcha's route has set. */
+  readonly captchaCookies: string
+}
+
+type Names = Pick<
+  UpstreamLoginConfig,
+  'upstream' | 'passHeaders' | 'passQuery' | 'passCookies' | 'captchaCookies'
+>
+
+const nothing: PassedOn = { headers: {}, query: [], cookies: '', captchaCookies: '' }
+
+/** Of one header, member of the query, or cookie. */
+const maxLength = 1024
+
+/** @throws GatewayError `request.malformed` for what is too long, or no text */
+export function passedOn(names: Names, request: ConsoleRequest | undefined): PassedOn {
+  if (request === undefined) return nothing
+  const { passHeaders, passQuery, passCookies, captchaCookies } = names
+  const captcha = captchaCookies.length === 0 ? '' : request.captchaCookies(names.upstream)
+  const clientCookies = passCookies.map(name =>
+    bounded(`cookie "${name}"`, request.cookies([name]))
+  )
+  return {
+    headers: Object.fromEntries(
+      passHeaders.flatMap(name => member(`header "${name}"`, name, request.headers))
+    ),
+    query: passQuery.flatMap(name => member(`query member "${name}"`, name, request.query)),
+    cookies: [...clientCookies, captcha].filter(cookie => cookie !== '').join('; '),
+    captchaCookies: captcha
+  }
+}
+
+function member(
+  what: string,
+  name: string,
+  values: Readonly<Record<string, unknown>>
+): Array<[string, string]> {
+  const value = Object.hasOwn(values, name) ? values[name] : undefined
+  return value === undefined ? [] : [[name, bounded(what, value)]]
+}
+
+function bounded(what: string, value: unknown): string {
+  const isText = typeof value === 'string' && value.length <= maxLength
+  if (isText && !/[\0-\x08\x0a-\x1f\x7f]/.test(value)) return value
+  const message = `The ${what} of the sign-in must be one text of at most ${maxLength} characters.`
+  throw new GatewayError('request.malformed', { message })
+}

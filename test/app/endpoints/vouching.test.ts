@@ -1,0 +1,261 @@
+/** Sign-ins at back-ends that say more than yes and no, through the gateway. */
+import t, { type Test } from 'tap'
+import { noLockout, password, testGateway } from '../../support/gateway.ts'
+import { signInAt } from '../../support/sign-in.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+
+const path = '/api/auth/admin/login'
+const outcomes = {
+  success: { path: 'code', in: [200] },
+  refused: { path: 'msg', startsWith: ['password', 'unknown'], message: 'msg' },
+  challenge: { path: 'msg', startsWith: ['captcha', 'password wrong and captcha'], message: 'msg' },
+  blocked: { path: 'msg', startsWith: ['blocked'], message: 'msg' },
+  expiredPassword: { path: 'msg', in: ['expired'] }
+}
+
+/** A back-end that refuses each sign-in with the user name as its message, but for `alice`. */
+const byName: Parameters<typeof testUpstream>[1] = (request, response, seen) => {
+  const { username } = JSON.parse(String(seen.body)) as { username: string }
+  const isAlice = username === 'alice'
+  const body = isAlice ? { code: 200, id: 7 } : { code: 500, msg: username }
+  json(200, body)(request, response, seen)
+}
+
+async function setUp(
+  t: Test,
+  source: object = {},
+  more: { gateway?: object; limits?: object } = {}
+) {
+  const backend = await testUpstream(t.after, byName)
+  const files = signInAt(backend.url, { ...outcomes, ...source })
+  const login = { ...files.gateway.login, ...more.gateway }
+  const gateway = await testGateway(t.after, {
+    ...files,
+    gateway: { login },
+    limits: { limits: {}, ...more.limits }
+  })
+  const signIn = (username: string) => gateway.call(path, { json: { username, password } })
+  return { gateway, backend, signIn }
+}
+
+t.test('each outcome has its own code, and the back-end’s message where config says', async t => {
+  const { gateway, signIn } = await setUp(t)
+  const cases = [
+    ['password wrong', 401, 'login.refused', 'password wrong', 'refused'],
+    ['captcha wrong', 400, 'login.challenge', 'captcha wrong', 'challenge'],
+    ['blocked by <b>root</b>', 403, 'login.blocked', 'This account is blocked.', 'blocked'],
+    ['expired', 403, 'login.expired-password', 'Your password has expired.', 'expired-password']
+  ] as const
+  for (const [username, status, errorCode, message, outcome] of cases) {
+    const answer = await signIn(username)
+    t.match(answer, { status, json: { errorCode } }, username)
+    t.ok(answer.json.message.startsWith(message), `${username}: ${answer.json.message}`)
+    t.same(answer.headers.getSetCookie(), [])
+    const metrics = await (await gateway.ops('/metrics')).text()
+    t.match(metrics, `console_gateway_sign_ins_total{outcome="${outcome}"} 1`)
+  }
+  t.equal((await signIn('alice')).status, 200)
+  t.match(
+    gateway.log.filter(({ event }) => String(event).startsWith('login.')),
+    [
+      { event: 'login.refused', user: 'password wrong' },
+      { event: 'login.challenge', user: 'captcha wrong' },
+      { event: 'login.refused', outcome: 'blocked' },
+      { event: 'login.refused', outcome: 'expired-password' }
+    ]
+  )
+})
+
+t.test('what fits none of the tests is no refusal', async t => {
+  const { signIn } = await setUp(t)
+  t.match(await signIn('something else'), { status: 502, json: { errorCode: 'upstream.invalid' } })
+})
+
+t.test('a challenge never wins over a refusal', async t => {
+  const { signIn } = await setUp(t)
+  t.match(await signIn('password wrong and captcha too'), {
+    status: 401,
+    json: { errorCode: 'login.refused' }
+  })
+})
+
+t.test('a console that reads the status in the body gets it for each outcome', async t => {
+  const { gateway, signIn } = await setUp(t, {}, { gateway: { refusedStatus: 200 } })
+  t.match(await signIn('captcha wrong'), {
+    status: 200,
+    json: { status: 'error', errorCode: 'login.challenge', message: 'captcha wrong' }
+  })
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, 'console_gateway_sign_ins_total{outcome="challenge"} 1')
+})
+
+const withUsersFile = (sources: readonly object[]) => ({
+  identity: { prefix: true },
+  login: { sources: [...sources, { kind: 'users-file' }] }
+})
+
+const locking = (of: 'account' | 'address', after: number) => ({
+  lockout: { ...noLockout, [of]: { mode: 'enforce', after } }
+})
+
+t.test('a wrong captcha locks no account, up to its bound', async t => {
+  const challenge = { ...outcomes.challenge, max: 4 }
+  const { signIn } = await setUp(t, { challenge }, { limits: locking('account', 3) })
+  for (let count = 1; count <= 4; count++) {
+    t.match(await signIn('captcha wrong'), { status: 400 }, `${count}`)
+  }
+  for (let count = 5; count <= 7; count++) {
+    t.match(await signIn('captcha wrong'), { status: 400 }, `counts as refused: ${count}`)
+  }
+  t.match(await signIn('captcha wrong'), { status: 429, json: { errorCode: 'login.locked' } })
+  t.match(await signIn('CAPTCHA  wrong '), { status: 429 }, 'spellings share the count')
+})
+
+t.test('a blocked account and an expired password count as refused', async t => {
+  for (const username of ['blocked', 'expired']) {
+    const { signIn } = await setUp(t, {}, { limits: locking('account', 2) })
+    for (const status of [403, 403, 429]) t.equal((await signIn(username)).status, status, username)
+  }
+})
+
+t.test('a wrong captcha counts for its address', async t => {
+  const { signIn } = await setUp(t, {}, { limits: locking('address', 3) })
+  for (const status of [400, 400, 400, 429]) {
+    t.equal((await signIn(`captcha ${status} ${Math.random()}`)).status, status)
+  }
+})
+
+t.test(
+  'limits of refused sign-ins keep a challenge by address, and give it back by account',
+  async t => {
+    const limit = (by: string, max: number) => ({
+      limits: { tries: { by, max, window: '1h', routes: ['login'], refusedOnly: true } }
+    })
+    const ofAddress = await setUp(t, {}, { limits: limit('address', 2) })
+    for (const status of [400, 400, 429]) {
+      t.equal((await ofAddress.signIn('captcha wrong')).status, status)
+    }
+    const ofAccount = await setUp(t, {}, { limits: limit('account', 2) })
+    for (const status of [400, 400, 400]) {
+      t.equal((await ofAccount.signIn('captcha wrong')).status, status)
+    }
+  }
+)
+
+t.test('a source with a wrong captcha does not end the search, and hides no guess', async t => {
+  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'captcha wrong' }))
+  const { gateway: at, routes } = signInAt(backend.url, outcomes)
+  const gateway = await testGateway(t.after, {
+    gateway: withUsersFile(at.login.sources),
+    routes,
+    limits: { limits: {}, ...locking('account', 2) }
+  })
+  t.ok(await gateway.signIn('bob'))
+  const guess = () => gateway.call(path, { json: { username: 'alice', password: 'guess' } })
+  for (const status of [400, 400, 429]) t.equal((await guess()).status, status)
+})
+
+t.test('a blocked account is not asked for at the next source', async t => {
+  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'blocked' }))
+  const { gateway: at, routes } = signInAt(backend.url, outcomes)
+  const gateway = await testGateway(t.after, {
+    gateway: withUsersFile(at.login.sources),
+    routes
+  })
+  const answer = await gateway.call(path, { json: { username: 'alice', password } })
+  t.match(answer, { status: 403, json: { errorCode: 'login.blocked' } })
+})
+
+const second = {
+  user: {
+    from: { path: '/getInfo', query: { with: 'roles' } },
+    id: 'user.userId',
+    name: 'user.nickName',
+    roles: 'user.roles.roleKey',
+    roleMap: { admin: 'administrator' }
+  },
+  token: 'token',
+  success: { path: 'code', in: [200] },
+  refused: { path: 'code', in: [500] },
+  passHeaders: ['tenant-id'],
+  passQuery: ['lang'],
+  passCookies: ['theme'],
+  logout: { path: '/logout' }
+}
+const info = {
+  code: 200,
+  user: { userId: 12, nickName: 'Ann', roles: [{ roleKey: 'admin' }, { roleKey: 'common' }] }
+}
+
+async function withSecondCall(t: Test, answer: object, status = 200, more: object = {}) {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    if (seen.url.startsWith('/getInfo')) return json(status, answer)(request, response, seen)
+    json(200, { code: 200, token: 't-1' })(request, response, seen)
+  })
+  const { gateway: at, routes } = signInAt(backend.url, { ...second, ...more })
+  const upstreams = { b: { ...routes.upstreams.b, credential: 'bearer' } }
+  const gateway = await testGateway(t.after, { gateway: at, routes: { upstreams } })
+  return { backend, gateway }
+}
+
+t.test('a second call tells the user, with the token of the first', async t => {
+  const { backend, gateway } = await withSecondCall(t, info)
+  const answer = await gateway.call(`${path}?lang=zh&other=1`, {
+    json: { username: 'ann', password },
+    headers: { 'tenant-id': '{token}', 'x-other': '1', 'cookie': 'a=1; theme=d%20k; b=2' }
+  })
+  t.match(answer, { status: 200, json: { currentAuthority: 'administrator' } })
+  const [signIn, getInfo] = backend.seen
+  t.match(signIn, {
+    url: '/login?lang=zh',
+    headers: { 'tenant-id': '{token}', 'cookie': 'theme=d%20k' }
+  })
+  t.match(getInfo, {
+    method: 'GET',
+    url: '/getInfo?with=roles',
+    headers: { 'authorization': 'Bearer t-1', 'tenant-id': '{token}' }
+  })
+  t.notOk(getInfo?.headers.cookie)
+  for (const seen of backend.seen) t.notOk(seen.headers['x-other'])
+  t.match(
+    gateway.log.find(({ event }) => event === 'login'),
+    { user: 'ann', userId: '12', roles: ['administrator', 'common'] }
+  )
+})
+
+t.test('a second call that fails is a failed sign-in, signed out at the back-end', async t => {
+  const cases = [
+    [{ code: 401, msg: 'x' }, 200],
+    [info, 500],
+    [{ code: 200, user: {} }, 200]
+  ] as const
+  for (const [answer, status] of cases) {
+    const { backend, gateway } = await withSecondCall(t, answer, status)
+    const signIn = { json: { username: 'ann', password } }
+    t.match(await gateway.call(path, signIn), {
+      status: 502,
+      json: { errorCode: 'upstream.invalid' }
+    })
+    await until('the sign-out', () => backend.seen.length === 3)
+    t.match(backend.seen[2], { url: '/logout', headers: { authorization: 'Bearer t-1' } })
+  }
+})
+
+t.test('what is too long, repeated or no text is refused, and no failure', async t => {
+  const { backend, gateway } = await withSecondCall(t, info)
+  const call = (query: string, headers: Record<string, string> = {}) =>
+    gateway.call(path + query, { json: { username: 'ann', password }, headers })
+  const long = 'x'.repeat(1025)
+  for (const answer of [
+    await call('', { 'tenant-id': long }),
+    await call(`?lang=${long}`),
+    await call('?lang=a&lang=b'),
+    await call('?lang=%00'),
+    await call('', { cookie: `theme=${long}` })
+  ]) {
+    t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } })
+    t.notMatch(answer.text, 'xxx')
+  }
+  t.same(backend.seen, [])
+})

@@ -1,0 +1,94 @@
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { faultsOf, textFolder } from '../../support/config-files.ts'
+import { signInAt } from '../../support/sign-in.ts'
+
+interface Over {
+  readonly source?: object
+  readonly gateway?: object
+  readonly upstream?: object
+}
+
+/** Faults and warnings at the sources, without their place in the file. */
+function faultsAtSources(t: Test, { source, gateway, upstream }: Over): string[] {
+  const files = signInAt('http://127.0.0.1:9', source)
+  const upstreams = { b: { ...files.routes.upstreams.b, ...upstream } }
+  const folder = textFolder(t.after, {
+    'gateway.yaml': stringify({ ...files.gateway, ...gateway }),
+    'routes.yaml': stringify({ upstreams })
+  })
+  return faultsOf(folder)
+    .filter(fault => fault.includes(' login.sources.'))
+    .map(fault => fault.replace(/^\S+ /, ''))
+}
+
+t.test('names that are the console’s own to send pass', t => {
+  const source = {
+    passHeaders: ['tenant-id', 'accept-language', 'user-agent', 'x-sign'],
+    passQuery: ['tenant'],
+    passCookies: ['lang', 'theme']
+  }
+  t.same(faultsAtSources(t, { source }), [])
+  t.end()
+})
+
+t.test('a header that the gateway builds, strips or trusts is a fault', t => {
+  const faultOf = (name: string, over: Omit<Over, 'source'> = {}, source: object = {}) =>
+    faultsAtSources(t, { source: { passHeaders: ['x-fine', name], ...source }, ...over })
+  const own = [
+    ...['host', 'cookie', 'authorization', 'content-length', 'x-request-id', 'connection'],
+    ...['x-forwarded-for', 'accept', 'accept-encoding', 'content-type', 'transfer-encoding']
+  ]
+  for (const name of own) {
+    const expected = `login.sources.0.passHeaders.1: "${name}" is set by the gateway itself: remove it`
+    t.same(faultOf(name), [expected])
+  }
+  for (const name of ['x-real-ip', 'x-forwarded-prefix', 'x-user-name', 'x-scope-orgid']) {
+    t.match(faultOf(name), [/clients could forge it$/], name)
+  }
+  t.match(faultOf('x-who', { gateway: { identity: { id: 'x-who' } } }), [/header of `identity`/])
+  t.match(faultOf('x-token', { upstream: { credential: 'header:x-token' } }), [/the credential/])
+  t.match(faultOf('x-app', {}, { headers: { 'X-App': '1' } }), [/fixed `headers`/])
+  t.match(faultOf('x-app', { upstream: { headers: { 'x-app': '1' } } }), [/fixed `headers`/])
+  const gateway = { envelope: { tokenHeaders: ['x-access-token'] } }
+  t.match(faultOf('x-access-token', { gateway }), [/`envelope.tokenHeaders`/])
+  t.end()
+})
+
+t.test('a member of the query that holds the console’s token is a fault', t => {
+  const gateway = { envelope: { tokenQuery: ['Token'] } }
+  const faults = faultsAtSources(t, { source: { passQuery: ['token'] }, gateway })
+  t.match(faults, [/^login.sources.0.passQuery.0: "token" is in `envelope.tokenQuery`/])
+  t.end()
+})
+
+t.test('a cookie of the gateway’s own, or of the back-end’s session, is a fault', t => {
+  const source = { cookies: ['sid'], captchaCookies: ['captcha'] }
+  for (const [name, expected] of [
+    ['console_sid', /gateway itself/],
+    ['__Host-console_sid', /gateway itself/],
+    ['console_known', /gateway itself/],
+    ['TOKEN__', /`envelope.tokenCookies`/],
+    ['sid', /clients could choose it/],
+    ['captcha', /`captchaCookies` already/]
+  ] as const) {
+    const faults = faultsAtSources(t, { source: { ...source, passCookies: [name] } })
+    const fault = faults.find(each => each.includes('passCookies.0'))
+    t.match(fault, expected, name)
+  }
+  t.end()
+})
+
+t.test('a users file is warned of where the console hashes or encrypts passwords', t => {
+  const warningsFor = (passwordIs: string) => {
+    const { sources } = signInAt('').gateway.login
+    const login = { fields: { passwordIs }, sources: [...sources, { kind: 'users-file' }] }
+    return faultsAtSources(t, { gateway: { login, identity: { prefix: true } } })
+  }
+  t.same(warningsFor('plain'), [])
+  for (const passwordIs of ['hashed', 'encrypted']) {
+    const warning = `login.sources.1: warning: never matches: the console sends passwords ${passwordIs}`
+    t.match(warningsFor(passwordIs), [new RegExp(`^${warning}, .* Remove this source, or turn`)])
+  }
+  t.end()
+})

@@ -1,0 +1,45 @@
+/** Parts of tests of sign-in at a back-end. */
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { loadConfig } from '../../src/config/load/load.ts'
+import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
+import { createUpstream } from '../../src/proxy/upstream.ts'
+import type { Credential, Session } from '../../src/session/record.ts'
+import { textFolder } from './config-files.ts'
+import { signInAt } from './sign-in.ts'
+import { upstreamConfig } from './upstream-config.ts'
+
+export const credential: Credential = { token: 't-1', refreshToken: 'r&=1', cookies: 'sid=abc' }
+
+/** The config of a source with all defaults, and these members as the gateway reads them. */
+export function signInConfig(
+  cleanUp: (undo: () => unknown) => void,
+  over: Partial<UpstreamLoginConfig> = {}
+): UpstreamLoginConfig {
+  const { gateway, routes } = signInAt('http://127.0.0.1:1')
+  const files = { 'gateway.yaml': stringify(gateway), 'routes.yaml': stringify(routes) }
+  const [source] = loadConfig(textFolder(cleanUp, files), {}).gateway.login.sources
+  if (source?.kind !== 'upstream-login') throw new Error('no such source')
+  return { ...source, ...over }
+}
+
+export function upstreamOf(t: Test, url: string) {
+  const upstream = createUpstream(upstreamConfig(t.after, { url }))
+  t.after(() => upstream.close())
+  return upstream
+}
+
+export function sessionWith(held: Credential): Session {
+  return {
+    id: 's',
+    identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} },
+    source: 'upstream-login:b',
+    remembered: false,
+    createdAt: 0,
+    absoluteEnd: 1,
+    idleMs: 1,
+    address: '',
+    agent: '',
+    credential: held
+  }
+}
