@@ -4,11 +4,14 @@ import { createServer, type ServerOptions } from 'node:https'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
+import { WebSocketServer } from 'ws'
 import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
 import { faultsOf, textFolder } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { listen } from '../support/ports.ts'
+import { until } from '../support/until.ts'
+import { dial, message, refusal } from '../support/websocket.ts'
 
 const server = testAuthority(t.after)
 const client = testAuthority(t.after, 'DNS:gateway.test')
@@ -40,11 +43,17 @@ async function backend(t: Test, authority = server, more: ServerOptions = {}): P
 }
 
 /** A gateway whose upstream is written so; `files` are copied into its folder. */
-async function gatewayOf(t: Test, upstream: object, files: Record<string, string>) {
+async function gatewayOf(
+  t: Test,
+  upstream: object,
+  files: Record<string, string>,
+  settings: Record<string, unknown> = {}
+) {
   const folder = await configFolder({
+    gateway: settings,
     routes: {
       upstreams: { b: upstream },
-      routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
+      routes: { r: { path: '/api/r', access: 'public', upstream: 'b', websocket: {} } }
     }
   })
   for (const [name, file] of Object.entries(files)) copyFileSync(file, join(folder, name))
@@ -114,6 +123,58 @@ t.test('files that change are taken by a reload, and connections are made anew',
   t.match(await gateway.call('/api/r'), { status: 200, json: { client: 'DNS:other.test' } })
   const log = JSON.stringify(gateway.log)
   t.notMatch(log, 'PRIVATE KEY')
+})
+
+t.test('the watcher takes a certificate and its key once both are there', async t => {
+  const both = [pem(client.certificate), pem(other.certificate)]
+  const port = await backend(t, server, { ...wantsClient, ca: both })
+  const tls = { ca: 'ca.pem', certificate: 'client.pem', key: 'file:client.key' }
+  const gateway = await gatewayOf(
+    t,
+    { url: `https://localhost:${port}`, tls },
+    { 'ca.pem': server.certificate, 'client.pem': client.certificate, 'client.key': client.key },
+    { reload: { watch: true, settle: '50ms' } }
+  )
+  copyFileSync(other.certificate, join(gateway.folder, 'client.pem'))
+  await gateway.logged(line => line['event'] === 'config.refused')
+  t.match(await gateway.call('/api/r'), { json: { client: 'DNS:gateway.test' } }, 'the old pair')
+  copyFileSync(other.key, join(gateway.folder, 'client.key'))
+  await until('the new pair is shown', async () => {
+    const { json } = await gateway.call('/api/r')
+    return (json as { client?: string }).client === 'DNS:other.test'
+  })
+})
+
+t.test('a WebSocket’s upgrade is made by the same TLS', async t => {
+  const { key, certificate } = server
+  const options = { ...wantsClient, key: pem(key), cert: pem(certificate) }
+  const https = createServer(options)
+  const webSockets = new WebSocketServer({ server: https })
+  const shown: unknown[] = []
+  webSockets.on('connection', (socket, request) => {
+    shown.push((request.socket as TLSSocket).getPeerCertificate().subjectaltname)
+    socket.on('error', () => {}).on('message', data => socket.send(data, { binary: false }))
+  })
+  const port = await listen(https)
+  t.after(() => {
+    for (const socket of webSockets.clients) socket.terminate()
+    https.close()
+  })
+  const tls = { ca: 'ca.pem', certificate: 'client.pem', key: 'file:client.key' }
+  const files = {
+    'ca.pem': server.certificate,
+    'client.pem': client.certificate,
+    'client.key': client.key
+  }
+  const url = `https://localhost:${port}`
+  const gateway = await gatewayOf(t, { url, tls }, files)
+  const socket = await dial(`${gateway.url}/api/r`)
+  socket.send('by TLS')
+  t.equal(await message(socket), 'by TLS')
+  t.same(shown, ['DNS:gateway.test'])
+  socket.terminate()
+  const unknown = await gatewayOf(t, { url }, {})
+  t.match(await refusal(`${unknown.url}/api/r`), { status: 502, body: /upstream.refused/ })
 })
 
 t.test('faults of the files and their keys have a place', t => {

@@ -8,6 +8,7 @@ import { configFolder, testGateway, type TestGateway } from '../support/gateway.
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
+import { closed, dial, message, webSocketUpstream } from '../support/websocket.ts'
 import { wireRoutes, wireUsers } from '../wire/support.ts'
 
 const promisedMs = 1000
@@ -178,6 +179,29 @@ t.test('while Redis is away streams go on; they end soon after its return', asyn
     })
   })
   t.same(await howOf(streams), ['whole', 'cut'])
+})
+
+t.test('a WebSocket goes on without Redis, and ends soon after its return', async t => {
+  const chat = await webSocketUpstream(t.after)
+  const { redis, here, routes } = await openReplicas(t)
+  const more = {
+    upstreams: { ...routes.upstreams, chat: { url: chat.url } },
+    routes: { ...routes.routes, chat: { path: '/api/chat', upstream: 'chat', websocket: {} } }
+  }
+  writeFileSync(join(here.folder, 'routes.yaml'), stringify({ ...routes, ...more }))
+  t.match(await here.reload('operator'), { outcome: 'reloaded' })
+  const cookie = await here.signIn()
+  const client = await dial(`${here.url}/api/chat`, { cookie })
+  await redis.kill()
+  await until('requests notice', async () => {
+    return (await here.call('/api/things/x', { cookie })).status === 503
+  })
+  client.send('still here')
+  t.equal(await message(client), 'still here')
+  const ended = closed(client)
+  // It forgot all sessions.
+  await redis.start()
+  t.match(await ended, { code: 4401 })
 })
 
 t.end()
