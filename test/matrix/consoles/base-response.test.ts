@@ -19,7 +19,7 @@ const fakeWith = (signOut: () => void): Fake => ({
         ? success({ authToken: 'token' })
         : failure(1001, 'Wrong password.'),
     'GET /api/account/profile': ({ signedIn }) =>
-      whenSignedIn(signedIn, { name: 'Ada', role: 'admin' }),
+      whenSignedIn(signedIn, { name: 'Ada', role: 'Admin' }),
     'GET /api/users/page': ({ signedIn, query }) =>
       whenSignedIn(signedIn, {
         items: query.get('page') === '2' && query.get('limit') === '10' ? secondPage : firstPage,
@@ -46,7 +46,8 @@ void tap.test('base-response works with what its own server answers', t => {
     saveMessages: ['Not saved.'],
     fieldErrors: { title: 'Title is missing.' },
     menu: [],
-    permissions: [],
+    permissions: ['canAdmin'],
+    roles: ['Admin'],
     // The console stays until the profile is refused, at the next load of the page.
     reloadsAtEnd: true,
     afterEnd: ['GET /api/users/page', 'GET /api/account/profile']

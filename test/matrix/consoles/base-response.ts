@@ -38,9 +38,11 @@ function openBaseResponse(page: Page): OpenConsole {
     statusMessage: (_status, body) => String(text(read(body, 'message')) || undefined)
   })
 
+  let user: unknown
+
   /** app.tsx:25-35 and :67-73 */
   async function fetchUser(): Promise<ShownUser | undefined> {
-    let user: unknown
+    user = undefined
     try {
       const call = { method: 'GET', url: '/api/account/profile' } as const
       user = read(await request(call, { skipErrorHandler: true }), 'data')
@@ -69,8 +71,12 @@ function openBaseResponse(page: Page): OpenConsole {
         }
         return fetchUser()
       }),
-    // access.ts: the menu is in the console.
-    menu: () => display.step(async () => ({ entries: [], permissions: [] })),
+    // access.ts:12: the menu is in the console, by `canAdmin`.
+    menu: () =>
+      display.step(async () => ({
+        entries: [],
+        permissions: read(user ?? {}, 'role') === 'Admin' ? ['canAdmin'] : []
+      })),
     // services/user/api.ts:6-28
     list: (current, pageSize) =>
       display.step(async () => {

@@ -9,6 +9,8 @@ interface Expected {
   readonly fieldErrors?: Readonly<Record<string, string>>
   readonly menu: readonly string[]
   readonly permissions: readonly string[]
+  /** Default: `admin`. */
+  readonly roles?: readonly string[]
   readonly beforeEnd?: () => void
   /** A refused request shows a message, and the next load of the page leads to the sign-in. */
   readonly reloadsAtEnd?: boolean
@@ -27,7 +29,7 @@ export async function walk(t: Test, driver: Driver, page: FakePage, expected: Ex
     messages: expected.wrongPassword,
     content: undefined
   })
-  const user = { at: 'inside', content: { name: 'Ada', roles: ['admin'] } }
+  const user = { at: 'inside', content: { name: 'Ada', roles: expected.roles ?? ['admin'] } }
   t.match(await first.signIn(right), user)
   t.match(await first.menu(), {
     content: { entries: expected.menu, permissions: expected.permissions }
