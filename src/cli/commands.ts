@@ -13,6 +13,7 @@ import { reference } from './reference.ts'
 import { schemas } from './schemas.ts'
 import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
+import { presets } from './presets.ts'
 import { reload, rollback } from './reload.ts'
 import { shape } from './shape.ts'
 import { start } from './start.ts'
@@ -38,6 +39,7 @@ const others = {
   users,
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
+  presets,
   schemas,
   reference
 } as const satisfies Record<string, Command>

@@ -4,6 +4,7 @@ import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { type Candidate, complete } from './complete.ts'
+import { presetCandidates } from './presets.ts'
 import { type Command, commonOptions, UsageError } from './command.ts'
 
 /** Each script calls this program at every tab, so it never needs an update. */
@@ -131,6 +132,7 @@ function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
   if (placeholder === 'METHOD') {
     return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
   }
+  if (placeholder === 'PRESET') return presetCandidates()
   const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
   if (read === undefined) return []
   try {

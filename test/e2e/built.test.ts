@@ -1,6 +1,7 @@
 /** What images run: `npm run build`, and the gateway that it makes, with each part that is a file, a thread, a process or a package of its own. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import t from 'tap'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { run, running } from '../support/command.ts'
 import { configFolder, password } from '../support/gateway.ts'
@@ -94,4 +95,46 @@ t.test('its commands are those of the sources', async t => {
   ]
   t.same(await built.ended, { code: 0, signal: null })
   t.equal(await built.says(''), sources.out)
+})
+
+/** The output of a preset's file as a program prints it, from a folder that has it and its packages. */
+async function shownBy(t: Test, program: string, folder: string): Promise<string> {
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const shown = running(t.after, process.execPath, [
+    join(folder, program),
+    'presets',
+    'show',
+    'drf'
+  ])
+  t.same(await shown.ended, { code: 0, signal: null })
+  return shown.says('')
+}
+
+t.test('what npm packs has the presets', async t => {
+  const folder = t.testdir({})
+  const words = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
+  t.same(await running(t.after, 'npm', words).ended, { code: 0, signal: null })
+  const [tarball = ''] = readdirSync(folder)
+  const unpacked = running(t.after, 'tar', ['-xzf', join(folder, tarball), '-C', folder])
+  t.same(await unpacked.ended, { code: 0, signal: null })
+  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
+  t.equal(await shownBy(t, 'bin/console-gateway.js', join(folder, 'package')), text)
+})
+
+t.test('what the image copies has the presets', async t => {
+  const context = readFileSync('.dockerignore', 'utf8').split('\n')
+  const folder = t.testdir({})
+  const copied = [
+    ...readFileSync('Dockerfile', 'utf8').matchAll(/^COPY (?:--from=(\w+) )?(.+) (\S+)$/gm)
+  ]
+  const lastStage = copied.slice(copied.findIndex(([, stage]) => stage === 'dependencies'))
+  for (const [, stage, sources = '', target = ''] of lastStage) {
+    for (const source of sources.split(' ').map(each => each.replace('/app/', ''))) {
+      if (source === 'node_modules') continue
+      t.ok(stage !== undefined || context.includes(`!${source}`), `.dockerignore: ${source}`)
+      cpSync(source, join(folder, target.endsWith('/') ? source : target), { recursive: true })
+    }
+  }
+  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
+  t.equal(await shownBy(t, 'bin/console-gateway.js', folder), text)
 })

@@ -108,6 +108,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'config/load/differences': ['config/load/risks'],
   'config/load/layers': ['config/load/document'],
+  'cli/presets': ['config/load/merged'],
   'config/load/presets': ['config/schema/presets'],
   'config/load/load': [
     'config/schema/config',

@@ -20,7 +20,9 @@ export function opsAccess(folder: string, environment: Environment): OpsAccess {
   const context = { environment, inputs: createInputs(), faults, folder: resolve(folder) }
   const document = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', context)
   // Presets do not set `ops`.
-  const ops = document && completeFile(gatewaySchema, [ownLayer(document)], context).value.ops
+  const ops =
+    document &&
+    completeFile(gatewaySchema, { file: ownLayer(document), presets: [] }, context).value.ops
   const listen: unknown = ops?.listen
   const secret: unknown = ops?.secret
   if (typeof listen !== 'string') throw new ConfigError(faults)

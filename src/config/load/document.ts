@@ -17,8 +17,8 @@ export interface Places {
 
 export interface ConfigDocument extends Places {
   readonly value: Record<string, unknown>
-  /** The comment at its beginning, without `#`. */
-  readonly comment: string
+  /** The name of the preset that it is. */
+  readonly preset?: string
   /** Whether `null` or `~` stands at a path; a key with nothing after it means "nothing set". */
   readonly isWrittenNull: (path: Path) => boolean
 }
@@ -95,7 +95,6 @@ function parse(file: string, source: string, faults: Fault[]): ConfigDocument | 
   const nodesAlong = (path: Path) => keysAndItemsAlong(document, path)
   return {
     value,
-    comment: (document.commentBefore ?? '').replaceAll(/^ /gm, ''),
     file: displayName(file),
     linesAlong: path => nodesAlong(path).map(({ at }) => lines.linePos(at).line),
     isWrittenNull: path => {

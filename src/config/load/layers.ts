@@ -8,8 +8,22 @@ export interface Layer {
   readonly document: ConfigDocument
   /** Where the part stands in the document. */
   readonly prefix: Path
-  /** Undefined for a file of the config folder. */
-  readonly preset?: string
+}
+
+/** One config file, and what it builds on. */
+export interface Layers {
+  /** The file of the folder, which wins. */
+  readonly file: Layer
+  /** The later ones win. */
+  readonly presets: readonly Layer[]
+}
+
+/** Where a key stands. */
+export interface Place {
+  readonly file: string
+  /** Undefined in a file of the folder. */
+  readonly preset: string | undefined
+  readonly line: number
 }
 
 /** A file of the config folder. */
@@ -26,17 +40,15 @@ export interface MergedFile {
   readonly fault: (path: Path, message: string, severity?: Fault['severity']) => Fault
   /** The line of a path in the folder's own file; undefined when it is not there. */
   readonly lineOf: (path: Path) => number | undefined
-  /** The layer with the value at a path; undefined for a default. */
-  readonly layerOf: (path: Path) => Layer | undefined
+  /** Undefined for a default. */
+  readonly placeOf: (path: Path) => Place | undefined
 }
 
 /**
  * Mappings merge key by key, everything else is replaced; only items of `login.sources`
  * inherit from the item of the same name. `null` removes a key.
- * @param file the file of the folder, which wins
- * @param presets the later ones win
  */
-export function mergeLayers(schema: Node, file: Layer, presets: readonly Layer[] = []): MergedFile {
+export function mergeLayers(schema: Node, { file, presets }: Layers): MergedFile {
   let value: Mapping = {}
   for (const layer of [...presets, file]) {
     value = mergeMappings(schema, value, valueOf(layer), { layer, path: [] })
@@ -49,7 +61,7 @@ export function mergeLayers(schema: Node, file: Layer, presets: readonly Layer[]
     value,
     files: places.map(({ layer }) => layer.document.file),
     lineOf: path => ownPlaces.lineOf(path),
-    layerOf: path => placesOf(path)?.layer,
+    placeOf: path => placesOf(path)?.placeOf(path),
     // A key that stands nowhere is missing in the file of the folder.
     fault: (path, message, severity = 'fault') =>
       (placesOf(path) ?? ownPlaces).fault(path, message, severity)
@@ -145,13 +157,18 @@ class LayerPlaces {
     return this.#linesAlong(path)[path.length - 1]
   }
 
+  placeOf(path: Path): Place {
+    const { file, preset } = this.layer.document
+    return { file, preset, line: this.lineOf(path) ?? 1 }
+  }
+
   fault(path: Path, message: string, severity: Fault['severity']): Fault {
-    const { document, preset } = this.layer
+    const { document } = this.layer
     return {
       file: document.file,
       line: this.#linesAlong(path).at(-1) ?? 1,
       path: path.join('.'),
-      message: preset === undefined ? message : `preset ${preset}: ${message}`,
+      message: document.preset === undefined ? message : `preset ${document.preset}: ${message}`,
       severity
     }
   }
@@ -164,7 +181,7 @@ class LayerPlaces {
   /** Sources of the same name may stand at another place of the preset's list. */
   #ownPath(path: Path): Path {
     const [first, second, index, ...others] = path
-    if (this.layer.preset === undefined || typeof index !== 'number') return path
+    if (this.layer.document.preset === undefined || typeof index !== 'number') return path
     if (!isSources([first ?? '', second ?? ''])) return path
     const ownIndex = this.#ownNames.indexOf(this.#mergedNames[index])
     return ['login', 'sources', ownIndex, ...others]

@@ -13,16 +13,16 @@ import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import { limitsSchema, type LimitsConfig } from '../schema/limits.ts'
 import { routesSchema, type RoutesConfig } from '../schema/routes.ts'
 import { usersSchema, type UsersConfig } from '../schema/users.ts'
-import { type PresetChoice, presetChoiceSchema, presetKeys } from '../schema/presets.ts'
-import { asNode, isObject, type Path } from '../schema/visit.ts'
+import { type PresetChoice, presetKeys } from '../schema/presets.ts'
+import { isObject, type Path } from '../schema/visit.ts'
 import { installDifferences } from './differences.ts'
-import { type ConfigDocument, readDocument } from './document.ts'
+import { readDocument } from './document.ts'
 import { createInputs, type Inputs } from './inputs.ts'
-import { type Layer, mergeLayers, ownLayer } from './layers.ts'
-import { presetLayers, readPresets } from './presets.ts'
+import { type Layers, ownLayer } from './layers.ts'
 import { pemFilesOf, usersFiles } from './named-files.ts'
+import { readLayers } from './presets.ts'
 import { completeFile, type LoadedFile } from './read-file.ts'
-import { type Environment, resolveReferences } from './references.ts'
+import type { Environment } from './references.ts'
 
 interface Options {
   /**
@@ -111,17 +111,8 @@ class Loader {
     this.#inputs = inputs
   }
 
-  /** @param namedBy gets the fault of a missing file at the line that names it */
-  #document(name: string, namedBy?: (message: string) => void): ConfigDocument | undefined {
-    return readDocument(resolve(this.#folder, name), name, {
-      inputs: this.#inputs,
-      faults: this.#faults,
-      ...(namedBy && { namedBy })
-    })
-  }
-
-  #complete<T extends TSchema>(schema: T, file: Layer, presets: readonly Layer[] = []) {
-    return completeFile(schema, [file, presets], {
+  #complete<T extends TSchema>(schema: T, layers: Layers): LoadedFile<Static<T>> {
+    return completeFile(schema, layers, {
       folder: this.#folder,
       environment: this.#environment,
       inputs: this.#inputs,
@@ -129,9 +120,14 @@ class Loader {
     })
   }
 
+  /** @param namedBy gets the fault of a missing file at the line that names it */
   #read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
-    const document = this.#document(name, namedBy)
-    return document && this.#complete(schema, ownLayer(document))
+    const document = readDocument(resolve(this.#folder, name), name, {
+      inputs: this.#inputs,
+      faults: this.#faults,
+      ...(namedBy && { namedBy })
+    })
+    return document && this.#complete(schema, { file: ownLayer(document), presets: [] })
   }
 
   /** Reports faults at paths of one file. */
@@ -146,41 +142,18 @@ class Loader {
    * @throws ConfigError when one of the three files, or a preset, cannot be read
    */
   readFiles(limitsFile: string, running?: PresetChoice): Files {
-    const documents = {
-      gateway: this.#document('gateway.yaml'),
-      routes: this.#document('routes.yaml'),
-      limits: this.#document(limitsFile)
-    }
-    const { gateway, routes, limits } = documents
-    if (gateway === undefined || routes === undefined || limits === undefined) {
-      throw new ConfigError(this.#faults)
-    }
-    const presets = this.#presets(gateway, this.#choiceOf(gateway))
-    const others = running === undefined ? presets : this.#presets(gateway, running)
-    if (this.#faults.length > 0) throw new ConfigError(this.#faults)
-    const complete = <T extends TSchema>(file: ConfigFile, schema: T, document: ConfigDocument) => {
-      const layers = presetLayers(file === 'gateway' ? presets : others, file)
-      return this.#complete(schema, ownLayer(document), layers)
-    }
+    const layers = readLayers(this.#folder, {
+      environment: this.#environment,
+      inputs: this.#inputs,
+      faults: this.#faults,
+      limitsFile,
+      ...(running && { running })
+    })
     return {
-      gateway: complete('gateway', gatewaySchema, gateway),
-      routes: complete('routes', routesSchema, routes),
-      limits: complete('limits', limitsSchema, limits)
+      gateway: this.#complete(gatewaySchema, layers.gateway),
+      routes: this.#complete(routesSchema, layers.routes),
+      limits: this.#complete(limitsSchema, layers.limits)
     }
-  }
-
-  /** Which presets a file names; faults of the two keys are reported when the file is checked. */
-  #choiceOf({ value }: ConfigDocument): PresetChoice {
-    const choice = { extends: value['extends'], backend: value['backend'] }
-    const context = { environment: this.#environment, folder: this.#folder }
-    const read = this.#inputs.read
-    resolveReferences(asNode(presetChoiceSchema), choice, { ...context, read, report: () => {} })
-    return choice as PresetChoice
-  }
-
-  #presets(gateway: ConfigDocument, choice: PresetChoice) {
-    const report = this.#reportIn(mergeLayers({}, ownLayer(gateway)))
-    return readPresets(choice, { inputs: this.#inputs, faults: this.#faults, report })
   }
 
   readUsers(gateway: Files['gateway'], running?: GatewayConfig): Record<string, UsersConfig> {
@@ -288,7 +261,7 @@ class Loader {
       const text = message + otherPlace + (severity === 'fault' ? noteOf(file) : '')
       const fault = files[file].fault(path, text, severity)
       // A warning is for the author of the key: operators cannot mend a preset.
-      if (severity === 'warning' && files[file].layerOf(path)?.preset !== undefined) return
+      if (severity === 'warning' && files[file].placeOf(path)?.preset !== undefined) return
       // Not reported again: a fault at or below a value that does not match its schema.
       const follows = schemaFaults.some(
         other =>

@@ -1,32 +1,22 @@
-/** The presets of this installation: one YAML file each, in the folder `presets`. */
+/** The presets of this installation, and the layers of a config folder that builds on them. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { ConfigFile } from '../schema/config.ts'
+import { ConfigError, type Fault } from '../schema/faults.ts'
 import {
   type PresetChoice,
+  presetChoiceSchema,
   presetKeys,
   type PresetKind,
   presetKinds,
   presetsOfKind
 } from '../schema/presets.ts'
-import type { Path } from '../schema/visit.ts'
+import { asNode } from '../schema/visit.ts'
 import { type ConfigDocument, readDocument } from './document.ts'
-import type { Layer } from './layers.ts'
 import type { Inputs } from './inputs.ts'
-import type { Fault } from '../schema/faults.ts'
-
-export interface Preset {
-  readonly kind: PresetKind
-  readonly name: string
-  /** Its first comment: what it is for, and from which sources it was read. */
-  readonly summary: string
-  readonly document: ConfigDocument
-}
-
-interface PresetContext {
-  readonly inputs: Inputs
-  readonly faults: Fault[]
-  /** Reports a fault at a key of `gateway.yaml`. */
-  readonly report: (path: Path, message: string) => void
-}
+import { type Layer, type Layers, mergeLayers, ownLayer } from './layers.ts'
+import { type Environment, resolveReferences } from './references.ts'
 
 /** The folder stands beside `src/` and beside `dist/`. */
 const isBuilt = !import.meta.url.endsWith('.ts')
@@ -36,11 +26,22 @@ export function presetFile(kind: PresetKind, name: string): string {
   return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
 }
 
+export function presetText(kind: PresetKind, name: string): string {
+  return readFileSync(presetFile(kind, name), 'utf8')
+}
+
+interface PresetContext {
+  readonly inputs: Inputs
+  readonly faults: Fault[]
+  /** Reports a fault at a key of `gateway.yaml`. */
+  readonly report: (key: string, message: string) => void
+}
+
 /** In the order of merging. An unknown name is left out: its schema reports it. */
 export function readPresets(
   choice: PresetChoice,
   { inputs, faults, report }: PresetContext
-): Preset[] {
+): ConfigDocument[] {
   return presetKinds.flatMap(kind => {
     const key = presetKeys[kind]
     const name = choice[key]
@@ -48,16 +49,57 @@ export function readPresets(
     const document = readDocument(presetFile(kind, name), `${name}.yaml`, {
       inputs,
       faults,
-      namedBy: message => report([key], `${message}: install the gateway again`)
+      namedBy: message => report(key, `${message}: install the gateway again`)
     })
-    return document === undefined ? [] : [{ kind, name, summary: document.comment, document }]
+    return document === undefined ? [] : [{ ...document, preset: name }]
   })
 }
 
-/** The layers of one config file below that of the folder. */
-export function presetLayers(
-  presets: readonly Preset[],
-  file: 'gateway' | 'routes' | 'limits'
-): Layer[] {
-  return presets.map(({ name, document }) => ({ document, prefix: [file], preset: name }))
+interface LayersOptions {
+  readonly environment: Environment
+  readonly inputs: Inputs
+  readonly faults: Fault[]
+  readonly limitsFile?: string
+  /** The presets for `routes.yaml` and `limits.yaml`, instead of those in `gateway.yaml`. */
+  readonly running?: PresetChoice
+}
+
+/** @throws ConfigError when one of the three files, or a preset, cannot be read */
+export function readLayers(
+  folder: string,
+  { environment, inputs, faults, limitsFile = 'limits.yaml', running }: LayersOptions
+): Readonly<Record<ConfigFile, Layers>> {
+  const read = (name: string) => readDocument(resolve(folder, name), name, { inputs, faults })
+  const gateway = read('gateway.yaml')
+  const routes = read('routes.yaml')
+  const limits = read(limitsFile)
+  if (gateway === undefined || routes === undefined || limits === undefined) {
+    throw new ConfigError(faults)
+  }
+  const { fault } = mergeLayers({}, { file: ownLayer(gateway), presets: [] })
+  const report = (key: string, message: string) => {
+    faults.push(fault([key], message))
+  }
+  const presetsOf = (choice: PresetChoice) => readPresets(choice, { inputs, faults, report })
+  const presets = presetsOf(choiceOf(gateway, { environment, folder, read: inputs.read }))
+  const others = running === undefined ? presets : presetsOf(running)
+  if (faults.length > 0) throw new ConfigError(faults)
+  return {
+    gateway: { file: ownLayer(gateway), presets: layersOf(presets, 'gateway') },
+    routes: { file: ownLayer(routes), presets: layersOf(others, 'routes') },
+    limits: { file: ownLayer(limits), presets: layersOf(others, 'limits') }
+  }
+}
+
+function layersOf(presets: readonly ConfigDocument[], file: ConfigFile): Layer[] {
+  return presets.map(document => ({ document, prefix: [file] }))
+}
+
+type ReferenceContext = Omit<Parameters<typeof resolveReferences>[2], 'report'>
+
+/** Which presets a file names; faults of the two keys are reported when the file is checked. */
+function choiceOf({ value }: ConfigDocument, context: ReferenceContext): PresetChoice {
+  const choice = { extends: value['extends'], backend: value['backend'] }
+  resolveReferences(asNode(presetChoiceSchema), choice, { ...context, report: () => {} })
+  return choice as PresetChoice
 }

@@ -4,7 +4,7 @@ import { type Fault, schemaFaults } from '../schema/faults.ts'
 import { isOneOrMany, toBytes, toMilliseconds } from '../schema/primitives.ts'
 import { asNode, isObject, type Node, type Path, visit } from '../schema/visit.ts'
 import type { Inputs } from './inputs.ts'
-import { type Layer, type MergedFile, mergeLayers } from './layers.ts'
+import { type Layers, type MergedFile, mergeLayers } from './layers.ts'
 import { type Environment, resolveReferences } from './references.ts'
 
 export interface LoadedFile<T> extends Omit<MergedFile, 'value'> {
@@ -22,11 +22,11 @@ interface CompleteContext {
 /** Completes and checks one config file by itself. */
 export function completeFile<T extends TSchema>(
   schema: T,
-  layers: readonly [file: Layer, presets?: readonly Layer[]],
+  layers: Layers,
   { environment, inputs, faults, folder }: CompleteContext
 ): LoadedFile<Static<T>> {
   const node = asNode(schema)
-  const { value, ...merged } = mergeLayers(node, ...layers)
+  const { value, ...merged } = mergeLayers(node, layers)
   const report = (path: Path, message: string) => {
     faults.push(merged.fault(path, message))
   }

@@ -17,13 +17,18 @@ interface Context {
   readonly report: (path: Path, message: string) => void
 }
 
+/** Whether a text can be a secret: one whole reference. */
+export function isReference(written: string): boolean {
+  return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
+}
+
 /** Replaces all references in `value`. A secret has to be one; `file:` is for secrets only. */
 export function resolveReferences(schema: Node, value: unknown, context: Context): unknown {
   return visit(schema, value, ({ schema: { format }, declared, value: written, path, put }) => {
     if (typeof written !== 'string') return
     const report = (message: string) => context.report(path, message)
     const isSecret = format === 'x-secret'
-    if (isSecret && !/^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)) {
+    if (isSecret && !isReference(written)) {
       put(placeholder)
       return report(
         'a secret never stands in the file itself: ' +

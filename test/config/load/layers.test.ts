@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readDocument } from '../../../src/config/load/document.ts'
 import { createInputs } from '../../../src/config/load/inputs.ts'
-import { type Layer, mergeLayers } from '../../../src/config/load/layers.ts'
+import { mergeLayers, ownLayer } from '../../../src/config/load/layers.ts'
 import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
 import { routesSchema } from '../../../src/config/schema/routes.ts'
 import { asNode, type Path } from '../../../src/config/schema/visit.ts'
@@ -11,17 +11,17 @@ import { asNode, type Path } from '../../../src/config/schema/visit.ts'
 /** Merges a preset's text and the folder's. */
 function merged(t: Test, file: 'gateway' | 'routes', preset: string, own: string) {
   const folder = t.testdir({})
-  const layer = (name: string, text: string, prefix: Path, isPreset: boolean): Layer => {
+  const read = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
-    const faults: never[] = []
-    const document = readDocument(join(folder, name), name, { inputs: createInputs(), faults })
+    const document = readDocument(join(folder, name), name, { inputs: createInputs(), faults: [] })
     if (document === undefined) throw new Error(`${name} cannot be parsed`)
-    return { document, prefix, ...(isPreset && { preset: 'vben' }) }
+    return document
   }
   const schema = asNode(file === 'gateway' ? gatewaySchema : routesSchema)
-  return mergeLayers(schema, layer('own.yaml', own, [], false), [
-    layer('preset.yaml', preset, [file], true)
-  ])
+  return mergeLayers(schema, {
+    file: ownLayer(read('own.yaml', own)),
+    presets: [{ document: { ...read('preset.yaml', preset), preset: 'vben' }, prefix: [file] }]
+  })
 }
 
 t.test('mappings merge key by key, and lists are replaced', t => {
@@ -105,7 +105,7 @@ login:
   sources:
     - name: backend
       user: { name: nick }`
-  const { fault, lineOf, layerOf } = merged(t, 'gateway', sources, own)
+  const { fault, lineOf, placeOf } = merged(t, 'gateway', sources, own)
   const at = (...path: Path) => {
     const { file, line, message } = fault(path, 'wrong')
     return `${file.replace(/^.*\//, '')}:${line} ${message}`
@@ -118,9 +118,9 @@ login:
   t.equal(at('login', 'sources', 0, 'token'), 'own.yaml:4 wrong', 'a key that is nowhere')
   t.equal(lineOf(['login', 'sources', 0, 'path']), undefined)
   t.equal(lineOf(['login', 'sources', 0, 'name']), 4)
-  t.equal(layerOf(['login', 'sources', 0, 'path'])?.preset, 'vben')
-  t.equal(layerOf(['login', 'sources', 0, 'user', 'name'])?.preset, undefined)
-  t.equal(layerOf(['envelope', 'dialect']), undefined)
+  t.match(placeOf(['login', 'sources', 0, 'path']), { preset: 'vben', line: 7 })
+  t.equal(placeOf(['login', 'sources', 0, 'user', 'name'])?.preset, undefined)
+  t.equal(placeOf(['envelope', 'dialect']), undefined)
   t.end()
 })
 

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { createInputs } from '../../../src/config/load/inputs.ts'
-import { presetFile, readPresets } from '../../../src/config/load/presets.ts'
+import { presetFile, presetText, readPresets } from '../../../src/config/load/presets.ts'
 import type { Fault } from '../../../src/config/schema/faults.ts'
 import { presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
@@ -32,15 +32,15 @@ t.test('a preset has parts of the config files, without what only an installatio
       const report = () => {}
       const [preset] = readPresets(choice, { inputs: createInputs(), faults, report })
       t.same(faults, [], presetFile(kind, name))
-      const { gateway = {}, routes = {}, limits = {}, ...others } = preset?.document.value ?? {}
+      const { gateway = {}, routes = {}, limits = {}, ...others } = preset?.value ?? {}
       t.same(Object.keys(others), [], name)
       t.ok([gateway, routes, limits].every(part => typeof part === 'object'))
       for (const key of ['server', 'ops', 'redis', 'session', 'log', 'extends', 'backend']) {
         t.notOk(Object.hasOwn(gateway as object, key), `${name} leaves ${key} to the folder`)
       }
-      const [first = ''] = preset?.summary.split('\n') ?? []
-      t.match(first, /^\S.{5,70}[^.]$/, 'the first comment line says what it is for')
-      t.match(preset?.summary, /Read from [\w.-]+\/[\w.-]+ at [0-9a-f]{7}/)
+      const text = presetText(kind, name)
+      t.match(text, /^# \S.{5,70}[^.]\n/, 'the first line says what it is for')
+      t.match(text, /^# Read from [\w.-]+\/[\w.-]+ at [0-9a-f]{7}/m)
     }
   }
   t.end()

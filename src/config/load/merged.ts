@@ -1,0 +1,55 @@
+/** What a config folder and its presets say together, before references and defaults. */
+import { basename, dirname } from 'node:path'
+import type { ConfigFile } from '../schema/config.ts'
+import type { Fault } from '../schema/faults.ts'
+import { gatewaySchema } from '../schema/gateway.ts'
+import { limitsSchema } from '../schema/limits.ts'
+import { routesSchema } from '../schema/routes.ts'
+import { asNode, type Node, type Path, visit } from '../schema/visit.ts'
+import { createInputs } from './inputs.ts'
+import { mergeLayers, type Place } from './layers.ts'
+import { readLayers } from './presets.ts'
+import { type Environment, isReference } from './references.ts'
+
+interface MergedConfig {
+  /** Secrets are the references that stand in the files. */
+  readonly value: Record<string, unknown>
+  /** Such as `routes.yaml:12` and `console/vben.yaml:7`. */
+  readonly originOf: (path: Path) => string | undefined
+}
+
+const schemas: Readonly<Record<ConfigFile, Node>> = {
+  gateway: asNode(gatewaySchema),
+  routes: asNode(routesSchema),
+  limits: asNode(limitsSchema)
+}
+
+/** @throws ConfigError when a file or a preset cannot be read */
+export function mergedConfig(
+  folder: string,
+  environment: Environment
+): Readonly<Record<ConfigFile, MergedConfig>> {
+  const faults: Fault[] = []
+  const layers = readLayers(folder, { environment, inputs: createInputs(), faults })
+  const merge = (file: ConfigFile): MergedConfig => {
+    const { value, placeOf } = mergeLayers(schemas[file], layers[file])
+    hideSecrets(schemas[file], value)
+    return { value, originOf: path => originAt(placeOf(path)) }
+  }
+  return { gateway: merge('gateway'), routes: merge('routes'), limits: merge('limits') }
+}
+
+/** A secret that stands in the file by mistake is not printed. */
+function hideSecrets(schema: Node, value: unknown): void {
+  visit(schema, value, ({ schema: { format }, value: written, put }) => {
+    const isSecret = format === 'x-secret' && typeof written === 'string'
+    if (isSecret && !isReference(written)) put('(a secret)')
+  })
+}
+
+function originAt(place: Place | undefined): string | undefined {
+  if (place === undefined) return undefined
+  const { file, preset, line } = place
+  const folder = preset === undefined ? '' : `${basename(dirname(file))}/`
+  return `${folder}${basename(file)}:${line}`
+}

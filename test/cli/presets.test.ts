@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { run } from '../support/command.ts'
+import { textFolder } from '../support/config-files.ts'
+
+t.test('the list has a line for each preset, by kind', async t => {
+  const { code, out } = await run(['presets'])
+  t.equal(code, 0)
+  t.match(out, /^Consoles \(extends\):\n(?: {2}[a-z-]+ +\S.*\n)+\nBack-ends \(backend\):\n/)
+  t.match(out, /^ {2}drf +Django REST framework/m)
+  const json = await run(['presets', '--json'])
+  t.match(JSON.parse(json.out), [{ kind: 'console', name: String, summary: String }])
+})
+
+t.test('show prints the file with its comments', async t => {
+  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
+  t.match(await run(['presets', 'show', 'drf']), { code: 0, out: text, err: '' })
+  t.match(await run(['presets', 'show', 'backend/drf']), { code: 0, out: text })
+})
+
+t.test('an unknown name, and words too many, are said', async t => {
+  t.match(await run(['presets', 'show', 'drf2']), {
+    code: 1,
+    err: 'There is no preset "drf2". Did you mean "drf"?\n'
+  })
+  for (const words of [['show'], ['shew', 'drf'], ['show', 'drf', 'more'], ['--merged']]) {
+    t.match(await run(['presets', ...words]), { code: 2, out: '' }, words.join(' '))
+  }
+})
+
+t.test('show --merged prints each key with its place, and secrets as references', async t => {
+  const folder = textFolder(t.after, {
+    'gateway.yaml': `extends: base-response
+backend: \${BACKEND:-drf}
+session: { secrets: ["\${SESSION_SECRET}", "a secret that stands here by mistake"] }
+login:
+  sources:
+    - { kind: users-file, file: users.yaml }`,
+    'routes.yaml':
+      'upstreams: { backend: { url: http://127.0.0.1:1 } }\nshapes: { item: [{ unwrap: a }] }'
+  })
+  const words = ['presets', 'show', '--merged', '--config', folder]
+  const { code, out, err } = await run(words, { env: { SESSION_SECRET: 'the real secret' } })
+  t.same([code, err], [0, ''])
+  for (const line of [
+    '# gateway.yaml',
+    '  dialect: base-response # console/base-response.yaml:7',
+    'backend: ${BACKEND:-drf} # gateway.yaml:2',
+    '    - ${SESSION_SECRET}',
+    '    - (a secret)',
+    '    - kind: users-file # gateway.yaml:6',
+    '# routes.yaml',
+    '    url: http://127.0.0.1:1 # routes.yaml:1',
+    '    credential: bearer # backend/drf.yaml:7',
+    '  # routes.yaml:2\n  item:\n    - unwrap: a',
+    '  # backend/drf.yaml:13\n  rows:'
+  ]) {
+    t.ok(`\n${out}`.includes(`\n${line}\n`), line)
+  }
+  t.notMatch(out, /secret that stands|real secret/)
+  const none = await run(['presets', 'show', '--merged', '--config', '/nowhere'])
+  t.match(none, { code: 1, err: /gateway\.yaml the file cannot be read/i })
+})
