@@ -18,14 +18,12 @@ import {
 import {
   closedSchema,
   currentUserSchema,
-  failureSchema,
   listedSessionSchema,
-  loginBeside,
-  loginRefusedSchema,
   loginRequestSchema,
   loginResultSchema,
   sessionSchema
 } from './own-responses.ts'
+import { failureSchema, loginBeside, loginRefusedSchema, notSignedIn } from './envelope-schemas.ts'
 import { describeShape } from './shape-schema.ts'
 
 export function describe(config: Config): Description {
@@ -47,14 +45,11 @@ function methodsOf(key: keyof typeof ownRoutes): Method[] {
 }
 
 function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): void {
-  const {
-    envelope: { dialect },
-    login
-  } = gateway
+  const { envelope, login } = gateway
   const signedIn = builder.addSchema(
     'LoginAnswer',
     builder.success(builder.addSchema('LoginResult', loginResultSchema), {
-      members: loginBeside(dialect)
+      members: loginBeside(envelope)
     }).answer
   )
   builder.add(routes.endpoints.login.path, methodsOf('login'), {
@@ -64,7 +59,7 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
     request: builder.addSchema('LoginRequest', loginRequestSchema(login.fields)),
     answer:
       login.refusedStatus === 200
-        ? { anyOf: [signedIn, builder.addSchema('LoginRefused', loginRefusedSchema(dialect))] }
+        ? { anyOf: [signedIn, builder.addSchema('LoginRefused', loginRefusedSchema(envelope))] }
         : signedIn,
     facts: {
       endpoint: 'login',
@@ -93,12 +88,7 @@ function addLogout(builder: DescriptionBuilder, { routes }: Config): void {
   })
 }
 
-/** Without a session, the profile has `isLogin: false` beside the error. */
-const notSignedIn: JsonSchema = {
-  data: { type: 'object', properties: { isLogin: { const: false } }, required: ['isLogin'] }
-}
-
-function addProfile(builder: DescriptionBuilder, { routes }: Config): void {
+function addProfile(builder: DescriptionBuilder, { gateway, routes }: Config): void {
   const { profile } = routes.endpoints
   const { shapes } = routes
   const fromUpstream = profile.from === 'upstream' || Object.keys(profile.parts).length > 0
@@ -114,7 +104,7 @@ function addProfile(builder: DescriptionBuilder, { routes }: Config): void {
     summary: 'The current user',
     access: 'session',
     ...builder.success(user, { members: missingOf(profile), required: [] }),
-    failureBeside: { 401: notSignedIn },
+    failureBeside: { 401: notSignedIn(gateway.envelope) },
     facts: {
       endpoint: 'profile',
       asksUpstream: fromUpstream,
@@ -173,7 +163,8 @@ function addRoute(
   const { schemas } = builder
   const { dialect, errorStatus } = routeSettings(config, name, route)
   if (dialect !== envelope.dialect) {
-    schemas[envelopeName('Failure', dialect, envelope.dialect)] = failureSchema(dialect)
+    const failureName = envelopeName('Failure', dialect, envelope.dialect)
+    schemas[failureName] = failureSchema({ ...envelope, dialect })
   }
   const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
   const isRead = route.shape !== undefined || Object.keys(route.parts).length > 0
@@ -181,14 +172,15 @@ function addRoute(
   const shapedData = () =>
     Object.keys(shaped.data).length === 0 ? {} : builder.addSchema(dataName, shaped.data)
   const data = builder.addContract(name, dataName) ?? shapedData()
-  const success = () =>
-    shaped.isWrapped
-      ? builder.success(data, {
-          members: { ...shaped.beside, ...missingOf(route) },
-          required: [...shaped.requiredBeside],
-          dialect
-        })
-      : { answer: data }
+  const success = () => {
+    if (shaped.isFlat) return builder.flatSuccess(data, dialect)
+    if (!shaped.isWrapped) return { answer: data }
+    return builder.success(data, {
+      members: { ...shaped.beside, ...missingOf(route) },
+      required: [...shaped.requiredBeside],
+      dialect
+    })
+  }
   builder.add(route.path, route.methods as Method[], {
     name,
     summary: `The route ${name}`,

@@ -140,26 +140,22 @@ function responsesOf(
   responses: Shared['responses']
 ): Members {
   const { method, answer, errors, errorsAreOk, dialect, failureBeside, upstreamErrors } = operation
-  const failure = (codes: readonly ErrorCode[], status: number): JsonSchema => ({
-    allOf: [
-      reference(envelopeName('Failure', dialect, usual)),
-      {
-        type: 'object',
-        properties: {
-          errorCode: {
-            enum:
-              upstreamErrors === 'enveloped' ? [...new Set([...codes, 'upstream.error'])] : codes
-          },
-          ...failureBeside?.[status]
-        }
-      }
-    ]
-  })
+  const { codeName, contentType } = operation.failureFormat
+  const anyFailure = reference(envelopeName('Failure', dialect, usual))
+  const failureContent = (schema: JsonSchema) => ({ [contentType]: { schema } })
+  const failure = (codes: readonly ErrorCode[], status: number): JsonSchema => {
+    const all = upstreamErrors === 'enveloped' ? [...new Set([...codes, 'upstream.error'])] : codes
+    const properties = {
+      ...(codeName !== false && { [codeName]: { enum: all } }),
+      ...failureBeside?.[status]
+    }
+    return { allOf: [anyFailure, { type: 'object', properties }] }
+  }
   if (errorsAreOk) {
     return {
       200: {
         description: 'Success or failure, as the envelope says.',
-        content: json({ anyOf: [answer ?? {}, reference(envelopeName('Failure', dialect, usual))] })
+        content: json({ anyOf: [answer ?? {}, anyFailure] })
       }
     }
   }
@@ -180,7 +176,7 @@ function responsesOf(
           {
             description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
             ...((status === 429 || status === 503) && { headers }),
-            content: json(failure(codes, status))
+            content: failureContent(failure(codes, status))
           },
           `Failure${status}`,
           responses
@@ -200,7 +196,7 @@ function responsesOf(
                 }
               : {
                   description: 'The upstream’s error in an envelope: `upstream.error`.',
-                  content: json(reference(envelopeName('Failure', dialect, usual)))
+                  content: failureContent(anyFailure)
                 },
             'UpstreamFailure',
             responses

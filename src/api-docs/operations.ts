@@ -3,7 +3,15 @@ import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'
-import { type Dialect, errorCodeSchema, failureSchema, successSchema } from './own-responses.ts'
+import {
+  type Dialect,
+  type FailureFormat,
+  failureFormatOf,
+  failureSchema,
+  flatSchema,
+  successSchema
+} from './envelope-schemas.ts'
+import { errorCodeSchema } from './own-responses.ts'
 import { contractComponents, pascal } from './contract-components.ts'
 import { errorsOf, type OperationFacts } from './error-codes.ts'
 
@@ -27,6 +35,7 @@ export interface Operation {
   /** Members of a failure beside the standard ones, by status. */
   readonly failureBeside?: Readonly<Record<number, JsonSchema>>
   readonly errors: readonly ErrorCode[]
+  readonly failureFormat: FailureFormat
   /** Whether errors have the status 200. */
   readonly errorsAreOk: boolean
   /** The form of an upstream's own errors: unchanged (`plain`), or in the envelope. */
@@ -58,7 +67,14 @@ export type Facts = Partial<OperationFacts>
 
 type OperationInput = Omit<
   Operation,
-  'path' | 'method' | 'isAlias' | 'dialect' | 'errorsAreOk' | 'errors' | 'upstreamErrors'
+  | 'path'
+  | 'method'
+  | 'isAlias'
+  | 'dialect'
+  | 'failureFormat'
+  | 'errorsAreOk'
+  | 'errors'
+  | 'upstreamErrors'
 > &
   Partial<Operation> & { readonly facts: Facts }
 
@@ -81,7 +97,7 @@ export class DescriptionBuilder {
     this.#config = config
     this.schemas = {
       ErrorCode: errorCodeSchema,
-      Failure: failureSchema(config.gateway.envelope.dialect)
+      Failure: failureSchema(config.gateway.envelope)
     }
   }
 
@@ -110,14 +126,17 @@ export class DescriptionBuilder {
     data: JsonSchema,
     { members = {}, required = Object.keys(members), dialect }: Beside = {}
   ): Required<Pick<Operation, 'answer' | 'wrapped'>> {
-    const { dialect: usual, successCode } = this.#config.gateway.envelope
-    const answer = successSchema({ dialect: dialect ?? usual, successCode }, data, {
-      members,
-      required
-    })
+    const { envelope } = this.#config.gateway
+    const settings = { ...envelope, dialect: dialect ?? envelope.dialect }
+    const answer = successSchema(settings, data, { members, required })
     if (Object.keys(members).length === 0) return { answer, wrapped: { data } }
     const beside: JsonSchema = { type: 'object', properties: members, required }
     return { answer, wrapped: { data, beside } }
+  }
+
+  /** The members of the value beside those of the envelope. */
+  flatSuccess(data: JsonSchema, dialect: Dialect): Required<Pick<Operation, 'answer'>> {
+    return { answer: flatSchema({ ...this.#config.gateway.envelope, dialect }, data) }
   }
 
   /** Adds an operation for each method, at the path and at its aliases. */
@@ -132,6 +151,10 @@ export class DescriptionBuilder {
           errorsAreOk: envelope.errorStatus === 'ok',
           upstreamErrors: 'none',
           ...operation,
+          failureFormat: failureFormatOf({
+            ...envelope,
+            dialect: operation.dialect ?? envelope.dialect
+          }),
           errors: this.#errorsOf(method, operation, facts),
           method,
           path: each,

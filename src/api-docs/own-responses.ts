@@ -1,75 +1,11 @@
-/** JSON Schemas of the gateway's own responses: envelopes, the current user, sign-in, sessions. */
+/** JSON Schemas of the gateway's own responses: the current user, sign-in, sessions. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { loginBody } from '../config/schema/request-bodies.ts'
 import { errorKinds } from '../errors.ts'
+import { type Members, outcome, record, text } from './envelope-schemas.ts'
 
-export type Dialect = GatewayConfig['envelope']['dialect']
-
-type Members = Readonly<Record<string, JsonSchema>>
-
-const text = { type: 'string' }
 const whole = { type: 'integer' }
-const record = (
-  properties: Members,
-  required: readonly string[] = Object.keys(properties)
-): JsonSchema => ({ type: 'object', properties, ...(required.length > 0 && { required }) })
-
-/** The members of an envelope by its dialect, before `data`. */
-const successMembers: Readonly<Record<Dialect, (successCode: number) => Members>> = {
-  'dual': successCode => ({ ...numberedSuccess(successCode), success: { const: true } }),
-  'ant-design-pro': () => ({ success: { const: true } }),
-  'base-response': successCode => numberedSuccess(successCode)
-}
-
-function numberedSuccess(successCode: number): Members {
-  return { ok: { const: true }, code: { const: successCode }, message: text }
-}
-
-/** The envelope of a success, with `data` and the members beside it. */
-export function successSchema(
-  { dialect, successCode }: Pick<GatewayConfig['envelope'], 'dialect' | 'successCode'>,
-  data: JsonSchema,
-  beside: { readonly members: Members; readonly required: readonly string[] } = {
-    members: {},
-    required: []
-  }
-): JsonSchema {
-  const standard = successMembers[dialect](successCode)
-  return record({ ...standard, data, ...beside.members }, [
-    ...Object.keys(standard),
-    'data',
-    ...beside.required
-  ])
-}
-
-/** The envelope of every error of public paths. */
-export function failureSchema(dialect: Dialect): JsonSchema {
-  const code: JsonSchema = { $ref: '#/components/schemas/ErrorCode' }
-  const requestId = { type: 'string', description: 'Finds the request in the gateway’s log.' }
-  const numbered = {
-    ok: { const: false },
-    code: { type: 'integer', description: 'The HTTP status, or the back-end’s own number.' },
-    message: { type: 'string', description: 'For people.' }
-  }
-  const shown = {
-    success: { const: false },
-    errorCode: code,
-    errorMessage: text,
-    showType: {
-      enum: [0, 1, 2, 3, 9],
-      description:
-        'How it is shown: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in.'
-    },
-    requestId
-  }
-  if (dialect === 'ant-design-pro') return record(shown)
-  return record(
-    dialect === 'base-response'
-      ? { ...numbered, errorCode: code, requestId }
-      : { ...numbered, ...shown }
-  )
-}
 
 export const errorCodeSchema: JsonSchema = {
   type: 'string',
@@ -129,12 +65,6 @@ export function loginRequestSchema(fields: GatewayConfig['login']['fields']): Js
   return { ...rest, properties: { ...properties, type } }
 }
 
-const outcome = (status: string) => ({
-  status: { const: status },
-  type: text,
-  currentAuthority: text
-})
-
 export const loginResultSchema: JsonSchema = record({
   authToken: {
     const: '',
@@ -142,23 +72,6 @@ export const loginResultSchema: JsonSchema = record({
   },
   ...outcome('ok')
 })
-
-/** Members beside `data`, for consoles that look for them there. */
-export const loginBeside = (dialect: Dialect): Members =>
-  dialect === 'base-response' ? {} : outcome('ok')
-
-/** The body of a refused sign-in with the status 200. */
-export function loginRefusedSchema(dialect: Dialect): JsonSchema {
-  const { properties, required } = failureSchema(dialect) as {
-    properties: Members
-    required: string[]
-  }
-  const { success: _, ...rest } = properties
-  return record({ ...rest, ...outcome('error') }, [
-    ...required.filter(name => name !== 'success'),
-    ...Object.keys(outcome('error'))
-  ])
-}
 
 const secondsLeft = {
   idleIn: { type: 'integer', description: 'Seconds until an unused session ends.' },

@@ -7,6 +7,8 @@ interface Described {
   /** The schema of `data`, or of the whole body without an envelope. */
   readonly data: JsonSchema
   readonly isWrapped: boolean
+  /** Whether its members stand beside those of the envelope. */
+  readonly isFlat: boolean
   /** Members beside `data`. */
   readonly beside: Readonly<Record<string, JsonSchema>>
   readonly requiredBeside: readonly string[]
@@ -28,6 +30,7 @@ export function describeShape(
   return {
     data: flat.reduce(after, {}),
     isWrapped: isWrapped(steps, shapes),
+    isFlat: last?.wrap === 'flat',
     beside,
     requiredBeside: 'total' in beside ? ['total'] : []
   }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
-import { successSchema } from './own-responses.ts'
+import { successSchema } from './envelope-schemas.ts'
 import { describe } from './describe.ts'
 import { envelopeName, type Operation, reference } from './operations.ts'
 import { comment, literal, typeName, typeText } from './type-text.ts'
@@ -10,16 +10,18 @@ import { comment, literal, typeName, typeText } from './type-text.ts'
 export function typeDeclarations(config: Config): string {
   const {
     gateway: {
-      envelope: { dialect: usual, successCode }
+      envelope,
+      envelope: { dialect: usual }
     }
   } = config
   const { operations, schemas } = describe(config)
   const dialects = new Set([usual, ...operations.map(({ dialect }) => dialect)])
   const body = [
-    ...Array.from(
-      dialects,
-      dialect =>
-        `export interface ${envelopeName('Success', dialect, usual)}<T> ${typeText(successSchema({ dialect, successCode }, reference('T')))}`
+    ...Array.from(dialects, dialect =>
+      declaration(
+        `${envelopeName('Success', dialect, usual)}<T>`,
+        successSchema({ ...envelope, dialect }, reference('T'))
+      )
     ),
     ...Object.entries(schemas).map(([name, schema]) =>
       declaration(typeName(`#/components/schemas/${name}`), schema)

@@ -88,7 +88,7 @@ class RouteCompiler {
     const envelope = ownEnvelope ?? this.#envelope
     const shape = this.#shapeOf(name, route.shape, envelope)
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
-    const contract = this.#contractOf(name, route.contract, isInEnvelope)
+    const contract = this.#contractOf(name, route.contract, isInEnvelope && envelope.dataName)
     const parts = this.#partsOf(name, route, envelope, maxShaped)
     const shaping = {
       shape: (body: unknown) =>
@@ -161,7 +161,7 @@ class RouteCompiler {
    */
   #addProfile(): Routes['profile'] {
     const { profile } = this.#config.routes.endpoints
-    const contract = this.#contractOf('profile', profile.contract, true)
+    const contract = this.#contractOf('profile', profile.contract, this.#envelope.dataName)
     const settings = routeSettings(this.#config, 'profile', profile)
     const { errorStatus, maxBody, maxShaped, touch } = settings
     const parts = this.#partsOf('profile', profile, this.#envelope, maxShaped)
@@ -282,7 +282,7 @@ class RouteCompiler {
   #contractOf(
     name: string,
     config: ContractConfig | undefined,
-    isInEnvelope: boolean
+    dataName: string | false
   ): Contract | undefined {
     const schema = this.#config.contracts[name]
     if (config === undefined || config.mode === 'off' || schema === undefined) return undefined
@@ -291,7 +291,7 @@ class RouteCompiler {
       schema,
       mode: config.mode,
       sample: config.sample,
-      isWrapped: isInEnvelope,
+      dataName,
       drift: this.#services.drift
     })
   }

@@ -31,7 +31,7 @@ export function createFastify(
     errorStatus: gateway.envelope.errorStatus,
     extraOf: (request, error) =>
       request.routeOptions.config.route === ownRoutes.profile.name && error.status === 401
-        ? { data: { isLogin: false } }
+        ? envelope.notSignedIn
         : undefined,
     onError: metrics.onError
   })

@@ -36,7 +36,10 @@ export function createListener(
 ): Server {
   const { server: settings, envelope } = gateway
   const dialect = createEnvelope(envelope)
-  const body = (code: ErrorCode) => JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  const body = (code: ErrorCode) => ({
+    type: dialect.errorType,
+    text: JSON.stringify(dialect.failure(new GatewayError(code), ''))
+  })
   const errors = countedErrors(metrics)
   const refuse = (socket: Socket, code: ErrorCode) => {
     adopt(socket)
@@ -58,10 +61,10 @@ export function createListener(
   server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
     errors.with('request.expectation').inc()
     logUnrouted(log, 'request.expectation', socket.remoteAddress)
-    const text = body('request.expectation')
+    const { type, text } = body('request.expectation')
     response
       .writeHead(417, {
-        'content-type': 'application/json; charset=utf-8',
+        'content-type': type,
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         'connection': 'close',
@@ -163,7 +166,7 @@ function end(
   socket: Socket,
   response: ServerResponse | undefined,
   status: number,
-  body: string
+  { type, text }: { readonly type: string; readonly text: string }
 ): void {
   // An earlier request is being answered: the refusal must not be taken for its response.
   if (response !== undefined && (response.headersSent || response.req.complete)) {
@@ -171,7 +174,7 @@ function end(
   }
   endUnread(
     socket,
-    `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+    `HTTP/1.1 ${status} Refused\r\ncontent-type: ${type}\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
   )
 }
 

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema/config.ts'
 import { hasParameters } from '../config/schema/public-path.ts'
 import { routeSettings, upstreamPathOf } from '../config/schema/resolved.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
-import { createEnvelope } from '../shaping/envelope.ts'
+import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
@@ -118,17 +118,18 @@ export async function withShapes<T>(
     }
   }: Config,
   { dialect }: Target,
-  work: (context: ShapeContext) => Promise<T>
+  work: (context: ShapeContext, dataName: Envelope['dataName']) => Promise<T>
 ): Promise<T> {
   const expressions = createExpressions()
   try {
-    const { success } = createEnvelope({ ...gateway.envelope, dialect })
-    return await work({
+    const { success, dataName } = createEnvelope({ ...gateway.envelope, dialect })
+    const context: ShapeContext = {
       wrap: success,
       shapes,
       evaluate: (expression, value) =>
         expressions.evaluate(expression, value, { timeoutMs: timeout, maxBytes: maxSize })
-    })
+    }
+    return await work(context, dataName)
   } finally {
     await expressions.close()
   }
@@ -153,11 +154,12 @@ export async function shapedResponses(
       `The route "${name}" is made of parts: pass responses to the console by --input and --shaped.`
     )
   }
-  return withShapes(config, target, async context => {
+  return withShapes(config, target, async (context, dataName) => {
     const { refusal, apply } = compileShape(steps, context)
     const shaped = async (body: unknown, which: string): Promise<unknown> => {
       if (isShaped) {
-        return isWrapped(steps, context.shapes) || name === 'profile' ? dataOf(body, which) : body
+        const isInEnvelope = isWrapped(steps, context.shapes) || name === 'profile'
+        return isInEnvelope ? dataOf(body, dataName, which) : body
       }
       const refused = refusal(body)
       if (refused !== undefined) {
@@ -167,7 +169,7 @@ export async function shapedResponses(
       if (name === 'profile') {
         return fillCurrentUser(result, { id: '', username: '', name: '', roles: [], profile: {} })
       }
-      return isWrapped(steps, context.shapes) ? (result as { data: unknown }).data : result
+      return isWrapped(steps, context.shapes) ? dataOf(result, dataName, which) : result
     }
     const responses: unknown[] = []
     try {
@@ -195,9 +197,12 @@ export async function shapedResponses(
   })
 }
 
-function dataOf(response: unknown, which: string): unknown {
-  if (typeof response !== 'object' || response === null || !Object.hasOwn(response, 'data')) {
-    throw new CommandError(`${which} is not a response of the gateway: it has no member "data".`)
+function dataOf(response: unknown, dataName: Envelope['dataName'], which: string): unknown {
+  if (dataName === false) return response
+  if (typeof response === 'object' && response !== null && Object.hasOwn(response, dataName)) {
+    return (response as Record<string, unknown>)[dataName]
   }
-  return (response as { data: unknown }).data
+  throw new CommandError(
+    `${which} is not a response of the gateway: it has no member "${dataName}".`
+  )
 }

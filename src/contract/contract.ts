@@ -16,8 +16,8 @@ interface Options {
   readonly mode: 'observe' | 'strict'
   /** The share of responses that is observed, 0 to 1. */
   readonly sample: number
-  /** Whether the schema describes the value of `data`. */
-  readonly isWrapped: boolean
+  /** The member that the schema describes; false: it describes the whole response. */
+  readonly dataName: string | false
   readonly drift: Drift
 }
 
@@ -26,12 +26,12 @@ export function createContract({
   schema,
   mode,
   sample,
-  isWrapped,
+  dataName,
   drift
 }: Options): Contract {
   const compiled = compileSchema(schema)
   const subjectOf = (read: () => unknown) =>
-    isWrapped ? (read() as { data?: unknown }).data : read()
+    dataName === false ? read() : (read() as Record<string, unknown>)[dataName]
   const every = 1 / sample
   let seen = 0
   let due = 1

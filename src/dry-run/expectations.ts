@@ -17,7 +17,8 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   const { counters, leases, lockouts } = counts
   let sent: RecordedRequest | undefined
   let upstreamResponse: unknown
-  const app = await createOfflineApp(config, {
+  const names = ['errorCode', gateway.envelope.custom?.members.errorCode, 'code']
+  const app = await createOfflineApp(withErrorCode(config), {
     counters,
     leases,
     lockouts,
@@ -73,8 +74,8 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     }
     return response === undefined
       ? []
-      : mismatches(expected, response, sent).map(([key, message]) =>
-          config.fault('routes', ['expect', name, key], message)
+      : mismatches(expected, { ...response, code: codeOf(response.body, names) }, sent).map(
+          ([key, message]) => config.fault('routes', ['expect', name, key], message)
         )
   }
 
@@ -139,10 +140,9 @@ function createCounts() {
 /** Compares an expectation with the response and with the request that its upstream got. */
 function mismatches(
   expected: Expectation,
-  { status, body }: OfflineResponse,
+  { status, code }: Pick<OfflineResponse, 'status'> & { readonly code: string | undefined },
   sent: RecordedRequest | undefined
 ): Array<readonly [key: string, message: string]> {
-  const code = codeOf(body)
   const result = `got ${status}${code === undefined ? '' : ` ${code}`}`
   const target =
     sent === undefined ? `no upstream was called (${result})` : `${sent.upstream} got ${sent.path}`
@@ -162,10 +162,25 @@ function mismatches(
   return failures
 }
 
-function codeOf(body: string): string | undefined {
+/** A custom envelope without the error code has one here: expectations are about codes. */
+function withErrorCode(config: LoadedConfig): LoadedConfig {
+  const { gateway } = config
+  const { custom } = gateway.envelope
+  if (custom === undefined || custom.members.errorCode !== false) return config
+  const members = { ...custom.members, errorCode: 'errorCode' }
+  const envelope = { ...gateway.envelope, custom: { ...custom, members } }
+  return { ...config, gateway: { ...gateway, envelope } }
+}
+
+/** @param names of the members that hold the error code in some dialect */
+function codeOf(
+  body: string,
+  names: ReadonlyArray<string | false | undefined>
+): string | undefined {
   try {
-    const { errorCode } = parseKeepingDigits(body) as { errorCode?: unknown }
-    return typeof errorCode === 'string' ? errorCode : undefined
+    const members = parseKeepingDigits(body) as Record<string, unknown>
+    const values = names.map(name => (typeof name === 'string' ? members[name] : undefined))
+    return values.find(value => typeof value === 'string')
   } catch {
     return undefined
   }

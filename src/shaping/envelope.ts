@@ -1,93 +1,63 @@
 /** The outer object of every response, in the console's dialect. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
+import type { ResponseCode } from '../config/schema/response-codes.ts'
 import { errorKinds, type GatewayError } from '../errors.ts'
-import { isRecord, type JsonRecord, put } from '../json/values.ts'
+import { createCustomEnvelope } from './custom-envelope.ts'
+import type { Envelope, Members, MessageOf } from './dialect.ts'
+import { createProblemDetails } from './problem-details.ts'
+import { createSuccess, jsonType } from './success.ts'
+import { createSuccessCodes } from './success-codes.ts'
 
-type Members = Readonly<Record<string, unknown>>
+export type { Envelope, Placement } from './dialect.ts'
 
-export interface LoginResult {
-  /**
-   * The kind of sign-in that the console sent (`account`, `mobile`, …); it expects it in the
-   * response.
-   */
-  readonly type: string
-  /** The first role. */
-  readonly authority: string
+export function createEnvelope(settings: GatewayConfig['envelope']): Envelope {
+  const { dialect, custom, language, messages } = settings
+  const messageOf: MessageOf = (error, standard) =>
+    error.detail.message ?? messages[error.code] ?? standard ?? errorKinds[error.code][language]
+  if (dialect === 'problem') return createProblemDetails(messageOf, settings)
+  if (dialect === 'custom') {
+    if (custom === undefined) throw new Error('envelope.custom is not set')
+    return createCustomEnvelope({ ...settings, custom }, messageOf)
+  }
+  return createStandardEnvelope(settings, dialect, messageOf)
 }
 
-/**
- * The place of a success's value. `data`: under `data`. `flat`: its members stand beside the code
- * and the message, which win over members of the same name; a value that is not an object stands
- * under `data`. `none`: the value is the whole body, and nothing stands beside it.
- */
-export type Placement = 'data' | 'flat' | 'none'
-
-export interface Envelope {
-  /** @param extra members beside the value */
-  readonly success: (data: unknown, extra?: Members, placement?: Placement) => unknown
-  readonly failure: (error: GatewayError, requestId: string) => Record<string, unknown>
-  readonly login: (result: LoginResult) => unknown
-  /**
-   * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
-   * own alert.
-   */
-  readonly loginRefused: (
-    error: GatewayError,
-    type: string,
-    requestId: string
-  ) => Record<string, unknown>
-}
+type StandardDialect = 'dual' | 'ant-design-pro' | 'base-response'
 
 /** The members of a success before its data, by dialect. */
-const successHeads: Record<GatewayConfig['envelope']['dialect'], (code: number) => Members> = {
+const successHeads: Record<StandardDialect, (code: ResponseCode) => Members> = {
   'dual': code => ({ ok: true, code, message: 'OK', success: true }),
   'ant-design-pro': () => ({ success: true }),
   'base-response': code => ({ ok: true, code, message: 'OK' })
 }
 
-export function createEnvelope({
-  dialect,
-  successCode,
-  language,
-  messages,
-  inertToken
-}: GatewayConfig['envelope']): Envelope {
-  const head = successHeads[dialect](successCode)
-  const success = (data: unknown, extra: Members = {}, placement: Placement = 'data') => {
-    if (placement === 'none') return data
-    if (placement === 'flat' && isRecord(data)) return flat(head, data, extra)
-    return { ...head, data, ...extra }
-  }
-  const messageOf = (error: GatewayError) =>
-    error.detail.message ?? messages[error.code] ?? errorKinds[error.code][language]
+function createStandardEnvelope(
+  settings: GatewayConfig['envelope'],
+  dialect: StandardDialect,
+  messageOf: MessageOf
+): Envelope {
+  const { inertToken } = settings
+  const codes = createSuccessCodes(settings)
+  const success = createSuccess(successHeads[dialect](settings.successCode), 'data')
   const failure = (error: GatewayError, requestId: string) => {
+    const { code: number, ...extra } = error.detail.extra ?? {}
+    const numberMember =
+      number !== undefined && !codes.isSuccess(number) ? { code: number } : undefined
     const message = messageOf(error)
-    const extra = withoutSuccess(error.detail.extra ?? {}, successCode)
     const { showType } = errorKinds[error.code]
-    if (dialect === 'ant-design-pro') {
-      return {
-        success: false,
-        errorCode: error.code,
-        errorMessage: message,
-        showType,
-        requestId,
-        ...extra
-      }
-    }
-    if (dialect === 'base-response') {
-      return { ok: false, code: error.status, message, errorCode: error.code, requestId, ...extra }
-    }
-    return {
-      ok: false,
-      code: error.status,
-      message,
+    const numbered = { ok: false, code: codes.firstOther(error.status), message }
+    const shown = {
       success: false,
       errorCode: error.code,
       errorMessage: message,
       showType,
-      requestId,
-      ...extra
+      requestId
     }
+    if (dialect === 'ant-design-pro') return { ...extra, ...shown, ...numberMember }
+    if (dialect === 'base-response') {
+      return { ...extra, ...numbered, ...numberMember, errorCode: error.code, requestId }
+    }
+    return { ...extra, ...numbered, ...numberMember, ...shown }
   }
 
   return {
@@ -101,21 +71,12 @@ export function createEnvelope({
         : success({ authToken: inertToken, ...result }, result)
     },
     loginRefused: (error, type, requestId) => {
-      const { success: _, ...rest }: Record<string, unknown> = failure(error, requestId)
+      const { success: _, ...rest }: Members = failure(error, requestId)
       return { ...rest, status: 'error', type, currentAuthority: 'guest' }
-    }
+    },
+    errorType: jsonType,
+    statusOf: () => undefined,
+    notSignedIn: { data: { isLogin: false } },
+    dataName: 'data'
   }
-}
-
-/** A member of the value never replaces one by which a console tells success from failure. */
-function flat(head: Members, data: JsonRecord, extra: Members): JsonRecord {
-  const body: JsonRecord = { ...head }
-  for (const name of Object.keys(data)) if (!Object.hasOwn(head, name)) put(body, name, data[name])
-  return Object.assign(body, extra)
-}
-
-/** A console takes an error with the success code for a success. */
-function withoutSuccess(extra: Members, successCode: number): Members {
-  const { code, ...others } = extra
-  return code === undefined || code === successCode ? others : extra
 }

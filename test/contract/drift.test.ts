@@ -102,7 +102,14 @@ t.test(
     }
     const json = { type: 'object', properties: { id: { type: 'string' } } }
     const make = (mode: 'observe' | 'strict', sample: number) =>
-      createContract({ route: 'r', schema: json, mode, sample, isWrapped: true, drift })
+      createContract({
+        route: 'r',
+        schema: json,
+        mode,
+        sample,
+        dataName: 'data',
+        drift
+      })
     const tenth = make('observe', 0.1)
     for (let index = 0; index < 30; index++) tenth(() => ({ data: index }))
     t.same(looked, [0, 10, 20])

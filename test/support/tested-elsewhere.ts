@@ -10,6 +10,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'api-docs/openapi': [
     'api-docs/contract-components',
     'api-docs/describe',
+    'api-docs/envelope-schemas',
     'api-docs/error-codes',
     'api-docs/operations',
     'api-docs/own-responses',
@@ -244,6 +245,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'shaping/expression-runner',
     'shaping/expression-thread'
   ],
+  'shaping/custom-envelope': [
+    'config/schema/custom-envelope',
+    'config/schema/response-codes',
+    'shaping/success-codes'
+  ],
+  'shaping/envelope': ['shaping/dialect', 'shaping/success'],
   'shaping/shape': ['shaping/members', 'shaping/status'],
   'wire/bodies': ['app/hooks/json-body'],
   'wire/cross-site': ['app/hooks/cors'],

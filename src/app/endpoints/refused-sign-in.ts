@@ -54,9 +54,9 @@ export function refuseWithStatus200(
   { request, reply, type }: Exchange,
   error: GatewayError
 ): void {
-  replyWith(
-    reply,
-    new GatewayError(error.code, { ...error.detail, status: 200 }),
-    envelope.loginRefused(error, type, request.id)
-  )
+  replyWith(reply, new GatewayError(error.code, { ...error.detail, status: 200 }), {
+    body: envelope.loginRefused(error, type, request.id),
+    type: envelope.errorType,
+    status: 200
+  })
 }

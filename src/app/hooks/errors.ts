@@ -31,7 +31,7 @@ interface Options {
   readonly extraOf: (
     request: FastifyRequest,
     error: GatewayError
-  ) => Record<string, unknown> | undefined
+  ) => Readonly<Record<string, unknown>> | undefined
   /** Called for each error that is sent. */
   readonly onError: (code: ErrorCode) => void
 }
@@ -49,15 +49,13 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError }: Option
     onError(error.code)
     const extra = extraOf(request, error)
     const { config } = request.routeOptions
-    replyWith(
-      reply,
-      error,
-      {
-        ...(config.envelope ?? envelope).failure(error, request.id),
-        ...(extra !== undefined && extra)
-      },
-      (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
-    )
+    const { failure, statusOf, errorType } = config.envelope ?? envelope
+    const generalStatus = (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
+    replyWith(reply, error, {
+      body: { ...failure(error, request.id), ...(extra !== undefined && extra) },
+      type: errorType,
+      status: statusOf(error.code) ?? generalStatus
+    })
   }
 }
 
@@ -70,19 +68,21 @@ function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
 }
 
-/** Sends a body in the place of the response that was being made. */
+interface ErrorResponse {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly type: string
+  readonly status: number
+}
+
+/** Sends an error in the place of the response that was being made. */
 export function replyWith(
   reply: FastifyReply,
   error: GatewayError,
-  body: Record<string, unknown>,
-  status = error.status
+  { body, type, status }: ErrorResponse
 ): void {
   reply.request.errorCode = error.code
   for (const name of bodyHeaders) reply.removeHeader(name)
-  reply
-    .code(status)
-    .header('cache-control', 'no-store')
-    .header('content-type', 'application/json; charset=utf-8')
+  reply.code(status).header('cache-control', 'no-store').header('content-type', type)
   if (error.detail.retryAfter !== undefined) {
     reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
   }

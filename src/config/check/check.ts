@@ -5,6 +5,7 @@ import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
 import { checkCopies } from './copies.ts'
 import { checkDeployment } from './deployment.ts'
+import { checkEnvelope } from './envelope.ts'
 import { checkExpectations } from './expectations.ts'
 import { checkFields } from './fields.ts'
 import { checkInstall } from './install.ts'
@@ -30,6 +31,7 @@ const rules = [
   checkInstall,
   checkServerTls,
   checkOps,
+  checkEnvelope,
   checkDeployment,
   checkSources,
   checkSignIn,

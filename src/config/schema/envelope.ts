@@ -1,9 +1,11 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { Type } from 'typebox'
-import { header, list, oneOf, pairs, section, whole } from './primitives.ts'
+import { customEnvelope } from './custom-envelope.ts'
+import { header, list, oneOf, pairs, section } from './primitives.ts'
+import { responseCode } from './response-codes.ts'
 
 /** Dialects of the envelope. */
-export const dialects = ['dual', 'ant-design-pro', 'base-response'] as const
+export const dialects = ['dual', 'ant-design-pro', 'base-response', 'custom', 'problem'] as const
 export const errorStatuses = ['own', 'ok'] as const
 
 export const envelope = section(
@@ -12,18 +14,23 @@ export const envelope = section(
       default: 'dual',
       description:
         'The format of the envelope, which is the outer object of every response. `dual` works ' +
-        'with both kinds of console.'
+        'with both kinds of console. `custom`: the names and codes of `envelope.custom`. ' +
+        '`problem`: errors are problem details (RFC 9457, `application/problem+json`), and ' +
+        'successes have no envelope.'
     }),
-    successCode: whole({
+    successCode: responseCode({
       default: 0,
-      description: 'The `code` of a successful response. Set what the console checks for.',
-      examples: [0, 200, 20000]
+      description:
+        'The `code` of a successful response, a number or a text in quotes. Set what the console ' +
+        'checks for. No error ever carries it, neither as a number nor as a text.',
+      examples: [0, 200, 20000, '0000']
     }),
     errorStatus: oneOf([...errorStatuses], {
       default: 'own',
       description:
         'The HTTP status of errors. `own`: each error has its own status. `ok`: always 200, for ' +
-        'consoles that read only the envelope. A route can override it.'
+        'consoles that read only the envelope. A route can override it; a status in ' +
+        '`envelope.custom.errors` wins over both.'
     }),
     language: oneOf(['en', 'zh'], {
       default: 'en',
@@ -34,6 +41,7 @@ export const envelope = section(
       description: 'Your own messages, by error code. They replace the built-in ones.',
       examples: [{ 'login.refused': 'Wrong user name or password.' }]
     }),
+    custom: customEnvelope,
     inertToken: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9._~-]{0,128}$',

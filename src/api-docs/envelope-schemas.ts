@@ -1,0 +1,184 @@
+/** JSON Schemas of the envelopes: of successes, errors and sign-in, by dialect. */
+import type { CustomEnvelope } from '../config/schema/custom-envelope.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import type { JsonSchema } from '../json-schema/closed-schema.ts'
+
+/** With the dialect of an operation, which may differ from the config's. */
+export type EnvelopeSettings = GatewayConfig['envelope']
+export type Dialect = EnvelopeSettings['dialect']
+export type Members = Readonly<Record<string, JsonSchema>>
+
+export const text = { type: 'string' }
+export const record = (
+  properties: Members,
+  required: readonly string[] = Object.keys(properties)
+): JsonSchema => ({ type: 'object', properties, ...(required.length > 0 && { required }) })
+
+const named = (members: ReadonlyArray<readonly [name: string | false, schema: JsonSchema]>) =>
+  Object.fromEntries(members.filter(([name]) => name !== false)) as Members
+
+/** The members of a success before its data. */
+function successMembers({ dialect, successCode, custom }: EnvelopeSettings): Members {
+  const numbered = { ok: { const: true }, code: { const: successCode }, message: text }
+  switch (dialect) {
+    case 'dual':
+      return { ...numbered, success: { const: true } }
+    case 'ant-design-pro':
+      return { success: { const: true } }
+    case 'base-response':
+      return numbered
+    case 'custom': {
+      const { members } = custom as CustomEnvelope
+      return named([
+        [members.success, { const: true }],
+        [members.code, { const: successCode }],
+        [members.message, text]
+      ])
+    }
+    case 'problem':
+      return {}
+  }
+}
+
+/** The name of the member with the value; false where its members stand beside the code. */
+function dataName({ dialect, custom }: EnvelopeSettings): string | false {
+  if (dialect === 'problem') return false
+  return dialect === 'custom' ? (custom as CustomEnvelope).members.data : 'data'
+}
+
+interface Beside {
+  readonly members: Members
+  readonly required: readonly string[]
+}
+
+/** The envelope of a success, with its value and the members beside it. */
+export function successSchema(
+  envelope: EnvelopeSettings,
+  data: JsonSchema,
+  { members, required }: Beside = { members: {}, required: [] }
+): JsonSchema {
+  const standard = successMembers(envelope)
+  const name = dataName(envelope)
+  if (name === false) return flatSchema(envelope, data)
+  return record({ ...standard, [name]: data, ...members }, [
+    ...Object.keys(standard),
+    name,
+    ...required
+  ])
+}
+
+/** The envelope of a success whose members stand beside the code. */
+export function flatSchema(envelope: EnvelopeSettings, data: JsonSchema): JsonSchema {
+  const standard = successMembers(envelope)
+  return Object.keys(standard).length === 0 ? data : { allOf: [record(standard), data] }
+}
+
+const errorCode: JsonSchema = { $ref: '#/components/schemas/ErrorCode' }
+const requestId = { type: 'string', description: 'Finds the request in the gateway’s log.' }
+const forPeople = { type: 'string', description: 'For people.' }
+const showType = {
+  enum: [0, 1, 2, 3, 9],
+  description: 'How it is shown: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in.'
+}
+
+/** RFC 9457 */
+const problemSchema: JsonSchema = record({
+  type: { type: 'string', format: 'uri-reference' },
+  title: { type: 'string', description: 'The name of the HTTP status.' },
+  status: { type: 'integer', description: 'The HTTP status.' },
+  detail: forPeople,
+  code: errorCode,
+  requestId
+})
+
+/** The envelope of every error of public paths. */
+export function failureSchema(envelope: EnvelopeSettings): JsonSchema {
+  const numbered = {
+    ok: { const: false },
+    code: { type: 'integer', description: 'The HTTP status, or the back-end’s own number.' },
+    message: forPeople
+  }
+  const shown = {
+    success: { const: false },
+    errorCode,
+    errorMessage: text,
+    showType,
+    requestId
+  }
+  switch (envelope.dialect) {
+    case 'ant-design-pro':
+      return record(shown)
+    case 'base-response':
+      return record({ ...numbered, errorCode, requestId })
+    case 'dual':
+      return record({ ...numbered, ...shown })
+    case 'custom':
+      return customFailure(envelope)
+    case 'problem':
+      return problemSchema
+  }
+}
+
+function customFailure({ successCode, custom }: EnvelopeSettings): JsonSchema {
+  const { members } = custom as CustomEnvelope
+  const code = {
+    type: typeof successCode === 'string' ? ['string', 'integer'] : ['integer', 'string'],
+    description: 'By config, or the HTTP status, or the back-end’s own number.'
+  }
+  return record(
+    named([
+      [members.success, { const: false }],
+      [members.code, code],
+      [members.message, forPeople],
+      [members.errorCode, errorCode],
+      [members.showType, showType],
+      [members.requestId, requestId]
+    ])
+  )
+}
+
+/** The member of an error with the gateway's error code, and the content type of errors. */
+export interface FailureFormat {
+  readonly codeName: string | false
+  readonly contentType: string
+}
+
+export function failureFormatOf({ dialect, custom }: EnvelopeSettings): FailureFormat {
+  const contentType = 'application/json'
+  if (dialect === 'problem') return { codeName: 'code', contentType: 'application/problem+json' }
+  if (dialect !== 'custom') return { codeName: 'errorCode', contentType }
+  return { codeName: (custom as CustomEnvelope).members.errorCode, contentType }
+}
+
+/** The profile's 401 has `isLogin: false` beside the error, for the consoles that look for it. */
+export function notSignedIn({ dialect }: EnvelopeSettings): Members {
+  if (dialect === 'custom' || dialect === 'problem') return {}
+  return { data: record({ isLogin: { const: false } }) }
+}
+
+export const outcome = (status: string) => ({
+  status: { const: status },
+  type: text,
+  currentAuthority: text
+})
+
+/** Members of a sign-in beside `data`, for consoles that look for them there. */
+export const loginBeside = ({ dialect }: EnvelopeSettings): Members =>
+  dialect === 'dual' || dialect === 'ant-design-pro' ? outcome('ok') : {}
+
+/** The body of a refused sign-in with the status 200. */
+export function loginRefusedSchema(envelope: EnvelopeSettings): JsonSchema {
+  const { dialect } = envelope
+  const { properties, required } = failureSchema(envelope) as {
+    properties: Members
+    required: string[]
+  }
+  if (dialect === 'problem') return record(properties)
+  const refused = outcome('error')
+  if (dialect === 'custom') return record({ ...refused, ...properties })
+  const { success: _, ...rest } = properties
+  return record({ ...rest, ...refused }, [
+    ...required.filter(name => name !== 'success'),
+    ...Object.keys(refused)
+  ])
+}

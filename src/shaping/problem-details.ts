@@ -1,0 +1,39 @@
+/** Problem details (RFC 9457): errors in their own format, successes without an envelope. */
+import { STATUS_CODES } from 'node:http'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import type { GatewayError } from '../errors.ts'
+import type { Envelope, MessageOf } from './dialect.ts'
+
+/** RFC 9457 §3.1 and the members that every error of ours has. */
+export function createProblemDetails(
+  messageOf: MessageOf,
+  { inertToken }: Pick<GatewayConfig['envelope'], 'inertToken'>
+): Envelope {
+  const failure = (error: GatewayError, requestId: string) => {
+    const { code: _, ...extra } = error.detail.extra ?? {}
+    return {
+      ...extra,
+      type: 'about:blank',
+      title: STATUS_CODES[error.status] ?? 'Error',
+      status: error.status,
+      detail: messageOf(error),
+      code: error.code,
+      requestId
+    }
+  }
+  return {
+    success: data => data,
+    failure,
+    login: ({ type, authority }) => ({
+      authToken: inertToken,
+      status: 'ok',
+      type,
+      currentAuthority: authority
+    }),
+    loginRefused: (error, _type, requestId) => failure(error, requestId),
+    errorType: 'application/problem+json; charset=utf-8',
+    statusOf: () => undefined,
+    notSignedIn: {},
+    dataName: false
+  }
+}
