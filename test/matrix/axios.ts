@@ -15,6 +15,7 @@ export interface AxiosResponse {
   readonly status: number
   /** The parsed body; the text of a body that is not JSON. */
   readonly data: unknown
+  readonly header: (name: string) => string | null
 }
 
 /** The rejection of a request whose response axios does not accept, or that got none. */
@@ -44,7 +45,11 @@ async function send(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
       headers: Object.fromEntries(sent.flatMap(([name, value]) => (value ? [[name, value]] : []))),
       ...(data !== undefined && { body: JSON.stringify(data) })
     })
-    return { status: response.status, data: parse(await response.text()) }
+    return {
+      status: response.status,
+      data: parse(await response.text()),
+      header: name => response.headers.get(name)
+    }
   } catch (error) {
     throw error instanceof TypeError ? new AxiosError('Network Error') : error
   }

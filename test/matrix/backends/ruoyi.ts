@@ -147,6 +147,8 @@ const endpointsOf = (
       if (caller !== undefined) tokens.end(caller.token)
       return ajax(200, '退出成功')
     },
+    // SysNoticeController.java:89: for the bell of every page.
+    'GET /system/notice/listTop': guarded(() => success({ data: [], unreadCount: 0 })),
     'GET /system/notice/list': guarded(list),
     // SysNotice.java:55 and GlobalExceptionHandler.java:129: the message alone, without a field.
     'POST /system/notice': guarded(

@@ -178,6 +178,7 @@ const endpointsOf = (
       return success(true)
     }),
     'GET /system/auth/get-permission-info': guarded((_, { user }) => permissionInfo(user)),
+    'GET /system/dict-data/simple-list': guarded(() => success([])),
     'GET /system/notice/page': guarded(list),
     // NoticeSaveReqVO.java:18 and GlobalExceptionHandler.java:161.
     'POST /system/notice/create': guarded(
