@@ -109,6 +109,7 @@ async function addSignInEndpoints(
     envelope,
     answer: answers.login,
     onOutcome: metrics.onSignIn,
+    captchaJars: context.captchaJars,
     tokenNames: context.tokenNames
   })
   addLogout(scope, {
@@ -187,6 +188,7 @@ async function addRoutes(
       tokenNames: webSockets.tokenNames,
       mount,
       bindStream,
+      captchaJars: context.captchaJars,
       ...partsOptions,
       webSockets
     },

@@ -5,6 +5,7 @@ import { mountOf } from '../config/schema/resolved.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
+import { type CaptchaJars, createCaptchaJars } from './hooks/captcha-jar.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
 import { createSources } from './credential-sources.ts'
 import { compileEndpointAnswers, type EndpointAnswers } from './endpoint-answers.ts'
@@ -20,6 +21,7 @@ export interface AppContext {
   readonly cookie: SessionCookie
   readonly tokenNames: TokenNames
   readonly sources: readonly CredentialSource[]
+  readonly captchaJars: CaptchaJars
   /** In lower case, as they are compared. */
   readonly hosts: readonly string[]
   readonly forwardedHost: ForwardedHost
@@ -28,7 +30,8 @@ export interface AppContext {
 }
 
 export function createContext(config: Config, services: GenerationServices): AppContext {
-  const { server, envelope, session } = config.gateway
+  const { server, envelope, session, login } = config.gateway
+  const cookie = sessionCookie(session.cookie)
   const hosts = server.hosts.map(host => host.toLowerCase())
   return {
     config,
@@ -36,7 +39,8 @@ export function createContext(config: Config, services: GenerationServices): App
     metrics: createAppMetrics(services.metrics),
     envelope: createEnvelope(envelope),
     answers: compileEndpointAnswers(config),
-    cookie: sessionCookie(session.cookie),
+    cookie,
+    captchaJars: createCaptchaJars({ sources: login.sources, cookie, secrets: services.secrets }),
     tokenNames: tokenNamesOf(envelope),
     sources: services.sources ?? createSources(config, services),
     hosts,

@@ -21,10 +21,11 @@ const tagBytes = 16
 /**
  * @param secrets newest first: it seals, all open. They are stretched apart from what signs the
  * cookie.
+ * @param purpose what is sealed for one purpose does not open for another
  */
-export function createSeal(secrets: readonly string[]): Seal {
+export function createSeal(secrets: readonly string[], purpose = 'session-record'): Seal {
   const keys = secrets.map(secret => {
-    const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', 'session-record', 32))
+    const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', purpose, 32))
     return { key, id: createHash('sha256').update(key).digest('base64url').slice(0, 6) }
   })
   const [newest] = keys

@@ -40,6 +40,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'proxy/linked-list'
   ],
   'errors': ['error-kind', 'sign-in-errors'],
+  'app/hooks/captcha-jar': ['app/endpoints/captcha-stages'],
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],

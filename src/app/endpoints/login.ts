@@ -13,6 +13,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
+import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import { clientAddress } from '../hooks/address.ts'
 import type { SignInGuard } from '../hooks/sign-in-guard.ts'
 import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
@@ -45,6 +46,7 @@ interface SignInOptions {
   readonly envelope: Envelope
   /** The dialect's own answer without it. */
   readonly answer: Answer | undefined
+  readonly captchaJars: CaptchaJars
   readonly onOutcome: (outcome: SignInOutcome) => void
   readonly tokenNames: TokenNames
 }
@@ -108,7 +110,7 @@ async function signIn(
     extra: withoutTokens(body.extra, options.tokenNames),
     address: clientAddress(request),
     requestId: request.id,
-    request: consoleRequest(request)
+    request: consoleRequest(request, options.captchaJars)
   }).catch(refund)
   if ('vouched' in verdict) {
     await countRefusal(attempt, verdict, request, body.username)
@@ -124,6 +126,7 @@ async function signIn(
   attempt.remember(reply)
   if (former !== undefined) signOutAtSource(sources, former, request.log)
   options.expireTokenCookies(reply)
+  for (const jar of options.captchaJars.values()) jar.clear(request, reply)
   options.onOutcome('accepted')
   logSignIn(request, verdict, session)
   const { answer, envelope, sessions } = options

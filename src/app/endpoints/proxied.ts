@@ -18,7 +18,9 @@ import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
+import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import type { BindStream } from './bound-stream.ts'
+import { keepCaptchaStage, sendCaptchaStage } from './captcha-stages.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
 import type { PartsOptions } from './pending-parts.ts'
 import {
@@ -95,6 +97,8 @@ export interface ProxiedOptions extends PartsOptions {
   readonly mount: string
   readonly bindStream: BindStream
   readonly tokenNames: TokenNames
+  /** By the name of the upstream. */
+  readonly captchaJars?: CaptchaJars
 }
 
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
@@ -158,6 +162,7 @@ function stagesOf(
   const { tokenNames } = options
   const publicPaths = route.paths.map(path => options.mount + path)
   const rewrite = createRewrite(publicPaths, route.upstreamPath, base)
+  const jar = route.access === 'public' ? options.captchaJars?.get(route.upstreamName) : undefined
   const bind = createBinding(route, options.bindStream)
   const takesHead = route.methods.includes('GET')
   return {
@@ -166,10 +171,12 @@ function stagesOf(
       tokenNames.query && queryStage(tokenNames.query.strip),
       route.query && queryMapsStage(route.query),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
+      jar && sendCaptchaStage(jar),
       shaping?.parts && partsStage(name, shaping.parts, options)
     ]),
     response: onlyConfigured<ResponseStage>([
       responseHeadersStage(toClientHeaders, shaping === undefined),
+      jar && keepCaptchaStage(jar),
       varyStage(shaping && 'accept-encoding'),
       redirectStage({ origin, origins, rewrite, redirects }),
       errorStage(shaping === undefined),

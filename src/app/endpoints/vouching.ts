@@ -7,6 +7,7 @@ import type {
   SignInAttempt
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
+import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import type { VouchedUser } from './login-answer.ts'
 
 /**
@@ -42,12 +43,13 @@ export async function firstVouching(
 }
 
 /** The parts of the console's request that sources may pass on. */
-export function consoleRequest({ headers, query }: FastifyRequest): ConsoleRequest {
+export function consoleRequest(request: FastifyRequest, jars: CaptchaJars): ConsoleRequest {
+  const { headers, query } = request
   const { cookie = '' } = headers
   return {
     headers,
     query: query as Record<string, unknown>,
     cookies: names => keepCookies(cookie, names),
-    captchaCookies: () => ''
+    captchaCookies: upstream => jars.get(upstream)?.read(request) ?? ''
   }
 }

@@ -6,7 +6,8 @@ import {
   toldByGateway
 } from '../schema/header-names.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { credentialOf } from '../schema/routes.ts'
+import { captchaCookiePrefix } from '../schema/upstream-login.ts'
+import { credentialOf, type RouteConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -30,6 +31,7 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
     }
   })
   checkPasswords(config, report)
+  checkCaptchas(config, report)
 }
 
 type FaultOf = (name: string) => string | undefined
@@ -67,7 +69,9 @@ function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin)
   const gatewayCookies = new Set([gateway.session.cookie.name, limits.lockout.knownBrowser.cookie])
   return name => {
     const bare = name.replace(/^__(?:Host|Secure)-/, '')
-    if (gatewayCookies.has(bare)) return 'is a cookie of the gateway itself, which no back-end gets'
+    if (gatewayCookies.has(bare) || bare.startsWith(captchaCookiePrefix)) {
+      return 'is a cookie of the gateway itself, which no back-end gets'
+    }
     if (gateway.envelope.tokenCookies.includes(name)) return tokenFault('tokenCookies')
     if (source.cookies.includes(name)) {
       return 'is in `cookies`, the back-end’s session: clients could choose it'
@@ -90,4 +94,61 @@ function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): v
       '`login.fields.passwordIs: plain`'
     report('gateway', ['login', 'sources', index], message, 'warning')
   })
+}
+
+function checkCaptchas(config: SignInConfig, report: Report): void {
+  const { gateway, routes, limits } = config
+  const cookies = [gateway.session.cookie.name, limits.lockout.knownBrowser.cookie]
+  gateway.login.sources.forEach((source, index) => {
+    if (source.kind !== 'upstream-login' || source.captchaCookies.length === 0) return
+    const place = ['login', 'sources', index, 'captchaCookies']
+    const clash = cookies.find(name => name === captchaCookiePrefix + source.upstream)
+    if (clash !== undefined) {
+      report('gateway', place, `would be kept in "${clash}", a cookie of the gateway: rename that`)
+    }
+    const pictures = Object.entries(routes.routes).filter(
+      ([, { access, upstream }]) => access === 'public' && upstream === source.upstream
+    )
+    if (pictures.length === 0) {
+      const message =
+        `has no effect: no public route of the upstream ${source.upstream} could set them; add ` +
+        'one for the captcha’s picture'
+      report('gateway', place, message, 'warning')
+    }
+    for (const [name, route] of pictures) checkCaptchaRoute(config, source, { name, route }, report)
+  })
+}
+
+interface NamedRoute {
+  readonly name: string
+  readonly route: RouteConfig
+}
+
+/** Each picture costs the back-end a session, and anyone may ask for one. */
+function checkCaptchaRoute(
+  { limits: { limits } }: SignInConfig,
+  { captchaCookies }: UpstreamLogin,
+  { name, route }: NamedRoute,
+  report: Report
+): void {
+  const isCounted = Object.values(limits).some(
+    limit =>
+      limit.mode === 'enforce' &&
+      limit.by.includes('address') &&
+      !limit.refusedOnly &&
+      (limit.routes.length === 0 || limit.routes.includes(name)) &&
+      (limit.methods.length === 0 || route.methods.every(method => limit.methods.includes(method)))
+  )
+  if (!isCounted) {
+    const message =
+      'nothing counts its calls by address, so anyone may ask for captchas without end: add a ' +
+      `limit with \`by: address\` and \`routes: [${name}]\` to limits.yaml`
+    report('routes', ['routes', name], message, 'warning')
+  }
+  for (const key of ['passCookies', 'setCookies'] as const) {
+    const twice = route[key].find(cookie => captchaCookies.includes(cookie))
+    if (twice === undefined) continue
+    const message = `"${twice}" is in \`captchaCookies\` of the sign-in: the browser never gets it`
+    report('routes', ['routes', name, key, route[key].indexOf(twice)], message)
+  }
 }

@@ -20,6 +20,9 @@ const throughLists =
   'A path that meets a list goes on in each of its items, or in one item where the next name is ' +
   'its number: `roles.code`, `errors.0.code`.'
 
+/** Of the cookies that keep a captcha’s cookies in the browser, before the upstream’s name. */
+export const captchaCookiePrefix = 'console_captcha_'
+
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
