@@ -2,10 +2,13 @@
 import type { Duration } from '../config/schema/primitives.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
 import { recentlyUsed } from '../bounded-map.ts'
+import type { Session } from './record.ts'
 import type { SessionStore } from './store.ts'
 
 interface Options {
   readonly store: SessionStore
+  /** Without sessions that somebody has changed since: their end is read anew. */
+  readonly touchedAt: ReturnType<typeof createTouches>
   readonly drop: (key: string) => void
   readonly now: () => number
   readonly ticks: () => number
@@ -16,13 +19,20 @@ interface Options {
 const touchAtMostEveryMs: Duration = 60_000
 const maxTouches = 50_000
 
-export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) {
-  /**
-   * The times this process last touched sessions. Apart from the cache, since each touch drops the
-   * cache's entry.
-   */
-  const touchedAt = recentlyUsed<number>(maxTouches)
+/** Use within this time of a write is not written again. */
+export function touchEveryMs({ idleMs }: Pick<Session, 'idleMs'>): number {
+  return Math.min(touchAtMostEveryMs, idleMs / 4)
+}
 
+/**
+ * The times this process last touched sessions. Apart from the cache, since each touch drops the
+ * cache's entry.
+ */
+export function createTouches() {
+  return recentlyUsed<number>(maxTouches)
+}
+
+export function createIdleClock({ store, touchedAt, drop, now, ticks, onFailed }: Options) {
   /**
    * Records that a session is used: restarts its idle clock, with at most one write a minute. The
    * idle clock runs on beyond the absolute end, which is evaluated apart: a session used up to its
@@ -31,7 +41,7 @@ export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) 
    */
   function use({ session, key, idleEnd }: Live): number {
     const full = now() + session.idleMs
-    const every = Math.min(touchAtMostEveryMs, session.idleMs / 4)
+    const every = touchEveryMs(session)
     const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
     if (full - idleEnd < every || isTouched) return idleEnd
     touchedAt.set(key, ticks())
@@ -47,5 +57,5 @@ export function createIdleClock({ store, drop, now, ticks, onFailed }: Options) 
     return now() + session.idleMs
   }
 
-  return { use, extend, forget: (key: string) => touchedAt.delete(key) }
+  return { use, extend }
 }

@@ -12,6 +12,8 @@ interface Options<T extends object> {
   /** The longest time that a change can go unnoticed, whatever fails. */
   readonly maxStalenessMs: number
   readonly maxEntries?: number
+  /** Called for each change of a record that the store announces, by anyone. */
+  readonly onChanged?: (key: string) => void
   /** Monotonic: a wall clock that jumps must not make silence look like health. */
   readonly ticks?: () => number
 }
@@ -43,7 +45,7 @@ export class SessionCache<T extends object> {
   #epochChanges = 0
 
   constructor(options: Options<T>) {
-    const { store, parse, maxStalenessMs, maxEntries = 50_000 } = options
+    const { store, parse, maxStalenessMs, maxEntries = 50_000, onChanged } = options
     this.#store = store
     this.#parse = parse
     this.#maxStalenessMs = maxStalenessMs
@@ -62,7 +64,10 @@ export class SessionCache<T extends object> {
       onHeartbeat: agoMs => {
         this.#heartbeatAt = this.#ticks() - agoMs
       },
-      onChanged: key => this.drop(key),
+      onChanged: key => {
+        this.drop(key)
+        onChanged?.(key)
+      },
       onEpoch: () => this.dropEpoch()
     })
   }

@@ -7,12 +7,13 @@ import type { Listed } from './describe.ts'
 import { createEnding } from './ending.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
 import { type CachedRecord, createEvaluator, type Evaluation, type Live } from './evaluate.ts'
-import { createIdleClock } from './idle-clock.ts'
+import { createIdleClock, createTouches } from './idle-clock.ts'
 import type { IdentityKey } from './identity-key.ts'
 import { createLists } from './lists.ts'
 import { createEpochCheck, createLookup } from './lookup.ts'
 import { createOpening, type LifeTimes, type SessionCap } from './opening.ts'
 import { createRecordFormat, type RecordVersion } from './record-format.ts'
+import { createRefresh } from './refresh.ts'
 import { createRenewals } from './renewals.ts'
 import { noReview, type Reviewer } from './review.ts'
 import { createReviewWriter } from './review-writer.ts'
@@ -61,17 +62,20 @@ export function createSessions(options: Options) {
   const format = createRecordFormat(seal, records)
   const evaluator = createEvaluator(format, now, reviewer)
   const { parse } = evaluator
-  const cache = new SessionCache<CachedRecord>({ store, maxStalenessMs, ticks, parse })
+  const touchedAt = createTouches()
+  const onChanged = (key: string) => touchedAt.delete(key)
+  const cache = new SessionCache<CachedRecord>({ store, maxStalenessMs, ticks, parse, onChanged })
   const drop = (key: string) => cache.drop(key)
+  const forget = (key: string) => {
+    cache.drop(key)
+    touchedAt.delete(key)
+  }
 
-  const idleClock = createIdleClock({ store, drop, now, ticks, onFailed: onTouchFailed })
+  const idleClock = createIdleClock({ store, touchedAt, drop, now, ticks, onFailed: onTouchFailed })
   const { endKeys, ...ending } = createEnding({
     store,
     parse,
-    drop: key => {
-      cache.drop(key)
-      idleClock.forget(key)
-    }
+    drop: forget
   })
   const { settle, reviewOf } = createReviewWriter({
     ...evaluator,
@@ -94,6 +98,13 @@ export function createSessions(options: Options) {
     open: createOpening({ store, format, lifeTimes, perUser, look, endKeys, drop, now }),
     use: idleClock.use,
     extend: idleClock.extend,
+    refresh: createRefresh({
+      store,
+      read: readStored,
+      extend: idleClock.extend,
+      onWritten: forget,
+      now
+    }),
     /** The session as the store has it now, past the cache. @throws StoreUnavailable */
     reread: async ({ key }: Live): Promise<Evaluation> => (await readStored(key)).evaluation,
     reviewOf,
