@@ -119,10 +119,10 @@ function addProfile(builder: DescriptionBuilder, { gateway, routes }: Config): v
 function addSession(builder: DescriptionBuilder, { routes }: Config): void {
   const paths = ownPaths(routes.endpoints)
   const add = (
-    key: 'session' | 'extend' | 'list' | 'close',
+    key: Exclude<keyof typeof paths, 'login' | 'logout' | 'profile'>,
     operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
   ) =>
-    builder.add(paths[key], methodsOf(key), {
+    builder.add(paths[key] ?? '', methodsOf(key), {
       name: 'session',
       access: 'session',
       facts: { endpoint: 'session' },
@@ -134,6 +134,11 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
     ...session
   })
   add('extend', { summary: 'Extend the session', ...session })
+  const { refresh } = routes.endpoints
+  if (refresh !== undefined) {
+    const answer = refresh.answer === undefined ? session : { answer: {} }
+    add('refresh', { summary: 'Renew the token of the console', ...answer })
+  }
   const listed = builder.addSchema('ListedSession', listedSessionSchema)
   add('list', {
     summary: 'The user’s own sessions',

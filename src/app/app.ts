@@ -10,6 +10,7 @@ import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
 import { addProxied } from './endpoints/http-proxy-adapter.ts'
+import { addRefresh } from './endpoints/refresh.ts'
 import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
@@ -125,7 +126,7 @@ async function addSignInEndpoints(
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
 async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
   const { context, checks, routes } = group
-  const { services, sources, cookie: sessionCookie, envelope } = context
+  const { config, services, sources, cookie: sessionCookie, envelope, answers } = context
   addSessionReader(scope, sessionOptions(context))
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.guard, checks.refuseClosed])
   scope.removeContentTypeParser('text/plain')
@@ -134,6 +135,14 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
     sessions: services.sessions,
     cookie: sessionCookie,
     envelope
+  })
+  addRefresh(scope, {
+    paths: routes.refresh,
+    policy: config.routes.endpoints.refresh?.extendsIdle ?? 'after-use',
+    sessions: services.sessions,
+    answer: answers.refresh,
+    envelope,
+    sendsTimeLeft: config.gateway.session.headers
   })
   addProfile(scope, { ...routes.profile, envelope })
   scope.register(async inner => {

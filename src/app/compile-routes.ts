@@ -33,6 +33,7 @@ import type { Session } from '../session/record.ts'
 export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
+  readonly refresh: readonly string[]
   /** Without paths when it comes from an upstream or has parts. */
   readonly profile: { readonly paths: readonly string[]; readonly contract?: Contract }
   readonly session: {
@@ -148,6 +149,7 @@ class RouteCompiler {
         close: this.#pathsOf(paths.close)
       },
       login: this.#pathsOf(paths.login),
+      refresh: paths.refresh === undefined ? [] : this.#pathsOf(paths.refresh),
       logout: this.#pathsOf(paths.logout),
       profile: this.#addProfile(),
       proxied: this.#proxied,

@@ -6,12 +6,14 @@ import { type Answer, compileAnswer } from '../shaping/answer.ts'
 /** An endpoint without an answer in config is not there: it has the usual one. */
 export interface EndpointAnswers {
   readonly login?: Answer
+  readonly refresh?: Answer
 }
 
 export function compileEndpointAnswers(config: Config): EndpointAnswers {
-  const { login } = config.routes.endpoints
+  const { login, refresh } = config.routes.endpoints
   return {
-    ...(login.answer && { login: compileConfiguredAnswer(config, login.answer) })
+    ...(login.answer && { login: compileConfiguredAnswer(config, login.answer) }),
+    ...(refresh?.answer && { refresh: compileConfiguredAnswer(config, refresh.answer) })
   }
 }
 

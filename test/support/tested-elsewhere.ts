@@ -42,6 +42,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'errors': ['error-kind', 'sign-in-errors'],
   'app/hooks/captcha-jar': ['app/endpoints/captcha-stages'],
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
+  'app/endpoints/refresh': ['app/endpoints/ignored-bodies', 'config/schema/refresh'],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],

@@ -114,7 +114,8 @@ function mustLive(request: FastifyRequest): Live {
   return live
 }
 
-function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+/** What is left of a session, and whose it is. */
+export function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
   return {
     id,
     user: { id: identity.id, username: identity.username, name: identity.name },

@@ -8,8 +8,10 @@ export function checkAnswers(
   { routes: { endpoints } }: Pick<CheckedConfig, 'routes'>,
   report: Report
 ): void {
-  const { login } = endpoints
+  const { login, refresh } = endpoints
   checkAnswer(login.answer, { place: ['endpoints', 'login', 'answer'], hasSession: true }, report)
+  const place = ['endpoints', 'refresh', 'answer']
+  checkAnswer(refresh?.answer, { place, hasSession: true }, report)
 }
 
 interface Where {

@@ -46,9 +46,9 @@ function clashOf(
 
 function servedPaths(routes: CheckedConfig['routes']): ServedPath[] {
   const paths = [
-    ...ownEndpoints(routes.endpoints).map(({ name, path }) => ({
+    ...ownEndpoints(routes.endpoints).map(({ section, path }) => ({
       path,
-      where: ['endpoints', name, 'path']
+      where: ['endpoints', section, 'path']
     })),
     ...Object.entries(routes.routes).map(([name, { path }]) => ({
       path,

@@ -39,9 +39,9 @@ class TakenPaths {
 const withoutHead = (methods: readonly string[]) => methods.filter(method => method !== 'HEAD')
 
 function checkEndpoints({ routes: { endpoints } }: PathsConfig, report: Report, taken: TakenPaths) {
-  for (const { name, path, methods } of ownEndpoints(endpoints)) {
+  for (const { section, path, methods } of ownEndpoints(endpoints)) {
     for (const method of withoutHead(methods)) {
-      taken.take({ method, path }, `endpoints.${name}`, ['endpoints', name, 'path'])
+      taken.take({ method, path }, `endpoints.${section}`, ['endpoints', section, 'path'])
     }
   }
   for (const [name, { path }] of Object.entries(endpoints)) {

@@ -4,6 +4,7 @@ import { answerSchema } from './answer.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, name, oneOf, path } from './primitives.ts'
+import { refresh } from './refresh.ts'
 
 export const endpoints = closed(
   {
@@ -59,6 +60,7 @@ export const endpoints = closed(
       },
       { default: {}, description: 'The endpoint of the current user.' }
     ),
+    refresh,
     session: closed(
       {
         path: path({

@@ -18,19 +18,25 @@ export const ownRoutes = {
   login: { name: 'login', methods: ['POST'], needsSession: false },
   logout: { name: 'logout', methods: ['GET', 'POST'], needsSession: true },
   profile: { name: 'profile', methods: ['GET', 'HEAD'], needsSession: true },
+  refresh: { name: 'session', methods: ['POST'], needsSession: true },
   session: { name: 'session', methods: ['GET'], needsSession: true },
   extend: { name: 'session', methods: ['POST'], needsSession: true },
   list: { name: 'session', methods: ['GET'], needsSession: true },
   close: { name: 'session', methods: ['POST'], needsSession: true }
 } as const satisfies Record<string, OwnRoute>
 
-type OwnPaths = Readonly<Record<keyof typeof ownRoutes, string>>
+export type OwnKey = keyof typeof ownRoutes
 
-export function ownPaths({ login, logout, profile, session }: RoutesConfig['endpoints']): OwnPaths {
+/** Without a path an endpoint is not there. */
+type OwnPaths = Readonly<Record<Exclude<OwnKey, 'refresh'>, string> & { refresh?: string }>
+
+export function ownPaths(endpoints: RoutesConfig['endpoints']): OwnPaths {
+  const { login, logout, profile, refresh, session } = endpoints
   return {
     login: login.path,
     logout: logout.path,
     profile: profile.path,
+    ...(refresh && { refresh: refresh.path }),
     session: session.path,
     extend: `${session.path}/extend`,
     list: `${session.path}/list`,
@@ -41,13 +47,20 @@ export function ownPaths({ login, logout, profile, session }: RoutesConfig['endp
 interface OwnEndpoint extends Omit<OwnRoute, 'name'> {
   readonly name: string
   readonly path: string
+  /** The member of `endpoints` that has its path. */
+  readonly section: string
 }
 
 /** One row for each path. */
 export function ownEndpoints(endpoints: RoutesConfig['endpoints']): OwnEndpoint[] {
   const paths = ownPaths(endpoints)
-  const keys = Object.keys(ownRoutes) as Array<keyof typeof ownRoutes>
-  return keys.map(key => ({ ...ownRoutes[key], path: paths[key] }))
+  const keys = Object.keys(ownRoutes) as OwnKey[]
+  return keys.flatMap(key => {
+    const path = paths[key]
+    const route = ownRoutes[key]
+    const section = key === 'refresh' ? key : route.name
+    return path === undefined ? [] : [{ ...route, path, section }]
+  })
 }
 
 /** Whether a route's name is that of an endpoint. */
