@@ -16,6 +16,7 @@ import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkReach } from './reach.ts'
 import type { CheckedConfig, Report } from './report.ts'
+import { checkRefreshCodes } from './refresh-codes.ts'
 import { checkRequestMapping } from './request-mapping.ts'
 import { checkServerTls } from './server-tls.ts'
 import { checkSession } from './session.ts'
@@ -38,6 +39,7 @@ const rules = [
   checkUpstreams,
   checkFields,
   checkTokenNames,
+  checkRefreshCodes,
   checkPaths,
   checkRequestMapping,
   checkClashes,

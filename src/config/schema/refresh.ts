@@ -14,7 +14,7 @@ export const refresh = Type.Optional(
         examples: ['/auth/refresh']
       }),
       answer: answerSchema(
-        'The response to a refresh, such as the inert token once more. Default: who is signed in, ' +
+        'The response to a refresh, such as the inert token once more. Default: who is signed in ' +
           'and the time left, as at `endpoints.session`.'
       ),
       extendsIdle: oneOf([...policies], {

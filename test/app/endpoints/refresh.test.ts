@@ -170,3 +170,46 @@ t.test('an answer that holds the back-end’s token is not sent', async t => {
   t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } })
   t.notMatch(refused.text, 'real-token')
 })
+
+/**
+ * A console that refreshes on a code and repeats the request, without any bound of its own, until a
+ * sign-out code or a success comes.
+ */
+function loopingConsole(send: (path: string, options?: object) => Promise<{ json: any }>) {
+  let requests = 0
+  const ask = async (target: string, options?: object) => {
+    if (++requests > 50) throw new Error('it loops')
+    return (await send(target, options)).json
+  }
+  const load = async (): Promise<string> => {
+    for (;;) {
+      const { code } = await ask('/api/list')
+      if (code !== '9999') return code
+      const refreshed = await ask(path, post)
+      if (refreshed.code !== '0000') return refreshed.code
+    }
+  }
+  return { load, requests: () => requests }
+}
+
+t.test('after the end a console that would loop makes three requests at most', async t => {
+  const pass = stopClock(t.after)
+  const custom = {
+    refreshCodes: ['9999'],
+    errors: { 'session.*': { code: '8888', status: 200 } }
+  }
+  const { gateway, cookie } = await setUp(t, {
+    envelope: { dialect: 'custom', successCode: '0000', custom }
+  })
+  const send = async (target: string, options: object = {}) =>
+    await gateway.call(target, { cookie, ...options })
+  pass(40 * minute)
+  for (const start of ['a request', 'a refresh']) {
+    const console = loopingConsole(send)
+    if (start === 'a refresh') {
+      t.match(await send(path, post), { status: 200, json: { code: '8888' } })
+    }
+    t.equal(await console.load(), '8888', start)
+    t.ok(console.requests() <= 3, `${console.requests()} requests`)
+  }
+})
