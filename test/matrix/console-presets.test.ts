@@ -2,12 +2,21 @@
  * Each preset of a console, with users of a file and a back-end that speaks the neutral forms, so
  * that what is seen is the preset's doing alone. Pairs with back-end presets: matrix.test.ts.
  */
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import { presetsOfKind } from '../../src/config/schema/presets.ts'
 import { testGateway } from '../support/gateway.ts'
 import { password } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { antDesignPro } from './consoles/ant-design-pro.ts'
 import { baseResponse } from './consoles/base-response.ts'
+import { arco } from './consoles/arco.ts'
+import { soybean } from './consoles/soybean.ts'
+import { tdesign } from './consoles/tdesign.ts'
+import { vben } from './consoles/vben.ts'
+import { vueElementAdmin } from './consoles/vue-element-admin.ts'
+import { vuePureAdmin } from './consoles/vue-pure-admin.ts'
 import type { Driver } from './driver.ts'
 import { nodePage } from './node-page.ts'
 
@@ -15,18 +24,32 @@ interface Expected {
   readonly menu?: readonly string[]
   readonly permissions?: readonly string[]
   readonly roles?: readonly string[]
-  /** Where the console shows the end only when its page is loaded again. */
-  readonly reloadsAtEnd?: boolean
-  /** The sign-out sends nothing, so that the session goes on without the console. */
-  readonly silentSignOut?: boolean
-  readonly maxRequestsAfterEnd?: number
+  /** Other families whose envelope has all that this console reads. */
+  readonly alsoFits?: readonly string[]
 }
 
-const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
+const table: ReadonlyArray<readonly [Driver, Expected]> = [
+  [arco, {}],
+  [soybean, { menu: ['home'], permissions: ['*', 'read'] }],
+  // Both want `code: 0` and `data` under status 200, and show no message of the server.
+  [tdesign, { alsoFits: ['vue-pure-admin'] }],
+  [vben, { permissions: ['*', 'read'] }],
+  [vueElementAdmin, {}],
+  [
+    vuePureAdmin,
+    {
+      permissions: ['*', 'read'],
+      // It reads `code: 0` and `data`, and shows nothing of a refusal under any status.
+      alsoFits: ['base-response', 'tdesign', 'vben']
+    }
+  ],
   [antDesignPro, { permissions: ['canAdmin'] }],
-  [baseResponse, { permissions: ['canAdmin'], roles: ['Admin'], reloadsAtEnd: true }]
+  [baseResponse, { permissions: ['canAdmin'], roles: ['Admin'] }]
 ]
 
+const drivers = table.filter(([{ name }]) => presetsOfKind('console').includes(name))
+
+const day = 86_400_000
 const wrongPassword = 'The user name or the password is wrong.'
 const alice = { username: 'alice', password }
 const items = Array.from({ length: 25 }, (_, index) => ({ id: index + 1 }))
@@ -49,7 +72,7 @@ function pageOf(url: string) {
   return json(200, { rows: items.slice((page - 1) * size, page * size), total: items.length })
 }
 
-async function startGateway(t: Test, { name, calls }: Driver) {
+async function startGateway(t: Test, { name, calls }: Driver, envelope: object = {}) {
   const backend = await neutralBackend(t)
   const upstream = { url: backend.url, paging: { page: 'p', size: 's' } }
   const route = ({ method, path }: { method: string; path: string }, shape: string) => ({
@@ -59,7 +82,7 @@ async function startGateway(t: Test, { name, calls }: Driver) {
     shape
   })
   const gateway = await testGateway(t.after, {
-    gateway: { extends: name },
+    gateway: { extends: name, envelope },
     routes: {
       upstreams: { backend: upstream },
       permissions: { admin: ['*'], user: ['read'] },
@@ -78,7 +101,7 @@ for (const [driver, expected] of drivers) {
 
     const wrong = await console.signIn({ ...alice, password: 'wrong' })
     t.match(wrong, { at: 'sign-in', content: undefined })
-    t.has(wrong.messages, [driver.ownWords?.wrongPassword ?? wrongPassword])
+    t.match(wrong.messages[0], driver.ownWords?.wrongPassword ?? wrongPassword)
 
     const inside = {
       at: 'inside',
@@ -99,6 +122,8 @@ for (const [driver, expected] of drivers) {
     }
     t.match(await console.signOut(), { at: 'sign-in' })
     t.match(await driver.open(page).start(), { at: 'sign-in', content: undefined })
+    const isOpen = 'console_sid' in page.allCookies()
+    t.equal(isOpen, driver.signsOutSilently ?? false, 'the session ends with the sign-out')
     for (const { headers } of backend.seen) {
       t.notMatch(JSON.stringify(headers), /console-gateway|Bearer/, 'no token of the console')
     }
@@ -106,15 +131,66 @@ for (const [driver, expected] of drivers) {
 
   void t.test(`${driver.name}: the end of a session leads to the sign-in page, once`, async t => {
     const { gateway } = await startGateway(t, driver)
-    const page = nodePage(gateway.url)
+    let passed = 0
+    const page = nodePage(gateway.url, () => Date.now() + passed)
     const console = driver.open(page)
     await console.signIn(alice)
+    if (driver.noticesEndBy === 'clock') passed = day
     await gateway.ops('/sessions/close', { json: { user: '1' } })
     const before = page.requests.length
     const refusal = await console.list(1, 10)
-    const end = expected.reloadsAtEnd === true ? await console.start() : refusal
+    const end = driver.noticesEndBy === 'reload' ? await console.start() : refusal
     t.equal(end.at, 'sign-in')
     t.ok(page.requests.length - before <= 3, `${page.requests.length - before} requests`)
+    passed = 0
     t.match(await console.signIn(alice), { at: 'inside' }, 'and in again')
+  })
+}
+
+interface Tree {
+  readonly [key: string]: unknown
+}
+
+const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function envelopeOf(name: string): Tree {
+  const text = readFileSync(`presets/console/${name}.yaml`, 'utf8')
+  return (parse(text) as { gateway: { envelope: Tree } }).gateway.envelope
+}
+
+/** What a config folder says so that nothing of `own` is left: null removes a key of a preset. */
+function replaced(own: Tree, other: Tree): Tree {
+  const removed = Object.keys(own).map(key => [key, null])
+  const entries = Object.entries(other).map(([key, value]) => {
+    const before = own[key]
+    return [key, isTree(before) && isTree(value) ? replaced(before, value) : value]
+  })
+  return { ...Object.fromEntries(removed), ...Object.fromEntries(entries) } as Tree
+}
+
+/** The first thing that the user cannot do, or nothing. */
+async function firstFailure(t: Test, driver: Driver, name: string) {
+  const envelope = replaced(envelopeOf(driver.name), envelopeOf(name))
+  const { gateway } = await startGateway(t, driver, envelope)
+  const console = driver.open(nodePage(gateway.url))
+  const wrong = await console.signIn({ ...alice, password: 'wrong' })
+  const words = driver.ownWords?.wrongPassword ?? wrongPassword
+  if (wrong.messages.every(message => !message.startsWith(words))) return 'wrong password'
+  if ((await console.signIn(alice)).content?.name !== 'Alice Admin') return 'sign-in'
+  if ((await console.list(2, 10)).content?.rows[0]?.['id'] !== 11) return 'list'
+  await gateway.ops('/sessions/close', { json: { user: '1' } })
+  if (driver.noticesEndBy !== undefined) return undefined
+  return (await console.list(1, 10)).at === 'sign-in' ? undefined : 'end of the session'
+}
+
+for (const [driver, { alsoFits = [] }] of drivers) {
+  void t.test(`${driver.name}: fails with the envelope of another family`, async t => {
+    for (const [{ name }] of drivers) {
+      if (name === driver.name) continue
+      const failure = await firstFailure(t, driver, name)
+      const fits = alsoFits.includes(name)
+      t.equal(failure === undefined, fits, `${name}: ${failure ?? 'works'}`)
+    }
   })
 }

@@ -112,12 +112,19 @@ export interface Call {
 
 export interface Driver {
   readonly name: string
-  /** Words of the console that stand in place of the server's message, where it shows its own. */
+  /** What a message begins with where the console shows words of its own, not the server's. */
   readonly ownWords?: {
     readonly wrongPassword?: string
     /** For a refused `save`. */
     readonly refused?: string
   }
+  /**
+   * How the console notices that its session has ended, where a refused request does not lead to the
+   * sign-in page: when its page is loaded again, or when the time has passed that the sign-in told.
+   */
+  readonly noticesEndBy?: 'reload' | 'clock'
+  /** The sign-out sends nothing, so that the session goes on without the console. */
+  readonly signsOutSilently?: boolean
   /** The calls of the user's own pages: the paths that routes.yaml maps, in the console's fashion. */
   readonly calls: {
     readonly list: Call

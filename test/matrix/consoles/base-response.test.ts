@@ -48,8 +48,6 @@ void tap.test('base-response works with what its own server answers', t => {
     menu: [],
     permissions: ['canAdmin'],
     roles: ['Admin'],
-    // The console stays until the profile is refused, at the next load of the page.
-    reloadsAtEnd: true,
     afterEnd: ['GET /api/users/page', 'GET /api/account/profile']
   })
 })

@@ -13,6 +13,8 @@ const day = 86_400_000
 
 export const baseResponse: Driver = {
   name: 'base-response',
+  // requestErrorConfig.ts:65-67 and :72-76, app.tsx:67-73
+  noticesEndBy: 'reload',
   calls: {
     // services/user/api.ts:6-35
     list: { method: 'GET', path: '/api/users/page' },

@@ -33,6 +33,8 @@ const prefix = 'SOY_'
 
 export const soybean: Driver = {
   name: 'soybean',
+  // layouts/modules/global-header/components/user-avatar.vue:46-56
+  signsOutSilently: true,
   calls: {
     // The starter has no list; its examples page by `current` and `size`.
     list: { method: 'GET', path: `${api}/systemManage/getUserList` },

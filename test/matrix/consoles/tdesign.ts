@@ -20,10 +20,13 @@ const storageKey = 'user'
 const retries = 3
 
 /** utils/request/index.ts:55: the message of the server is not read. */
-const refusal = (code: unknown) => `请求接口错误, 错误码: ${String(code)}`
+const refusal = '请求接口错误, 错误码: '
 
 export const tdesign: Driver = {
   name: 'tdesign',
+  ownWords: { wrongPassword: refusal, refused: refusal },
+  // layouts/components/Header.vue:140-145, permission.ts:73-80
+  signsOutSilently: true,
   calls: {
     // api/list.ts:4-13
     list: { method: 'GET', path: `${api}/get-list` },
@@ -144,7 +147,7 @@ class Requests {
     if (status === 204 && request.method !== 'GET') return undefined
     if (!data) throw new ConsoleFault('请求接口错误')
     const code = read(data, 'code')
-    if (code !== 0) throw new ConsoleFault(refusal(code))
+    if (code !== 0) throw new ConsoleFault(refusal + String(code))
     return read(data, 'data')
   }
 

@@ -19,6 +19,10 @@ const signInExpired = '登录已过期，请重新登录'
 export const vuePureAdmin: Driver = {
   name: 'vue-pure-admin',
   ownWords: { wrongPassword: signInFailed },
+  // utils/http/index.ts:80-106
+  noticesEndBy: 'clock',
+  // store/modules/user.ts:95-104
+  signsOutSilently: true,
   calls: {
     // The example lists of the console are POST without a page (views/system/user/utils/hook.tsx:275).
     list: { method: 'GET', path: '/user' },

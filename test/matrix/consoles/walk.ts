@@ -14,8 +14,6 @@ interface Expected {
   /** Default: `admin`. */
   readonly roles?: readonly string[]
   readonly beforeEnd?: () => void
-  /** A refused request shows a message, and the next load of the page leads to the sign-in. */
-  readonly reloadsAtEnd?: boolean
   /** Requests from the first refused one to the sign-in page. */
   readonly afterEnd: readonly string[]
 }
@@ -50,7 +48,7 @@ export async function walk(t: Test, driver: Driver, page: FakePage, expected: Ex
   page.requests.length = 0
   expected.beforeEnd?.()
   const refusal = await second.list(1, 10)
-  const end = expected.reloadsAtEnd === true ? await second.start() : refusal
+  const end = driver.noticesEndBy === 'reload' ? await second.start() : refusal
   t.equal(end.at, 'sign-in', 'a refused request leads to the sign-in page')
   t.strictSame(page.requests, expected.afterEnd)
   t.match(await second.signIn(credentials), user)
