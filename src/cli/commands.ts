@@ -8,6 +8,7 @@ import { openapi, types } from './describe.ts'
 import { explain } from './explain.ts'
 import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
+import { init } from './init/init.ts'
 import { limits } from './limits/limits.ts'
 import { reference } from './reference.ts'
 import { schemas } from './schemas.ts'
@@ -21,6 +22,7 @@ import { status } from './status.ts'
 import { users } from './users.ts'
 
 const others = {
+  init,
   start,
   check,
   explain,

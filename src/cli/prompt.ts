@@ -36,7 +36,7 @@ export async function readNewPassword(variable?: unknown): Promise<string> {
 }
 
 /** A password. @throws CommandError for none, or one that is too long */
-async function readPassword(question: string, variable?: unknown): Promise<string> {
+export async function readPassword(question: string, variable?: unknown): Promise<string> {
   const password = await passwordFrom(question, variable)
   if (password === undefined || password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
@@ -52,6 +52,18 @@ async function passwordFrom(question: string, variable: unknown): Promise<string
   }
   if (process.stdin.isTTY) return await askHidden(question)
   return (await text(process.stdin)).replace(/\r?\n$/, '')
+}
+
+/** Asks at the terminal. @returns undefined when the prompt was closed */
+export async function askLine(question: string): Promise<string | undefined> {
+  const prompt = adopt(createInterface({ input: process.stdin, output: process.stderr }))
+  return await new Promise(resolve => {
+    prompt.once('close', () => resolve(undefined))
+    prompt.question(question, line => {
+      resolve(line.trim())
+      prompt.close()
+    })
+  })
 }
 
 /** Asks without echo. @returns undefined when the prompt was closed */

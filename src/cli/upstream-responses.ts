@@ -139,6 +139,7 @@ export async function withShapes<T>(
 type ResponseSource =
   | { readonly files: readonly string[]; readonly isShaped: boolean }
   | { readonly times: number; readonly invocation: Invocation }
+  | { readonly bodies: readonly unknown[] }
 
 /** A route's responses as its contract describes them: shaped, without the envelope. */
 export async function shapedResponses(
@@ -177,6 +178,8 @@ export async function shapedResponses(
         for (const file of from.files) {
           responses.push(await shaped(parseResponse(await readInput(file)), file))
         }
+      } else if ('bodies' in from) {
+        for (const body of from.bodies) responses.push(await shaped(body, 'The response'))
       } else {
         for (let index = 0; index < from.times; index++) {
           const { status, body } = await askLive(config, target, from.invocation)

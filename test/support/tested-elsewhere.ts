@@ -66,6 +66,30 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'dry-run/traced-app'
   ],
   'cli/hash-password': ['cli/prompt'],
+  'cli/init/families': [
+    'cli/init/envelope',
+    'cli/init/lists',
+    'cli/init/transport',
+    'cli/init/user'
+  ],
+  'cli/init/init': [
+    'cli/init/answers',
+    'cli/init/client',
+    'cli/init/examples',
+    'cli/init/gateway-file',
+    'cli/init/limits-file',
+    'cli/init/look',
+    'cli/init/model',
+    'cli/init/options',
+    'cli/init/paths',
+    'cli/init/proposal',
+    'cli/init/redaction',
+    'cli/init/routes',
+    'cli/init/routes-file',
+    'cli/init/side-by-side',
+    'cli/init/sign-in',
+    'cli/init/yaml'
+  ],
   'cli/limits/caller': [
     'admin/caller-limits',
     'limits/counting/callers',

@@ -1,7 +1,7 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
 import { checkParameters } from './paths.ts'
-import { hasDotSegments } from '../schema/public-path.ts'
+import { hasDotSegmentsUpstream } from '../schema/public-path.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
 import type { Report } from './report.ts'
@@ -68,7 +68,9 @@ function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report)
     if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
       report('routes', where, 'must not end in /*, since the public path does not')
     }
-    if (hasDotSegments(rewrite)) report('routes', where, 'must not contain empty or dot segments')
+    if (hasDotSegmentsUpstream(rewrite)) {
+      report('routes', where, 'must not contain empty or dot segments')
+    }
     checkParameters(path, rewrite, where, report)
   }
 }

@@ -2,7 +2,7 @@
 import { nearest } from '../schema/faults.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
-import { hasDotSegments, parametersOf } from '../schema/public-path.ts'
+import { hasDotSegments, hasDotSegmentsUpstream, parametersOf } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -97,7 +97,7 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
   if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
     report('routes', place, 'must end in /*, as the public path does')
   }
-  if (hasDotSegments(rewrite)) report('routes', place, dotSegments)
+  if (hasDotSegmentsUpstream(rewrite)) report('routes', place, dotSegments)
   checkParameters(path, rewrite, place, report)
 }
 

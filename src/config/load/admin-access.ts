@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
+import { withEnvFile } from './env-file.ts'
 import { createInputs } from './inputs.ts'
 import { readDocument } from './document.ts'
 import { ownLayer } from './layers.ts'
@@ -17,7 +18,13 @@ type OpsAccess = Pick<GatewayConfig['ops'], 'listen' | 'secret'>
  */
 export function opsAccess(folder: string, environment: Environment): OpsAccess {
   const faults: Fault[] = []
-  const context = { environment, inputs: createInputs(), faults, folder: resolve(folder) }
+  const inputs = createInputs()
+  const context = {
+    environment: withEnvFile(folder, environment, inputs),
+    inputs,
+    faults,
+    folder: resolve(folder)
+  }
   const document = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', context)
   // Presets do not set `ops`.
   const ops =

@@ -17,6 +17,7 @@ import { type PresetChoice, presetKeys } from '../schema/presets.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { installDifferences } from './differences.ts'
 import { readDocument } from './document.ts'
+import { withEnvFile } from './env-file.ts'
 import { createInputs, type Inputs } from './inputs.ts'
 import { type Layers, ownLayer } from './layers.ts'
 import { pemFilesOf, usersFiles } from './named-files.ts'
@@ -65,7 +66,7 @@ function load(
   environment: Environment,
   { running, limitsFile = 'limits.yaml', inputs, presets }: LoadOptions
 ): LoadedConfig {
-  const loader = new Loader(resolve(folder), environment, inputs)
+  const loader = new Loader(resolve(folder), withEnvFile(folder, environment, inputs), inputs)
   const files = loader.readFiles(limitsFile, presets)
   const config = {
     folder: resolve(folder),

@@ -1,0 +1,238 @@
+/** `init`: looks at a back-end, and writes a config folder that works with it. */
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { presetsOfKind } from '../../config/schema/presets.ts'
+import { parseKeepingDigits } from '../../json/digits.ts'
+import { hashPassword } from '../../login/argon2.ts'
+import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
+import { readNewPassword, readPassword } from '../prompt.ts'
+import { Answers } from './answers.ts'
+import { type BackendClient, createClient } from './client.ts'
+import { look, type Look } from './look.ts'
+import type { FileUser, Findings } from './model.ts'
+import { options } from './options.ts'
+import { type Files, propose, type Proposal, secretFile, write } from './proposal.ts'
+import { Redaction } from './redaction.ts'
+import { routeName, type WantedRoute } from './routes.ts'
+import { sideBySide } from './side-by-side.ts'
+import type { SignInCall } from './sign-in.ts'
+
+export const init: Command = {
+  summary: 'look at a back-end, and write a config folder for a console in front of it',
+  usage: ['[DIR] [--console DIR-OR-PRESET] [--backend-url URL] [--route PATH]… [--yes]'],
+  details: `
+Asks what it needs to know; each question has an option, for scripts. It signs in at
+the back-end once, with the account that you name, and finds out how sign-in, token,
+user, lists and paging work. It shows what the console will get, and writes DIR
+(default: config): gateway.yaml, routes.yaml, limits.yaml, contracts, JSON Schemas for
+editors, and .env with the session secret. It says what it could not find out.
+
+The password is asked for without echo, or read from standard input or an environment
+variable. It goes to the sign-in only, never through a redirect. Besides sign-in and
+sign-out, init only sends GET. It prints and writes names and types, never values.
+
+Examples:
+  console-gateway init
+  console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
+    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
+Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
+  options,
+  run: async ({ config, rest: [word, ...more], values }) => {
+    if (more.length > 0) throw new UsageError()
+    const folder = resolve(word ?? config)
+    if (existsSync(join(folder, 'gateway.yaml'))) {
+      throw new CommandError(`${shown(folder)} is a config already: name another folder.`)
+    }
+    const session = new InitSession(values)
+    const proposal = await session.propose(folder)
+    return await session.finish(folder, proposal)
+  }
+}
+
+function shown(folder: string): string {
+  const path = relative(process.cwd(), folder)
+  return path === '' || path.startsWith('..') ? folder : path
+}
+
+/** One run: the questions, what was seen, and what is printed. */
+class InitSession {
+  readonly #answers: Answers
+  readonly #redaction = new Redaction()
+
+  constructor(values: Invocation['values']) {
+    this.#answers = new Answers(values)
+  }
+
+  /** Prints a line, without any secret that could have come into it. */
+  #say = (line: string): void => {
+    process.stdout.write(`${this.#redaction.clean(line)}\n`)
+  }
+
+  async propose(folder: string): Promise<Proposal> {
+    const answers = this.#answers
+    const console = await answers.console(presetsOfKind('console'))
+    const fixed = headersOf(answers.list('header'))
+    const client = createClient(await answers.backendUrl(), { redaction: this.#redaction, fixed })
+    const preset = answers.text('backend')
+    const isAtBackend = await this.#isAtBackend()
+    const seen = await this.#look(client, isAtBackend)
+    const fileUser = isAtBackend ? undefined : await this.#fileUser()
+    const { signIn, envelope } = seen
+    const findings: Findings = {
+      url: client.url,
+      headers: fixed,
+      console,
+      routes: seen.seen.routes,
+      habits: {},
+      ...(preset !== undefined && preset !== 'unknown' && { backendPreset: preset }),
+      ...(signIn !== undefined && { signIn }),
+      ...(fileUser !== undefined && { fileUser }),
+      ...(envelope !== undefined && { envelope }),
+      ...(seen.seen.paging !== undefined && { paging: seen.seen.paging })
+    }
+    const proposal = await propose(findings, folder)
+    this.#show(findings, proposal, seen.notes)
+    return proposal
+  }
+
+  async #isAtBackend(): Promise<boolean> {
+    const question = 'Who vouches for users: the back-end’s own sign-in, or a users file'
+    const where = await this.#answers.ask('sign-in', `${question} (backend, file)`, 'backend')
+    if (where !== 'backend' && where !== 'file') {
+      throw new UsageError(`--sign-in is backend or file, not "${where}".`)
+    }
+    return where === 'backend'
+  }
+
+  async #look(client: BackendClient, isAtBackend: boolean): Promise<Look> {
+    const answers = this.#answers
+    const account = isAtBackend ? await this.#account() : undefined
+    const userPath = answers.text('user-path')
+    const logoutPath = answers.text('logout-path')
+    return await look({
+      client,
+      redaction: this.#redaction,
+      wanted: await this.#wanted(),
+      userHints: [],
+      report: this.#say,
+      ...(account !== undefined && { account }),
+      ...(userPath !== undefined && { userPath }),
+      ...(logoutPath !== undefined && { logoutPath })
+    })
+  }
+
+  async #account() {
+    const answers = this.#answers
+    const call = await this.#signInCall()
+    const username = await answers.ask('user', 'An account of the back-end: user name')
+    const password = await readPassword('Its password: ', answers.text('password-env'))
+    return { call, credentials: { username, password } }
+  }
+
+  async #signInCall(): Promise<SignInCall> {
+    const answers = this.#answers
+    const path = await answers.ask('login-path', 'Path of its sign-in (POST), such as /auth/login')
+    const fields = await answers.ask(
+      'login-fields',
+      'Members of its body: user name and password',
+      'username,password'
+    )
+    const [username = '', password = ''] = fields.split(',').map(field => field.trim())
+    if (!path.startsWith('/')) throw new UsageError(`--login-path begins with "/": "${path}".`)
+    if (username === '' || password === '') {
+      throw new UsageError('--login-fields takes two names, such as username,password.')
+    }
+    const format = answers.text('login-format') ?? 'json'
+    if (format !== 'json' && format !== 'form') {
+      throw new UsageError('--login-format is json or form.')
+    }
+    return { path, format, username, password, extra: extraOf(answers.text('login-extra')) }
+  }
+
+  async #wanted(): Promise<WantedRoute[]> {
+    const written = [...this.#answers.list('route')]
+    if (written.length === 0 && this.#answers.isInteractive) {
+      const line = await this.#answers.ask(
+        'route',
+        'GET paths of the back-end that the console needs, separated by blanks',
+        ''
+      )
+      written.push(...line.split(/\s+/).filter(path => path !== ''))
+    }
+    const names = new Set<string>()
+    return written.map(text => {
+      const [first = '', second] = text.split('=', 2)
+      const path = second ?? first
+      const isUnderApi = /^\/api(\/|$)/.test(path)
+      const publicPath = second === undefined && !isUnderApi ? `/api${path}` : first
+      if (!path.startsWith('/') || !publicPath.startsWith('/')) {
+        throw new UsageError(`--route takes a path such as /orders: "${text}".`)
+      }
+      const name = routeName(path, names)
+      names.add(name)
+      return { name, publicPath, path, methods: [], query: [] }
+    })
+  }
+
+  async #fileUser(): Promise<FileUser> {
+    const answers = this.#answers
+    const username = await answers.ask('user', 'The first user: user name', 'admin')
+    const password = await readNewPassword(answers.text('password-env'))
+    this.#redaction.add(password)
+    return { username, hash: await hashPassword(password), role: 'admin' }
+  }
+
+  #show({ routes }: Findings, { shaped, warnings }: Proposal, notes: readonly string[]): void {
+    for (const { name, publicPath, path, response } of routes) {
+      const from = publicPath === path ? '' : `, from ${path}`
+      this.#say(`\n${name}: GET ${publicPath}${from}`)
+      for (const line of sideBySide(response.body, { data: shaped.get(name) })) this.#say(line)
+    }
+    if (notes.length > 0) this.#say('\nNot found out:')
+    for (const note of notes) this.#say(`  - ${note}`)
+    for (const warning of warnings) this.#say(`  warning: ${warning}`)
+  }
+
+  async finish(folder: string, { files, faults }: Proposal): Promise<number> {
+    if (faults.length > 0) {
+      for (const fault of faults) process.stderr.write(`${this.#redaction.clean(fault)}\n`)
+      throw new CommandError('The config would have faults; nothing was written.')
+    }
+    this.#assertClean(files)
+    this.#say(`\n${[...files.keys()].filter(name => !name.includes('/')).join(', ')}`)
+    if (!(await this.#answers.confirm('yes', `Write them to ${shown(folder)}?`))) {
+      throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
+    }
+    write(folder, files)
+    const place = shown(folder)
+    this.#say(
+      `Wrote ${place}. Next:\n` +
+        `  console-gateway start --config ${place}\n` +
+        `Then open http://127.0.0.1:8080 and sign in. ${secretFile} has the session secret.`
+    )
+    return 0
+  }
+
+  #assertClean(files: Files): void {
+    for (const [name, content] of files) this.#redaction.assertClean(content, name)
+  }
+}
+
+function headersOf(written: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    written.map(text => {
+      const [, name, value] = /^([a-z0-9-]+): ?([\x20-\x7e]+)$/i.exec(text) ?? []
+      if (name !== undefined && value !== undefined) return [name.toLowerCase(), value]
+      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
+    })
+  )
+}
+
+function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {
+  if (written === undefined) return {}
+  try {
+    const value: unknown = parseKeepingDigits(written)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {}
+  throw new UsageError('--login-extra takes a JSON object, such as {"client":"web"}.')
+}
