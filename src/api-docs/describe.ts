@@ -1,5 +1,6 @@
 /** All public operations of a config: the gateway's own endpoints and the routes. */
-import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
+import { type OwnKey, ownMethods, ownPaths } from '../config/schema/own-endpoints.ts'
+import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
 import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -23,7 +24,14 @@ import {
   loginResultSchema,
   sessionSchema
 } from './own-responses.ts'
-import { failureSchema, loginBeside, loginRefusedSchema, notSignedIn } from './envelope-schemas.ts'
+import {
+  type Dialect,
+  failureSchema,
+  loginBeside,
+  loginRefusedSchema,
+  notSignedIn
+} from './envelope-schemas.ts'
+import { valueSchema } from './answer-schema.ts'
 import { describeShape } from './shape-schema.ts'
 
 export function describe(config: Config): Description {
@@ -39,20 +47,45 @@ export function describe(config: Config): Description {
   return { operations, schemas }
 }
 
+/** The place of a value in the envelope, and the members beside it. */
+interface Place extends NonNullable<Parameters<DescriptionBuilder['success']>[1]> {
+  readonly placement: AnswerConfig['inEnvelope']
+  readonly dialect: Dialect
+}
+
+/** A success of config's own words; its value in its place of the envelope. */
+function answered(builder: DescriptionBuilder, answer: AnswerConfig, dialect: Dialect) {
+  return placed(builder, valueSchema(answer), { placement: answer.inEnvelope, dialect })
+}
+
+function placed(
+  builder: DescriptionBuilder,
+  value: JsonSchema,
+  { placement, dialect, ...beside }: Place
+): Pick<Operation, 'answer' | 'wrapped'> {
+  if (placement === 'none') return { answer: value }
+  return placement === 'flat'
+    ? builder.flatSuccess(value, dialect)
+    : builder.success(value, { ...beside, dialect })
+}
+
 /** HEAD is described by the GET that brings it. */
-function methodsOf(key: keyof typeof ownRoutes): Method[] {
-  return ownRoutes[key].methods.filter(method => method !== 'HEAD')
+function methodsOf(key: OwnKey, { endpoints }: Config['routes']): Method[] {
+  return ownMethods(key, endpoints).filter(method => method !== 'HEAD') as Method[]
 }
 
 function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): void {
   const { envelope, login } = gateway
+  const { answer } = routes.endpoints.login
   const signedIn = builder.addSchema(
     'LoginAnswer',
-    builder.success(builder.addSchema('LoginResult', loginResultSchema), {
-      members: loginBeside(envelope)
-    }).answer
+    answer === undefined
+      ? builder.success(builder.addSchema('LoginResult', loginResultSchema), {
+          members: loginBeside(envelope)
+        }).answer
+      : (answered(builder, answer, envelope.dialect).answer ?? {})
   )
-  builder.add(routes.endpoints.login.path, methodsOf('login'), {
+  builder.add(routes.endpoints.login.path, methodsOf('login', routes), {
     name: 'login',
     summary: 'Sign in',
     access: 'public',
@@ -78,12 +111,15 @@ function refusalKindsOf(source: SourceConfig): string[] {
   ]
 }
 
-function addLogout(builder: DescriptionBuilder, { routes }: Config): void {
-  builder.add(routes.endpoints.logout.path, methodsOf('logout'), {
+function addLogout(builder: DescriptionBuilder, { gateway, routes }: Config): void {
+  const { answer } = routes.endpoints.logout
+  builder.add(routes.endpoints.logout.path, methodsOf('logout', routes), {
     name: 'logout',
     summary: 'Sign out; also without a session',
     access: 'public',
-    ...builder.success({ type: 'object' }),
+    ...(answer === undefined
+      ? builder.success({ type: 'object' })
+      : answered(builder, answer, gateway.envelope.dialect)),
     facts: { endpoint: 'logout' }
   })
 }
@@ -93,17 +129,22 @@ function addProfile(builder: DescriptionBuilder, { gateway, routes }: Config): v
   const { shapes } = routes
   const fromUpstream = profile.from === 'upstream' || Object.keys(profile.parts).length > 0
   const shaped = describeShape(shapes[profile.shape ?? ''] ?? [], shapes).data['properties']
+  const described =
+    profile.answer === undefined
+      ? currentUserSchema(isRecord(shaped) ? (shaped as Record<string, JsonSchema>) : {})
+      : valueSchema(profile.answer)
   const user =
-    builder.addContract('profile', 'CurrentUser') ??
-    builder.addSchema(
-      'CurrentUser',
-      currentUserSchema(isRecord(shaped) ? (shaped as Record<string, JsonSchema>) : {})
-    )
-  builder.add(profile.path, methodsOf('profile'), {
+    builder.addContract('profile', 'CurrentUser') ?? builder.addSchema('CurrentUser', described)
+  builder.add(profile.path, methodsOf('profile', routes), {
     name: 'profile',
     summary: 'The current user',
     access: 'session',
-    ...builder.success(user, { members: missingOf(profile), required: [] }),
+    ...placed(builder, user, {
+      placement: (profile.answer ?? profile).inEnvelope,
+      dialect: gateway.envelope.dialect,
+      members: missingOf(profile),
+      required: []
+    }),
     failureBeside: { 401: notSignedIn(gateway.envelope) },
     facts: {
       endpoint: 'profile',
@@ -122,7 +163,7 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
     key: Exclude<keyof typeof paths, 'login' | 'logout' | 'profile'>,
     operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
   ) =>
-    builder.add(paths[key] ?? '', methodsOf(key), {
+    builder.add(paths[key] ?? '', methodsOf(key, routes), {
       name: 'session',
       access: 'session',
       facts: { endpoint: 'session' },
@@ -177,6 +218,18 @@ function addRoute(
   const shapedData = () =>
     Object.keys(shaped.data).length === 0 ? {} : builder.addSchema(dataName, shaped.data)
   const data = builder.addContract(name, dataName) ?? shapedData()
+  if (route.answer !== undefined) {
+    return builder.add(route.path, route.methods as Method[], {
+      name,
+      summary: `The route ${name}`,
+      access: route.access,
+      dialect,
+      errorsAreOk: errorStatus === 'ok',
+      ...answered(builder, route.answer, dialect),
+      status: route.answer.status ?? 200,
+      facts: {}
+    })
+  }
   const success = () => {
     if (shaped.isFlat) return builder.flatSuccess(data, dialect)
     if (!shaped.isWrapped) return { answer: data }

@@ -109,6 +109,7 @@ function operationOf(operation: Operation, usual: Operation['dialect'], shared: 
     ...(request !== undefined && { requestBody: { required: true, content: json(request) } }),
     ...(request === undefined &&
       !isOwn &&
+      operation.upstreamErrors !== 'none' &&
       method !== 'GET' && {
         requestBody: { content: { '*/*': {} }, description: 'Passed to the upstream.' }
       }),
@@ -168,7 +169,7 @@ function responsesOf(
   }
   return {
     // A back-end may answer 201 or 204.
-    [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : 200]: success,
+    [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : operation.status]: success,
     ...Object.fromEntries(
       errorsByStatus(errors).map(([status, codes]) => [
         status,

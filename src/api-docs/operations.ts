@@ -28,6 +28,8 @@ export interface Operation {
   readonly access: RouteConfig['access']
   readonly dialect: Dialect
   readonly request?: JsonSchema
+  /** Of a success. */
+  readonly status: number
   /** The whole body of a success; undefined for an upstream's body that is passed unchanged. */
   readonly answer?: JsonSchema
   /** The content of `answer`, if that is only an envelope. */
@@ -69,6 +71,7 @@ type OperationInput = Omit<
   Operation,
   | 'path'
   | 'method'
+  | 'status'
   | 'isAlias'
   | 'dialect'
   | 'failureFormat'
@@ -150,6 +153,7 @@ export class DescriptionBuilder {
           dialect: envelope.dialect,
           errorsAreOk: envelope.errorStatus === 'ok',
           upstreamErrors: 'none',
+          status: 200,
           ...operation,
           failureFormat: failureFormatOf({
             ...envelope,

@@ -4,8 +4,12 @@ import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
+import { compileAnsweredRoutes } from './answered-routes.ts'
+import { logoutAnswer } from './endpoint-answers.ts'
 import { addAggregated } from './endpoints/aggregated.ts'
+import { addAnswered } from './endpoints/answered.ts'
 import { addConsole } from './endpoints/console.ts'
+import { ignoreBodies } from './endpoints/ignored-bodies.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
@@ -41,7 +45,7 @@ export async function buildApp(
   const { hosts, mount } = context
   const { server, session, console: pages } = config.gateway
   const yieldToRequests = createYield()
-  const routes = await compileRoutes(config, services, yieldToRequests)
+  const routes = await compileRoutes(config, services, yieldToRequests, context.answers.profile)
 
   const headers = standardHeaders(session.cookie.secure)
   const app = createFastify(context, headers)
@@ -115,10 +119,11 @@ async function addSignInEndpoints(
   })
   addLogout(scope, {
     paths: routes.logout,
+    methods: config.routes.endpoints.logout.methods,
+    answer: logoutAnswer(context),
     sources,
     cookie: sessionCookie,
     expireTokenCookies,
-    envelope,
     checkOrigin: sameOrigin(gateway.server.origins, { always: true })
   })
 }
@@ -144,7 +149,7 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
     envelope,
     sendsTimeLeft: config.gateway.session.headers
   })
-  addProfile(scope, { ...routes.profile, envelope })
+  addProfile(scope, routes.profile)
   scope.register(async inner => {
     inner.removeAllContentTypeParsers()
     addTokenRefresh(
@@ -203,9 +208,15 @@ async function addRoutes(
     },
     yieldToRequests
   )
-  for (const route of routes.aggregated) {
-    if (isIn(route.access)) addAggregated(scope, route, partsOptions)
-  }
+  scope.register(async inner => {
+    ignoreBodies(inner)
+    for (const route of routes.aggregated) {
+      if (isIn(route.access)) addAggregated(inner, route, partsOptions)
+    }
+    for (const route of compileAnsweredRoutes(config)) {
+      if (isIn(route.access)) addAnswered(inner, route, services.sessions)
+    }
+  })
 }
 
 /** Adds hooks in their order; one that is not configured is undefined. */

@@ -4,9 +4,10 @@
  */
 import type { Config } from '../config/schema/config.ts'
 import type { BodyMapping } from '../proxy/body-mapping.ts'
-import { ownPaths, ownRoutes } from '../config/schema/own-endpoints.ts'
+import { ownPaths } from '../config/schema/own-endpoints.ts'
 import {
   mountOf,
+  pathsOf,
   queryMapsOf,
   routeSettings,
   timeoutOf,
@@ -19,7 +20,6 @@ import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { readJson } from '../json/body.ts'
-import { fillCurrentUser } from '../shaping/current-user.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
 import { oncePerText } from '../observability/log.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
@@ -28,14 +28,16 @@ import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
-import type { Session } from '../session/record.ts'
+import type { Answer } from '../shaping/answer.ts'
+import type { SessionProfile } from './endpoints/profile.ts'
+import { compileProfile, profilePlacement } from './compile-profile.ts'
 
 export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
   readonly refresh: readonly string[]
   /** Without paths when it comes from an upstream or has parts. */
-  readonly profile: { readonly paths: readonly string[]; readonly contract?: Contract }
+  readonly profile: SessionProfile
   readonly session: {
     readonly session: readonly string[]
     readonly extend: readonly string[]
@@ -50,9 +52,10 @@ export interface Routes {
 export async function compileRoutes(
   config: Config,
   services: GenerationServices,
-  yieldToRequests: () => Promise<void>
+  yieldToRequests: () => Promise<void>,
+  profileAnswer: Answer | undefined
 ): Promise<Routes> {
-  const compiler = new RouteCompiler(config, services)
+  const compiler = new RouteCompiler(config, services, profileAnswer)
   for (const [name, route] of Object.entries(config.routes.routes)) {
     await yieldToRequests()
     compiler.addRoute(name, route)
@@ -66,14 +69,16 @@ type TargetConfig = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 't
 class RouteCompiler {
   readonly #config: Config
   readonly #services: GenerationServices
+  readonly #profileAnswer: Answer | undefined
   readonly #envelope: Envelope
   readonly #copying: CopyingRoutes
   readonly #proxied: ProxiedRoute[] = []
   readonly #aggregated: AggregatedRoute[] = []
 
-  constructor(config: Config, services: GenerationServices) {
+  constructor(config: Config, services: GenerationServices, profileAnswer: Answer | undefined) {
     this.#config = config
     this.#services = services
+    this.#profileAnswer = profileAnswer
     this.#envelope = createEnvelope(config.gateway.envelope)
     this.#copying = new CopyingRoutes(config.routes.routes, services.copies)
   }
@@ -111,6 +116,7 @@ class RouteCompiler {
       this.#aggregated.push({
         ...common,
         paths,
+        methods: route.methods,
         initialValue: () => ({}),
         shaping: { ...shaping, parts }
       })
@@ -157,74 +163,32 @@ class RouteCompiler {
     }
   }
 
-  /**
-   * A profile from an upstream or with parts becomes a route. Any other keeps its paths here and is
-   * answered from the session.
-   */
+  /** Only a profile from the session alone is answered by the endpoint itself. */
   #addProfile(): Routes['profile'] {
-    const { profile } = this.#config.routes.endpoints
-    const contract = this.#contractOf('profile', profile.contract, this.#envelope.dataName)
-    const settings = routeSettings(this.#config, 'profile', profile)
-    const { errorStatus, maxBody, maxShaped, touch } = settings
-    const parts = this.#partsOf('profile', profile, this.#envelope, maxShaped)
-    const shaping = {
-      shape: this.#profileShape(contract),
-      maxShaped,
-      tooLarge: 'refuse',
-      ...(parts && { parts })
-    } as const
-    const common = {
-      name: ownRoutes.profile.name,
-      touch,
-      access: 'session',
-      errorStatus
-    } as const
-    if (profile.from === 'upstream') {
-      this.#proxied.push({
-        ...common,
-        shaping,
-        ...this.#target(profile, profile.upstream ?? ''),
-        methods: ['GET'],
-        maxBody,
-        passAuthorization: false,
-        passCookies: [],
-        passRefusedHeaders: [],
-        setCookies: [],
-        redirects: 'refuse',
-        touchesByStream: false,
-        endEvent: false
-      })
-    } else if (parts !== undefined) {
-      this.#aggregated.push({
-        ...common,
-        paths: this.#pathsOf(profile.path),
-        initialValue: session => session?.identity.profile,
-        shaping: { ...shaping, parts }
-      })
-    }
-    const isFromSession = profile.from === 'session' && parts === undefined
-    return {
-      paths: isFromSession ? this.#pathsOf(profile.path) : [],
-      ...(contract && { contract })
-    }
+    const config = this.#config
+    const { profile } = config.routes.endpoints
+    const { maxShaped } = routeSettings(config, 'profile', profile)
+    const { session, proxied, aggregated } = compileProfile(config, {
+      answer: this.#profileAnswer,
+      contract: this.#contractOf(
+        'profile',
+        profile.contract,
+        profilePlacement(config) === 'data' && this.#envelope.dataName
+      ),
+      envelope: this.#envelope,
+      shape: this.#shapeOf('profile', profile.shape, this.#envelope),
+      parts: this.#partsOf('profile', profile, this.#envelope, maxShaped),
+      target:
+        profile.from === 'upstream' ? this.#target(profile, profile.upstream ?? '') : undefined,
+      now: this.#services.sessions.now
+    })
+    if (proxied !== undefined) this.#proxied.push(proxied)
+    if (aggregated !== undefined) this.#aggregated.push(aggregated)
+    return session
   }
 
-  #profileShape(contract: Contract | undefined) {
-    const { profile } = this.#config.routes.endpoints
-    const envelope = this.#envelope
-    const shape = this.#shapeOf('profile', profile.shape, envelope)
-    return (body: unknown, session: Session | undefined) => {
-      if (session === undefined) return null
-      const fill = (user: unknown) => envelope.success(fillCurrentUser(user, session.identity))
-      const user = shape === undefined ? body : applyShape(shape, body)
-      return checkContract(contract, user instanceof Promise ? user.then(fill) : fill(user))
-    }
-  }
-
-  /** The path and its aliases. */
   #pathsOf(path: string): string[] {
-    const aliases = Object.entries(this.#config.routes.aliases)
-    return [path, ...aliases.flatMap(([alias, target]) => (target === path ? [alias] : []))]
+    return pathsOf(this.#config.routes, path)
   }
 
   #upstreamOf(name: string): Upstream {

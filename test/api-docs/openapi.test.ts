@@ -463,3 +463,53 @@ t.test(
     t.ok(codesOf(document['paths']['/api/plain'].get, document).has('maintenance'))
   }
 )
+
+t.test('answers of config are described by their methods, types, places and status', async t => {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      endpoints: {
+        login: { answer: { json: { token: '{token}', ends: '{absoluteEndsAt}' } } },
+        logout: { methods: ['POST'], answer: { json: { bye: true }, inEnvelope: 'none' } },
+        profile: { methods: ['POST'], answer: { json: { roles: '{roles}', own: '{profile.a}' } } }
+      },
+      routes: {
+        menus: {
+          path: '/api/menus',
+          methods: ['GET', 'POST'],
+          answer: { json: [{ a: 1 }, null], byRole: { admin: 'x' } }
+        },
+        gone: {
+          path: '/api/gone',
+          access: 'public',
+          answer: { json: { code: 1 }, status: 410, inEnvelope: 'none' }
+        }
+      }
+    }
+  })
+  const document = (await (await gateway.ops('/openapi.json')).json()) as Tree
+  const { paths, components } = document
+  const validity = await new Validator().validate(JSON.parse(JSON.stringify(document)))
+  t.ok(validity.valid, JSON.stringify(validity.errors))
+  t.same(Object.keys(paths['/api/account/logout']), ['post'])
+  t.same(Object.keys(paths['/api/account/profile']), ['post'])
+  t.same(Object.keys(paths['/api/menus']), ['get', 'post'])
+  t.equal(paths['/api/menus'].post.requestBody, undefined)
+  const schemaOf = (operation: Tree, status = 200) =>
+    JSON.stringify(operation['responses'][status].content['application/json'].schema)
+  t.match(
+    schemaOf(paths['/api/menus'].get),
+    '{"anyOf":[{"type":"array","items":{"anyOf":[{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]},{"type":"null"}]}},{"type":"string"}]}'
+  )
+  t.equal(
+    schemaOf(paths['/api/account/logout'].post),
+    '{"type":"object","properties":{"bye":{"type":"boolean"}},"required":["bye"]}'
+  )
+  t.match(schemaOf(paths['/api/gone'].get, 410), '"code"')
+  t.match(JSON.stringify(components.schemas.LoginAnswer), '"ends":{"type":"integer"}')
+  t.same(components.schemas.CurrentUser.properties, {
+    roles: { type: 'array', items: { type: 'string' } },
+    own: {}
+  })
+  t.notOk(codesOf(paths['/api/menus'].get, document).has('upstream.refused'))
+  t.ok(codesOf(paths['/api/menus'].get, document).has('session.none'))
+})

@@ -489,3 +489,38 @@ t.test('beside the upstream stand the states of its addresses at the running gat
   })
   t.match(await statesOf(), [{ state: 'up' }, { address: gone, state: 'open' }])
 })
+
+t.test('an answer of config is explained as such, also one with an error’s status', async t => {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      routes: {
+        menus: { path: '/api/menus', answer: { json: '{roles}' } },
+        gone: {
+          path: '/api/gone',
+          access: 'public',
+          answer: { json: {}, status: 410, inEnvelope: 'none' }
+        }
+      }
+    }
+  })
+  const config = loadConfig(gateway.folder, {})
+  const ask = async (target: string) =>
+    await explain(
+      config,
+      {
+        method: 'GET',
+        target,
+        from: '127.0.0.1',
+        headers: {},
+        who: { source: 'users-file', identity: identities.alice, description: 'alice' }
+      },
+      async () => {
+        throw new Error('not asked')
+      }
+    )
+  const menus = await ask('/api/menus')
+  t.match(menus.verdict, { passes: true, status: 200, route: 'menus' })
+  const answer = menus.decisions.find(({ step }) => step === 'answer')
+  t.match(answer, { text: 'the answer stands in config', at: { path: 'routes.menus.answer' } })
+  t.match((await ask('/api/gone')).verdict, { passes: true, status: 410, route: 'gone' })
+})

@@ -8,6 +8,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/hosts': ['admin/browser-guard'],
   'admin/request-schemas': ['app/hooks/validation'],
   'api-docs/openapi': [
+    'api-docs/answer-schema',
     'api-docs/contract-components',
     'api-docs/describe',
     'api-docs/envelope-schemas',
@@ -22,6 +23,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/endpoints/send-answer',
     'config/schema/answer'
   ],
+  'app/endpoints/answered': ['app/answered-routes', 'app/endpoints/ignored-bodies'],
+  'app/endpoints/profile': ['app/compile-profile'],
   'app/bound-streams': ['app/endpoints/bound-stream'],
   'app/kept-reads': ['app/response-copies'],
   'app/shared-calls': ['app/copy-key', 'app/route-copies'],
@@ -42,7 +45,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'errors': ['error-kind', 'sign-in-errors'],
   'app/hooks/captcha-jar': ['app/endpoints/captcha-stages'],
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
-  'app/endpoints/refresh': ['app/endpoints/ignored-bodies', 'config/schema/refresh'],
+  'app/endpoints/refresh': ['config/schema/refresh'],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
   'app/endpoints/shaped': ['app/endpoints/send-body'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
@@ -61,6 +64,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'dry-run/explain/forwarding',
     'dry-run/explain/gates',
     'dry-run/explain/limits',
+    'dry-run/explain/own-answer',
     'dry-run/explain/request',
     'dry-run/explain/websocket',
     'dry-run/traced-app'

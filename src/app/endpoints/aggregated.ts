@@ -1,5 +1,5 @@
 /**
- * `GET` routes without an upstream of their own: parts, added to an empty object or the profile.
+ * Routes without an upstream of their own: parts, added to an empty object or the profile.
  */
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import type { FastifyInstance } from 'fastify'
@@ -15,6 +15,7 @@ export interface AggregatedRoute {
   readonly name: string
   /** The public path and its aliases. */
   readonly paths: readonly string[]
+  readonly methods: readonly string[]
   readonly access: Access
   readonly touch: boolean
   /** The value that the parts are added to. */
@@ -24,15 +25,17 @@ export interface AggregatedRoute {
   readonly errorStatus: 'own' | 'ok'
 }
 
-/** Adds a route to a scope whose hooks check the request first. */
+/** Adds a route to a scope that ignores bodies, and whose hooks check the request first. */
 export function addAggregated(
   scope: FastifyInstance,
-  { name, paths, access, touch, initialValue, shaping, envelope, errorStatus }: AggregatedRoute,
+  route: AggregatedRoute,
   options: PartsOptions
 ): void {
+  const { name, paths, methods, access, touch, initialValue, shaping, envelope, errorStatus } =
+    route
   for (const path of paths) {
     scope.route({
-      method: withHead(['GET']),
+      method: withHead(methods),
       url: toRouterPath(path),
       config: {
         route: name,

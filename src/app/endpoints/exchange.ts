@@ -15,6 +15,8 @@ export interface ExchangeOptions {
   readonly collectBytes: number
   readonly collectOnly: boolean
   readonly maxBodyBytes: number
+  /** Whether a POST becomes GET. */
+  readonly isReadOnly?: boolean
   readonly bodyMapping?: BodyMapping | undefined
 }
 
@@ -59,7 +61,7 @@ export class ProxiedExchange implements Exchange {
   constructor(request: FastifyRequest, reply: FastifyReply, options: ExchangeOptions) {
     this.request = request
     this.reply = reply
-    this.method = request.method
+    this.method = options.isReadOnly === true && request.method === 'POST' ? 'GET' : request.method
     this.timeoutMs = options.timeoutMs
     this.timeOuts = options.timeOuts
     this.collectBytes = options.collectBytes

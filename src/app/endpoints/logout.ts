@@ -1,20 +1,24 @@
 /**
- * `GET` and `POST` sign-out: always 200, also without a session. Only a store that cannot answer
+ * Sign-out: always a success, also without a session. Only a store that cannot answer
  * makes it 503, since the session may live on.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { closeSession, type SessionCookie } from '../hooks/session.ts'
 import { type CredentialSource, signOutAtSource } from '../../login/credential-source.ts'
+import { writeJson } from '../../json/body.ts'
+import { ignoreBodies } from './ignored-bodies.ts'
+import { sendJsonText } from './send-answer.ts'
 
 interface Options {
   readonly paths: readonly string[]
+  readonly methods: readonly string[]
+  /** The whole body, and its status. */
+  readonly answer: { readonly status: number; readonly body: unknown }
   readonly sources: readonly CredentialSource[]
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
-  readonly envelope: Envelope
   /** Refuses a sign-out from another origin, by GET as well. */
   readonly checkOrigin: (
     request: FastifyRequest,
@@ -25,18 +29,14 @@ interface Options {
 
 export function addLogout(
   scope: FastifyInstance,
-  { paths, sources, cookie, expireTokenCookies, envelope, checkOrigin }: Options
+  { paths, methods, answer, sources, cookie, expireTokenCookies, checkOrigin }: Options
 ): void {
+  const text = writeJson(answer.body)
   scope.register(async inner => {
-    // Consoles send all sorts of bodies, or an empty one that claims to be JSON; none is read.
-    inner.removeAllContentTypeParsers()
-    inner.addContentTypeParser('*', (_request, payload, done) => {
-      payload.resume()
-      done(null)
-    })
+    ignoreBodies(inner)
     for (const url of paths) {
       inner.route({
-        method: [...ownRoutes.logout.methods],
+        method: [...methods],
         url,
         config: { route: ownRoutes.logout.name, access: 'public' },
         onRequest: checkOrigin,
@@ -58,6 +58,6 @@ export function addLogout(
       )
       signOutAtSource(sources, session, request.log)
     }
-    return envelope.success({})
+    return sendJsonText(reply, answer.status, text)
   }
 }

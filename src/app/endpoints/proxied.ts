@@ -2,6 +2,7 @@
  * A route that goes to an upstream, as a list of stages: made once when the app is built, run per
  * request. Before them stand the hooks of its scope (`app.ts`): origin, limits, guard, maintenance.
  */
+import { Readable } from 'node:stream'
 import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
@@ -54,6 +55,8 @@ export interface ProxiedRoute extends StreamedRoute {
   /** The public path and its aliases. */
   readonly paths: readonly string[]
   readonly methods: readonly string[]
+  /** Whether the upstream is called with GET and without a body, whatever the client's method. */
+  readonly isReadOnly?: boolean
   readonly upstream: Upstream
   readonly upstreamName: string
   /** At the upstream, without its base. */
@@ -116,7 +119,7 @@ export interface Stages {
 
 /** A compiled route: its Fastify options, its stages, and the options of its exchanges. */
 export interface CompiledRoute {
-  readonly options: Pick<RouteOptions, 'method' | 'config'>
+  readonly options: Pick<RouteOptions, 'method' | 'config' | 'preHandler'>
   readonly upstream: Upstream
   readonly exchange: ExchangeOptions
   readonly toClientHeaders: ReturnType<typeof responseHeaders>
@@ -134,7 +137,8 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
   return {
     options: {
       method: withHead(route.methods),
-      config: configOf(route)
+      config: configOf(route),
+      ...(route.isReadOnly === true && { preHandler: dropBody })
     },
     upstream,
     exchange: {
@@ -143,6 +147,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
       collectBytes: shaping?.maxShaped ?? (route.isCopied === true ? copiedBytes : collectBytes),
       collectOnly: shaping !== undefined || route.isCopied === true,
       maxBodyBytes: route.maxBody,
+      isReadOnly: route.isReadOnly === true,
       bodyMapping: route.body
     },
     toClientHeaders,
@@ -229,6 +234,13 @@ function configOf(route: ProxiedRoute): NonNullable<RouteOptions['config']> {
     ...(route.envelope && { envelope: route.envelope }),
     errorStatus: route.errorStatus
   }
+}
+
+/** The body that the client sends with POST for a profile, in place of GET. */
+function dropBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  if (request.body instanceof Readable) request.body.resume()
+  request.body = undefined
+  done()
 }
 
 /** Runs the stages before the upstream is called. @throws GatewayError */

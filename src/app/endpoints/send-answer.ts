@@ -1,12 +1,13 @@
-/** Sends the body of an answer that config writes, with its status. */
+/** Sends bodies of answers that config writes. */
 import type { FastifyReply } from 'fastify'
 import { writeJson } from '../../json/body.ts'
 import type { Answer } from '../../shaping/answer.ts'
 
 /** Any value is JSON here: Fastify would send a text as text/plain, and null as nothing. */
 export function sendAnswer(reply: FastifyReply, { status }: Answer, body: unknown): FastifyReply {
-  return reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(writeJson(body))
+  return sendJsonText(reply, status, writeJson(body))
+}
+
+export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
 }

@@ -6,17 +6,17 @@ import { isEventStream } from '../../proxy/event-stream.ts'
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import { liveSession } from '../hooks/session.ts'
+import { liveOf } from '../hooks/session.ts'
 import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { bodyHeaders } from '../../proxy/headers.ts'
 import { type GatheredParts, merge, type Parts, withMissing } from '../../proxy/parts.ts'
-import type { Session } from '../../session/record.ts'
+import type { Live } from '../../session/evaluate.ts'
 import { sendBody } from './send-body.ts'
 
 export interface Shaping {
   /** Throws a GatewayError when the back-end's body reports an error. */
-  readonly shape: (body: unknown, session: Session | undefined) => unknown
+  readonly shape: (body: unknown, live: Live | undefined) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** A larger one is refused with 502, or passes unshaped, byte for byte. */
@@ -109,7 +109,7 @@ export function sendShaped(
       : merge(value, parts, gathered)
   const send = (result: unknown) =>
     sendJson(reply, parts === undefined ? result : withMissing(result, parts, merged.missing))
-  const shaped = shape(merged.value, liveSession(reply.request))
+  const shaped = shape(merged.value, liveOf(reply.request))
   if (shaped instanceof Promise) {
     shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
   } else send(shaped)

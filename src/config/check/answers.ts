@@ -1,17 +1,72 @@
 /** Rules for `answer`: names of its template, and what status and envelope allow. */
+import { isDeepStrictEqual } from 'node:util'
 import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
-import { isObject, type Path } from '../schema/visit.ts'
+import { toMilliseconds } from '../schema/primitives.ts'
+import { route as routeSchema } from '../schema/route.ts'
+import type { RouteConfig } from '../schema/routes.ts'
+import { asNode, isObject, type Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-export function checkAnswers(
-  { routes: { endpoints } }: Pick<CheckedConfig, 'routes'>,
+export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
+  const { login, logout, profile, refresh } = routes.endpoints
+  const place = (name: string) => ['endpoints', name, 'answer']
+  checkAnswer(login.answer, { place: place('login'), hasSession: true }, report)
+  checkAnswer(logout.answer, { place: place('logout'), hasSession: false }, report)
+  checkAnswer(profile.answer, { place: place('profile'), hasSession: true }, report)
+  checkAnswer(refresh?.answer, { place: place('refresh'), hasSession: true }, report)
+  checkProfile(profile, report)
+  for (const [name, route] of Object.entries(routes.routes)) {
+    if (route.answer === undefined) continue
+    const hasSession = route.access !== 'public'
+    const where = { place: ['routes', name, 'answer'], hasSession, mayFail: true }
+    checkAnswer(route.answer, where, report)
+    checkUnused(route, ['routes', name], report)
+  }
+}
+
+function checkProfile(
+  { answer, inEnvelope, from, parts }: CheckedConfig['routes']['endpoints']['profile'],
   report: Report
 ): void {
-  const { login, refresh } = endpoints
-  checkAnswer(login.answer, { place: ['endpoints', 'login', 'answer'], hasSession: true }, report)
-  const place = ['endpoints', 'refresh', 'answer']
-  checkAnswer(refresh?.answer, { place, hasSession: true }, report)
+  const place = ['endpoints', 'profile']
+  if (answer === undefined) return
+  if (inEnvelope !== undefined) {
+    report('routes', [...place, 'inEnvelope'], 'has no effect: set `answer.inEnvelope`')
+  }
+  const isFromSession = from === 'session' && Object.keys(parts).length === 0
+  if (answer.status !== undefined && !isFromSession) {
+    const message = 'has no effect: the status is that of the upstream’s response'
+    report('routes', [...place, 'answer', 'status'], message)
+  }
+}
+
+/** The keys of a route that have an effect where the answer stands in config. */
+const usedKeys: ReadonlySet<string> = new Set([
+  'path',
+  'methods',
+  'access',
+  'touch',
+  'answer',
+  'dialect',
+  'errorStatus'
+])
+
+function checkUnused(config: RouteConfig, place: Path, report: Report): void {
+  const { properties = {} } = asNode(routeSchema)
+  for (const [key, value] of Object.entries(config)) {
+    const isDefault = isDeepStrictEqual(value, properties[key]?.default)
+    if (usedKeys.has(key) || value === undefined || isDefault) continue
+    // A duration or size stands in config as a number, and as a text in its default.
+    if (isDefaultMeasure(value, properties[key]?.default)) continue
+    report('routes', [...place, key], 'has no effect beside `answer`')
+  }
+}
+
+function isDefaultMeasure(value: unknown, written: unknown): boolean {
+  return (
+    typeof value === 'number' && typeof written === 'string' && toMilliseconds(written) === value
+  )
 }
 
 interface Where {

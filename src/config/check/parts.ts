@@ -27,7 +27,8 @@ function hasParts({ parts }: RouteConfig) {
 }
 
 function checkWithoutUpstream(route: RouteConfig, place: Path, report: Report): void {
-  if (!hasParts(route)) return report('routes', place, 'needs an upstream, or parts')
+  if (route.answer !== undefined) return
+  if (!hasParts(route)) return report('routes', place, 'needs an upstream, parts or an answer')
   const unused = Object.entries({
     rewrite: route.rewrite !== undefined,
     into: route.into !== undefined,

@@ -28,7 +28,7 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
-const inEnvelopeSchema = (meta: { description: string }) =>
+export const inEnvelopeSchema = (meta: { description: string }) =>
   Type.Optional(oneOf([...placements], meta))
 
 const placementText =

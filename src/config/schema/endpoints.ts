@@ -1,10 +1,18 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { Type } from 'typebox'
-import { answerSchema } from './answer.ts'
+import { answerSchema, inEnvelopeSchema } from './answer.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, name, oneOf, path } from './primitives.ts'
+import { closed, list, name, oneOf, path } from './primitives.ts'
 import { refresh } from './refresh.ts'
+
+const methods = (initial: Array<'GET' | 'POST'>) =>
+  list(oneOf(['GET', 'POST'], { description: 'An HTTP method.' }), {
+    default: initial,
+    minItems: 1,
+    uniqueItems: true,
+    description: 'The allowed methods. A body is ignored.'
+  })
 
 export const endpoints = closed(
   {
@@ -26,8 +34,13 @@ export const endpoints = closed(
       {
         path: path({
           default: '/api/account/logout',
-          description: 'The path of the sign-out call (GET and POST).'
-        })
+          description: 'The path of the sign-out call.'
+        }),
+        methods: methods(['GET', 'POST']),
+        answer: answerSchema(
+          'The response to every sign-out, also without a session: a constant. Default: an empty ' +
+            'object under `data`.'
+        )
       },
       { default: {}, description: 'The sign-out endpoint.' }
     ),
@@ -35,13 +48,14 @@ export const endpoints = closed(
       {
         path: path({
           default: '/api/account/profile',
-          description: 'The path of the current user’s profile (GET).'
+          description: 'The path of the current user’s profile.'
         }),
+        methods: methods(['GET']),
         from: oneOf(['session', 'upstream'], {
           default: 'session',
           description:
             'Where the profile comes from. `session`: from what sign-in stored. `upstream`: ' +
-            'from a call to `upstream`.'
+            'from a call to `upstream` (always GET). With `parts`, and in `answer`, both meet.'
         }),
         upstream: Type.Optional(proxied.upstream),
         rewrite: proxied.rewrite,
@@ -54,6 +68,16 @@ export const endpoints = closed(
               'otherwise the members end up under `data.data`.'
           })
         ),
+        answer: answerSchema(
+          'The response, in place of the current user with the members that consoles read. ' +
+            '`{profile}` is the user as the session or the upstream has it, after `parts` and ' +
+            '`shape`; the other names are of the session.'
+        ),
+        inEnvelope: inEnvelopeSchema({
+          description:
+            'The place of the user in the envelope, as for answers: `data`, `flat` or `none`. ' +
+            'Default: `data`. `answer` has its own.'
+        }),
         contract: proxied.contract,
         parts: partsSchema,
         missing: missingSchema

@@ -1,4 +1,5 @@
 /** The gateway's own endpoints: the one table of their paths, methods and names. */
+import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
 /** Names of endpoints in config, limits and logs. No route can have one of these names. */
@@ -13,7 +14,7 @@ interface OwnRoute {
   readonly needsSession: boolean
 }
 
-/** All but the paths, which config names. */
+/** All but what config names: the paths, and the methods of `logout` and `profile`. */
 export const ownRoutes = {
   login: { name: 'login', methods: ['POST'], needsSession: false },
   logout: { name: 'logout', methods: ['GET', 'POST'], needsSession: true },
@@ -26,6 +27,15 @@ export const ownRoutes = {
 } as const satisfies Record<string, OwnRoute>
 
 export type OwnKey = keyof typeof ownRoutes
+
+/** The methods of an endpoint, with HEAD where it takes GET for reading. */
+export function ownMethods(
+  key: OwnKey,
+  { logout, profile }: RoutesConfig['endpoints']
+): readonly string[] {
+  if (key === 'logout') return logout.methods
+  return key === 'profile' ? withHead(profile.methods) : ownRoutes[key].methods
+}
 
 /** Without a path an endpoint is not there. */
 type OwnPaths = Readonly<Record<Exclude<OwnKey, 'refresh'>, string> & { refresh?: string }>
@@ -44,8 +54,9 @@ export function ownPaths(endpoints: RoutesConfig['endpoints']): OwnPaths {
   }
 }
 
-interface OwnEndpoint extends Omit<OwnRoute, 'name'> {
+interface OwnEndpoint extends Omit<OwnRoute, 'name' | 'methods'> {
   readonly name: string
+  readonly methods: readonly string[]
   readonly path: string
   /** The member of `endpoints` that has its path. */
   readonly section: string
@@ -59,7 +70,9 @@ export function ownEndpoints(endpoints: RoutesConfig['endpoints']): OwnEndpoint[
     const path = paths[key]
     const route = ownRoutes[key]
     const section = key === 'refresh' ? key : route.name
-    return path === undefined ? [] : [{ ...route, path, section }]
+    return path === undefined
+      ? []
+      : [{ ...route, methods: ownMethods(key, endpoints), path, section }]
   })
 }
 

@@ -11,6 +11,11 @@ export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {
   return gateway.server.mount ?? ''
 }
 
+/** A public path and its aliases. */
+export function pathsOf({ aliases }: Pick<RoutesConfig, 'aliases'>, path: string): string[] {
+  return [path, ...Object.keys(aliases).filter(alias => aliases[alias] === path)]
+}
+
 /** The path at the upstream, as a template. */
 export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 'rewrite'>): string {
   return rewrite ?? path

@@ -1,6 +1,7 @@
 /** `routes` of `routes.yaml`: one public path that is proxied. */
 import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
+import { answerSchema } from './answer.ts'
 import { dialects, errorStatuses } from './envelope.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { copies } from './copies.ts'
@@ -60,6 +61,11 @@ export const route = closed(
       }
     ),
     access,
+    answer: answerSchema(
+      'The response itself, for a route without an upstream: menus, permission codes, ' +
+        '`captchaEnabled: false`. Names of the session need a route that is not public. ' +
+        'A request’s body is ignored.'
+    ),
     parts: partsSchema,
     missing: missingSchema,
     into: Type.Optional(
@@ -90,7 +96,7 @@ export const route = closed(
     query: querySchema,
     body: bodySchema,
     upstream: Type.Optional(
-      name({ description: 'An upstream of this file. Optional for a route with `parts`.' })
+      name({ description: 'An upstream of this file. Optional with `parts` or `answer`.' })
     ),
     websocket: websocketSchema,
     dialect: Type.Optional(

@@ -11,6 +11,7 @@ import type { RecordedRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
 import { bodyTimeOutLines } from './body-time-outs.ts'
 import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
+import { ownAnswer } from './own-answer.ts'
 import { webSocketDecision } from './websocket.ts'
 
 interface Options {
@@ -81,12 +82,10 @@ function locationOf(
 }
 
 function upstreamDecisions(forwarded: Forwarded): Info[] {
-  const { config, main, name, parts, path, locate } = forwarded
+  const { config, main, parts, path, locate } = forwarded
   const upstream = main && config.routes.upstreams[main.upstream]
   if (main === undefined || upstream === undefined) {
-    const itself = `the gateway answers this itself (${name})`
-    const text = parts.length > 0 ? 'made of its parts only' : itself
-    return [{ step: 'answer', text, at: locate('routes', path) }]
+    return [{ step: 'answer', ...ownAnswer(forwarded, parts.length > 0) }]
   }
   const upstreamPath = ['upstreams', main.upstream]
   const base = firstUrlOf(upstream).replace(/\/$/, '')

@@ -23,7 +23,9 @@ export function refusingStep({
   if (at === undefined) return answer.status >= 400 ? 'request' : undefined
   if (asked.length > 0) return undefined
   // Without an error of the gateway, only the handler of preflights refuses.
-  if (error === undefined) return answer.status >= 400 ? 'origin' : undefined
+  if (error === undefined) {
+    return answer.status >= 400 && at.access === undefined ? 'origin' : undefined
+  }
   if (error.code === 'route.unknown' || error.code === 'route.method') return 'route'
   // A path without a route is counted outside of the hooks.
   return error.code === 'limit.exceeded' || error.code === 'overloaded' ? 'limits' : 'answer'

@@ -201,3 +201,28 @@ t.test(
     t.equal(again.status, 200)
   }
 )
+
+t.test('methods and answer by config; the same with and without a session', async t => {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      endpoints: {
+        logout: {
+          path: '/logout',
+          methods: ['POST'],
+          answer: { json: { msg: 'bye', code: 'mine' }, inEnvelope: 'flat' }
+        }
+      }
+    }
+  })
+  const cookie = await gateway.signIn()
+  const refused = await gateway.call('/logout', { cookie })
+  t.match(refused, { status: 405, json: { errorCode: 'route.method' } })
+  t.equal((await gateway.call('/api/session', { cookie })).status, 200)
+  for (const more of [{ cookie }, {}]) {
+    t.equal(
+      (await gateway.call('/logout', { method: 'POST', ...more })).text,
+      '{"ok":true,"code":0,"message":"OK","success":true,"msg":"bye"}'
+    )
+  }
+  t.equal((await gateway.call('/api/session', { cookie })).status, 401)
+})

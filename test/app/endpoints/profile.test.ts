@@ -170,3 +170,115 @@ t.test(
     t.match(await profileWith([{ drop: ['success'] }]), { data: { nick: 'al' } })
   }
 )
+
+t.test('an answer of config: another path, POST, any place in the envelope', async t => {
+  const profileWith = async (profile: object) => {
+    const gateway = await testGateway(t.after, {
+      routes: { endpoints: { profile: { path: '/api/user/info', ...profile } } }
+    })
+    const cookie = await gateway.signIn()
+    return (method: string, more: object = {}) =>
+      gateway.call('/api/user/info', { method, cookie, ...more })
+  }
+  const flat = await profileWith({
+    methods: ['POST'],
+    answer: {
+      json: { user: { userId: '{id}', mail: '{profile.email}' }, roles: '{roles}' },
+      inEnvelope: 'flat'
+    }
+  })
+  const expected = { user: { userId: '1', mail: 'alice@example.com' }, roles: ['admin', 'user'] }
+  for (const more of [
+    {},
+    { headers: { 'content-type': 'application/json' } },
+    { body: 'no JSON', headers: { 'content-type': 'application/json' } }
+  ]) {
+    const answer = await flat('POST', more)
+    t.match(answer, { status: 200, json: { code: 0, ...expected } })
+    t.notOk(Object.hasOwn(answer.json, 'data'))
+  }
+  t.match(await flat('GET'), { status: 405 })
+  t.match(await flat('POST', { headers: { origin: 'https://evil.example' } }), {
+    status: 403,
+    json: { errorCode: 'origin.refused' }
+  })
+  t.match(await flat('POST', { cookie: '' }), { status: 401, json: { errorCode: 'session.none' } })
+
+  const bare = await profileWith({ methods: ['GET', 'POST'], inEnvelope: 'none' })
+  for (const method of ['GET', 'POST']) {
+    t.match((await bare(method)).json, { id: '1', username: 'alice', ok: undefined })
+  }
+  t.match(await bare('HEAD'), { status: 200, text: '' })
+})
+
+t.test(
+  'an answer from both: {profile} is the user of the upstream, the rest the session',
+  async t => {
+    const backend = await testUpstream(
+      t.after,
+      json(200, { result: { nick: '{id}', avatar: 'a.png' } })
+    )
+    const gateway = await testGateway(t.after, {
+      routes: {
+        upstreams: { account: { url: backend.url } },
+        permissions: { admin: ['*'] },
+        endpoints: {
+          profile: {
+            methods: ['GET', 'POST'],
+            from: 'upstream',
+            upstream: 'account',
+            rewrite: '/me',
+            shape: 'me',
+            answer: {
+              json: { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
+            }
+          }
+        },
+        shapes: { me: [{ unwrap: 'result' }] }
+      }
+    })
+    const cookie = await gateway.signIn()
+    const data = { userInfo: { nick: '{id}', avatar: 'a.png' }, name: '{id}', codes: ['*'] }
+    t.same((await gateway.call(path, { cookie })).json.data, data)
+    const body = new URLSearchParams({ a: '1' })
+    const posted = await gateway.call(path, { cookie, method: 'POST', body: String(body) })
+    t.same(posted.json.data, data)
+    t.same((await gateway.call(path, { cookie, method: 'POST', json: { a: 1 } })).json.data, data)
+    t.same((await gateway.call(path, { cookie, method: 'POST' })).json.data, data)
+    const head = await gateway.call(path, { cookie, method: 'HEAD' })
+    t.match(head, { status: 200, text: '' })
+    for (const { method, url, body: sent, headers } of backend.seen.slice(0, 4)) {
+      t.match({ method, url, sent: sent.length }, { method: 'GET', url: '/me', sent: 0 })
+      t.equal(headers['content-type'], undefined)
+      t.equal(headers['content-length'], undefined)
+    }
+    t.match(
+      await gateway.call(path, {
+        cookie,
+        method: 'POST',
+        headers: { 'sec-fetch-site': 'cross-site' }
+      }),
+      { status: 403 }
+    )
+    t.equal(backend.seen.length, 5, 'the refused one did not reach it')
+  }
+)
+
+t.test('an answer from the session and parts, also by POST', async t => {
+  const backend = await testUpstream(t.after, json(200, { count: 3 }))
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { notes: { url: backend.url } },
+      endpoints: {
+        profile: {
+          methods: ['POST'],
+          parts: { notes: { upstream: 'notes', rewrite: '/count', into: 'notes' } },
+          answer: { json: { mail: '{profile.email}', unread: '{profile.notes.count}', id: '{id}' } }
+        }
+      }
+    }
+  })
+  const cookie = await gateway.signIn()
+  const answer = await gateway.call(path, { cookie, method: 'POST', json: {} })
+  t.same(answer.json.data, { mail: 'alice@example.com', unread: 3, id: '1' })
+})

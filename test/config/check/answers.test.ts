@@ -54,3 +54,64 @@ t.test('`inEnvelope: flat` needs members', async t => {
     /byRole\.admin: must be a mapping/
   ])
 })
+
+const route = (more: object) => ({ routes: { r: { path: '/api/r', ...more } } })
+
+t.test('without a session only constants are allowed', async t => {
+  const json = { id: '{id}' }
+  t.same(await faultsOf(route({ answer: { json, byRole: { admin: 1 } } })), [])
+  t.match(await faultsOf(route({ access: 'public', answer: { json } })), [
+    /^routes\.r\.answer\.json\.id: \{id\} needs a session/
+  ])
+  t.match(await faultsOf(route({ access: 'public', answer: { json: 1, byRole: { admin: 1 } } })), [
+    /byRole: has no effect: no session/
+  ])
+  t.match(await faultsOf({ endpoints: { logout: { answer: { json } } } }), [/needs a session/])
+})
+
+t.test('keys without effect beside an answer are faults', async t => {
+  const answer = { json: 1 }
+  t.same(await faultsOf(route({ answer, methods: ['POST'], touch: 'never' })), [])
+  for (const [key, value] of Object.entries({
+    shape: 's',
+    timeout: '3s',
+    cacheMaxAge: '1m',
+    passCookies: ['a'],
+    query: { drop: ['a'] },
+    endEvent: true
+  })) {
+    t.ok(
+      (await faultsOf(route({ answer, [key]: value }))).includes(
+        `routes.r.${key}: has no effect beside \`answer\``
+      ),
+      key
+    )
+  }
+  t.ok(
+    (
+      await faultsOf({
+        upstreams: { b: { url: 'http://127.0.0.1:9' } },
+        ...route({ answer, upstream: 'b' })
+      })
+    ).includes('routes.r.upstream: has no effect beside `answer`')
+  )
+  t.match(await faultsOf(route({})), [/needs an upstream, parts or an answer/])
+})
+
+t.test('an error as a constant answer has no success envelope', async t => {
+  t.same(await faultsOf(route({ answer: { json: {}, status: 410, inEnvelope: 'none' } })), [])
+  t.match(await faultsOf(route({ answer: { json: {}, status: 410 } })), [/inEnvelope: none/])
+})
+
+t.test('a profile has one place in the envelope, and the status of its upstream', async t => {
+  const profile = (more: object) => ({
+    upstreams: { b: { url: 'http://127.0.0.1:9' } },
+    endpoints: { profile: { from: 'upstream', upstream: 'b', ...more } }
+  })
+  t.same(await faultsOf(profile({ inEnvelope: 'flat' })), [])
+  t.same(await faultsOf(profile({ answer: { json: '{profile}', inEnvelope: 'flat' } })), [])
+  t.match(await faultsOf(profile({ answer: { json: 1, status: 201 }, inEnvelope: 'none' })), [
+    /profile\.inEnvelope: has no effect: set `answer\.inEnvelope`/,
+    /profile\.answer\.status: has no effect/
+  ])
+})

@@ -660,7 +660,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a route asks somebody',
     { routes: { routes: { r: { path: '/api/r' } } } },
-    'routes.yaml routes.r: needs an upstream, or parts'
+    'routes.yaml routes.r: needs an upstream, parts or an answer'
   ],
   [
     'a part asks an upstream that is there, and has a shape that is there',
