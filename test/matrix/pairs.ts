@@ -1,0 +1,87 @@
+/** The folder of a pair, as its operator would write it: two presets, and the operator's own lines. */
+import { stringify } from 'yaml'
+import type { BackendFamily } from './backend.ts'
+import type { Driver } from './driver.ts'
+
+export interface PairFiles {
+  readonly gateway: string
+  readonly routes: string
+}
+
+/** Hosts and secrets, which every installation has whatever its console and back-end are. */
+const installation = {
+  gateway: [
+    'server: { listen: 127.0.0.1:0 }',
+    'ops: { listen: 127.0.0.1:0 }',
+    'session: { cookie: { secure: false } }'
+  ],
+  routes: ['upstreams: { backend: { url: "${BACKEND_URL}" } }']
+}
+
+/** What only this pair needs. */
+const pairLines: Readonly<Record<string, Partial<PairFiles>>> = {}
+
+export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairFiles {
+  const { list, save } = family
+  const own = pairLines[`${name} × ${family.name}`]
+  const renames = renamesOf(list.fields)
+  const routes = [
+    'permissions: { admin: ["*:*:*"] }',
+    'routes:',
+    `  list: ${flow({
+      path: calls.list.path,
+      methods: [calls.list.method],
+      upstream: 'backend',
+      rewrite: list.path,
+      shape: renames === undefined ? 'list' : 'notices'
+    })}`,
+    `  save: ${flow({
+      path: calls.save.path,
+      methods: [calls.save.method],
+      upstream: 'backend',
+      rewrite: save.path,
+      ...(save.operations.length > 0 && { body: { shape: 'to-notice' } }),
+      shape: 'record'
+    })}`
+  ]
+  const shapes = [
+    ...(renames === undefined ? [] : [`  notices: ${flow(renames)}`]),
+    ...(save.operations.length === 0 ? [] : [`  to-notice: ${flow(save.operations)}`])
+  ]
+  const lines = [...routes, ...(shapes.length === 0 ? [] : ['shapes:', ...shapes])]
+  return {
+    gateway: text([
+      `extends: ${name}`,
+      `backend: ${family.name}`,
+      ...installation.gateway,
+      own?.gateway ?? ''
+    ]),
+    routes: text([...installation.routes, ...lines, own?.routes ?? ''])
+  }
+}
+
+/** Lines without comments, hosts and secrets. */
+export function countLines({ gateway, routes }: PairFiles): number {
+  const fixed = new Set([...installation.gateway, ...installation.routes])
+  const isCounted = (line: string) => !/^\s*(?:#|$)/.test(line) && !fixed.has(line)
+  return `${gateway}\n${routes}`.split('\n').filter(isCounted).length
+}
+
+function text(lines: readonly string[]): string {
+  return `${lines.filter(line => line !== '').join('\n')}\n`
+}
+
+/** On one line. */
+function flow(value: unknown): string {
+  return stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim()
+}
+
+/** The shape between the back-end's list and the console's, where members have other names. */
+function renamesOf({ id, title }: BackendFamily['list']['fields']): readonly unknown[] | undefined {
+  const renames = Object.entries({ [id]: 'id', [title]: 'title' }).filter(
+    ([from, to]) => from !== to && !from.includes('.')
+  )
+  if (renames.length === 0) return undefined
+  const each = [{ rename: Object.fromEntries(renames) }]
+  return [{ use: 'rows' }, { at: { path: 'rows', operations: [{ each }] } }, { use: 'page' }]
+}

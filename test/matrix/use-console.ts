@@ -1,0 +1,155 @@
+/** A user at a console: each step, and what was not as it should be. */
+import type { Driver, OpenConsole, Page, Screen } from './driver.ts'
+
+export interface Expected {
+  readonly username: string
+  readonly password: string
+  /** The display name. */
+  readonly name: string
+  /** Texts of which one is shown for a wrong password. */
+  readonly wrongPassword: readonly string[]
+  /** Texts of which one is shown for an empty title. */
+  readonly refusal: readonly string[]
+  /** The field that the refusal names, if it names one. */
+  readonly field?: string
+  readonly endSession: () => Promise<unknown>
+}
+
+export interface Problem {
+  readonly step: Step
+  readonly text: string
+}
+
+/** The steps of the matrix, in their order. */
+export const steps = [
+  'start',
+  'wrong password',
+  'sign-in',
+  'menu',
+  'page 2',
+  'save',
+  'refusal',
+  'field errors',
+  'reload',
+  'refresh',
+  'end',
+  'sign-in again',
+  'sign-out'
+] as const
+
+export type Step = (typeof steps)[number]
+
+interface Seat {
+  readonly driver: Driver
+  readonly page: Page
+  readonly expected: Expected
+  console: OpenConsole
+}
+
+type Play = (seat: Seat) => Promise<string | undefined>
+
+/** A text such as `at sign-in, "…"` where a screen is not the expected one. */
+function other<Content>(
+  screen: Screen<Content>,
+  isExpected: (content: Content | undefined) => boolean,
+  at: Screen<Content>['at'] = 'inside'
+): string | undefined {
+  const isRight = screen.at === at && isExpected(screen.content) && screen.fault === undefined
+  if (isRight) return undefined
+  const { messages, content, fault } = screen
+  return [`at ${screen.at}`, ...messages, fault, JSON.stringify(content)].filter(Boolean).join(', ')
+}
+
+const isNothing = (content: unknown) => content === undefined
+
+const plays: Readonly<Record<Step, Play>> = {
+  'start': async ({ console }) => other(await console.start(), isNothing, 'sign-in'),
+  'wrong password': async ({ console, driver, expected: { username, wrongPassword } }) => {
+    const screen = await console.signIn({ username, password: 'not-the-Password1' })
+    const words = driver.ownWords?.wrongPassword
+    const texts = words === undefined ? wrongPassword : [words]
+    const isShown = screen.messages.some(message => texts.includes(message))
+    return screen.at === 'sign-in' && isShown
+      ? undefined
+      : `at ${screen.at}, shows ${JSON.stringify(screen.messages)}`
+  },
+  'sign-in': async ({ console, expected }) =>
+    other(await signIn(console, expected), isUser(expected)),
+  'menu': async ({ console }) => other(await console.menu(), content => content !== undefined),
+  'page 2': async ({ console }) =>
+    other(await console.list(2, 10), content => {
+      const { rows = [], total } = content ?? {}
+      return (
+        total === 25 &&
+        rows.length === 10 &&
+        rows.every(
+          ({ id, title }, index) =>
+            String(id) === String(index + 11) && title === `Notice ${index + 11}`
+        )
+      )
+    }),
+  'save': async ({ console }) =>
+    other(await console.save({ title: 'New' }), content => content?.saved === true),
+  'refusal': async ({ console, driver, expected: { refusal } }) => {
+    const screen = await console.save({ title: '' })
+    const words = driver.ownWords?.refused
+    const texts = words === undefined ? refusal : [words]
+    const isShown = screen.messages.some(message => texts.includes(message))
+    return screen.content?.saved === false && isShown ? undefined : JSON.stringify(screen)
+  },
+  'field errors': async ({ console, expected: { field, refusal } }) => {
+    const { content } = await console.save({ title: '' })
+    const errors = content?.fieldErrors
+    if (field === undefined || errors === undefined) return undefined
+    const shown = errors[field]
+    return shown !== undefined && refusal.includes(shown) ? undefined : JSON.stringify(errors)
+  },
+  'reload': async seat => {
+    seat.console = seat.driver.open(seat.page)
+    return other(await seat.console.start(), isUser(seat.expected))
+  },
+  'refresh': async ({ console }) =>
+    console.refresh && other(await console.refresh(), goesOn => goesOn === true),
+  'end': async seat => {
+    await seat.expected.endSession()
+    const screen = await seat.console.list(1, 10)
+    if (screen.at === 'sign-in') return undefined
+    // Some consoles show the end only when their page is loaded again.
+    seat.console = seat.driver.open(seat.page)
+    return screen.content === undefined && screen.messages.length > 0
+      ? other(await seat.console.start(), isNothing, 'sign-in')
+      : other(screen, isNothing, 'sign-in')
+  },
+  'sign-in again': async ({ console, expected }) =>
+    other(await signIn(console, expected), isUser(expected)),
+  'sign-out': async seat => {
+    const problem = other(await seat.console.signOut(), isNothing, 'sign-in')
+    return problem ?? other(await seat.driver.open(seat.page).start(), isNothing, 'sign-in')
+  }
+}
+
+function signIn(console: OpenConsole, { username, password }: Expected) {
+  return console.signIn({ username, password })
+}
+
+function isUser({ name }: Expected) {
+  return (content: { name: string } | undefined) => content?.name === name
+}
+
+/** Plays all steps, or up to the first problem. */
+export async function useConsole(
+  driver: Driver,
+  page: Page,
+  expected: Expected,
+  until: 'end' | 'first problem'
+): Promise<Problem[]> {
+  const seat: Seat = { driver, page, expected, console: driver.open(page) }
+  const problems: Problem[] = []
+  for (const step of steps) {
+    const text = await plays[step](seat).catch((error: unknown) => String(error))
+    if (text === undefined) continue
+    problems.push({ step, text })
+    if (until === 'first problem') return problems
+  }
+  return problems
+}
