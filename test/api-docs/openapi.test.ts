@@ -381,7 +381,10 @@ const otherSource = {
   path: '/login',
   body: {},
   token: 'token',
-  user: { id: 'id' }
+  user: { id: 'id' },
+  challenge: { path: 'captcha' },
+  blocked: { path: 'blocked' },
+  expiredPassword: { path: 'expired' }
 }
 const fullConfig = {
   gateway: {

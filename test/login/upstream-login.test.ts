@@ -139,6 +139,31 @@ t.test('a back-end that says 200 to everything and the truth in a code', async t
   )
 })
 
+t.test('a back-end that tells the user in a second call', async t => {
+  const backend = await testUpstream(t.after, (request, response, { body, headers, url }) => {
+    if (url === '/me') {
+      const isSignedIn = headers.authorization === 'Bearer t-1'
+      return json(isSignedIn ? 200 : 401, isSignedIn ? aliceAnswer : {})(
+        request,
+        response,
+        {} as never
+      )
+    }
+    const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
+    const isRight = username === 'alice' && password === rightPassword
+    json(isRight ? 200 : 401, isRight ? { token: 't-1' } : {})(request, response, {} as never)
+  })
+  const from = {
+    path: '/me',
+    method: 'GET' as const,
+    query: {},
+    success: { status: [200] },
+    timeout: 30_000
+  }
+  const user = { ...base.user, from }
+  credentialSourceContract(t, sourceOf(t, backend.url, { token: 'token', user }))
+})
+
 t.test(
   'the back-end is asked by POST, with the caller’s address and request id, and config’s own fields',
   async t => {
