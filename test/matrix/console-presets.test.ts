@@ -1,14 +1,8 @@
-/**
- * Each preset of a console, with users of a file and a back-end that speaks the neutral forms, so
- * that what is seen is the preset's doing alone. Pairs with back-end presets: matrix.test.ts.
- */
+/** Each preset of a console, in the hands of its driver. With back-ends: matrix.test.ts. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { presetsOfKind } from '../../src/config/schema/presets.ts'
-import { testGateway } from '../support/gateway.ts'
-import { password } from '../support/sign-in.ts'
-import { json, testUpstream } from '../support/upstream.ts'
 import { antDesignPro } from './consoles/ant-design-pro.ts'
 import { baseResponse } from './consoles/base-response.ts'
 import { arco } from './consoles/arco.ts'
@@ -19,6 +13,7 @@ import { vueElementAdmin } from './consoles/vue-element-admin.ts'
 import { vuePureAdmin } from './consoles/vue-pure-admin.ts'
 import type { Driver } from './driver.ts'
 import { nodePage } from './node-page.ts'
+import { alice, items, startPlain } from './plain-gateway.ts'
 
 interface Expected {
   readonly menu?: readonly string[]
@@ -51,50 +46,9 @@ const drivers = table.filter(([{ name }]) => presetsOfKind('console').includes(n
 
 const day = 86_400_000
 const wrongPassword = 'The user name or the password is wrong.'
-const alice = { username: 'alice', password }
-const items = Array.from({ length: 25 }, (_, index) => ({ id: index + 1 }))
-
-/** `{ rows, total }` by page and size, and a refusal of an empty title. */
-const neutralBackend = (t: Test) =>
-  testUpstream(t.after, (request, response, seen) => {
-    const answer = request.method === 'POST' ? saveOf(seen.body.toString()) : pageOf(seen.url)
-    answer(request, response, seen)
-  })
-
-function saveOf(body: string) {
-  if (!body.includes('"title":""')) return json(200, { id: 26 })
-  return json(422, { message: 'No title.', errors: { title: ['Needed.'] } })
-}
-
-function pageOf(url: string) {
-  const { searchParams } = new URL(url, 'http://back-end')
-  const [page, size] = [Number(searchParams.get('p')), Number(searchParams.get('s'))]
-  return json(200, { rows: items.slice((page - 1) * size, page * size), total: items.length })
-}
-
-async function startGateway(t: Test, { name, calls }: Driver, envelope: object = {}) {
-  const backend = await neutralBackend(t)
-  const upstream = { url: backend.url, paging: { page: 'p', size: 's' } }
-  const route = ({ method, path }: { method: string; path: string }, shape: string) => ({
-    path,
-    methods: [method],
-    upstream: 'backend',
-    shape
-  })
-  const gateway = await testGateway(t.after, {
-    gateway: { extends: name, envelope },
-    routes: {
-      upstreams: { backend: upstream },
-      permissions: { admin: ['*'], user: ['read'] },
-      routes: { list: route(calls.list, 'list'), save: route(calls.save, 'record') }
-    }
-  })
-  return { backend, gateway }
-}
-
 for (const [driver, expected] of drivers) {
   void t.test(`${driver.name}: the user signs in, works, and signs out`, async t => {
-    const { backend, gateway } = await startGateway(t, driver)
+    const { backend, gateway } = await startPlain(t, driver)
     const page = nodePage(gateway.url)
     const console = driver.open(page)
     t.match(await console.start(), { at: 'sign-in', content: undefined })
@@ -130,7 +84,7 @@ for (const [driver, expected] of drivers) {
   })
 
   void t.test(`${driver.name}: the end of a session leads to the sign-in page, once`, async t => {
-    const { gateway } = await startGateway(t, driver)
+    const { gateway } = await startPlain(t, driver)
     let passed = 0
     const page = nodePage(gateway.url, () => Date.now() + passed)
     const console = driver.open(page)
@@ -172,7 +126,7 @@ function replaced(own: Tree, other: Tree): Tree {
 /** The first thing that the user cannot do, or nothing. */
 async function firstFailure(t: Test, driver: Driver, name: string) {
   const envelope = replaced(envelopeOf(driver.name), envelopeOf(name))
-  const { gateway } = await startGateway(t, driver, envelope)
+  const { gateway } = await startPlain(t, driver, { envelope })
   const console = driver.open(nodePage(gateway.url))
   const wrong = await console.signIn({ ...alice, password: 'wrong' })
   const words = driver.ownWords?.wrongPassword ?? wrongPassword

@@ -1,0 +1,51 @@
+/**
+ * A gateway with the preset of a console, users of a file, and a back-end that speaks the neutral
+ * forms, so that what a console shows is its preset's doing alone.
+ */
+import type { Test } from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { password } from '../support/sign-in.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import type { Driver } from './driver.ts'
+
+export const alice = { username: 'alice', password }
+export const items = Array.from({ length: 25 }, (_, index) => ({ id: index + 1 }))
+
+/** `{ rows, total }` by page and size, and a refusal of an empty title. */
+const neutralBackend = (t: Test) =>
+  testUpstream(t.after, (request, response, seen) => {
+    const answer = request.method === 'POST' ? saveOf(seen.body.toString()) : pageOf(seen.url)
+    answer(request, response, seen)
+  })
+
+function saveOf(body: string) {
+  if (!body.includes('"title":""')) return json(200, { id: 26 })
+  return json(422, { message: 'No title.', errors: { title: ['Needed.'] } })
+}
+
+function pageOf(url: string) {
+  const { searchParams } = new URL(url, 'http://back-end')
+  const [page, size] = [Number(searchParams.get('p')), Number(searchParams.get('s'))]
+  return json(200, { rows: items.slice((page - 1) * size, page * size), total: items.length })
+}
+
+/** @param own further keys of gateway.yaml */
+export async function startPlain(t: Test, { name, calls }: Driver, own: object = {}) {
+  const backend = await neutralBackend(t)
+  const upstream = { url: backend.url, paging: { page: 'p', size: 's' } }
+  const route = ({ method, path }: { method: string; path: string }, shape: string) => ({
+    path,
+    methods: [method],
+    upstream: 'backend',
+    shape
+  })
+  const gateway = await testGateway(t.after, {
+    gateway: { extends: name, ...own },
+    routes: {
+      upstreams: { backend: upstream },
+      permissions: { admin: ['*'], user: ['read'] },
+      routes: { list: route(calls.list, 'list'), save: route(calls.save, 'record') }
+    }
+  })
+  return { backend, gateway }
+}
