@@ -18,7 +18,7 @@ import { json, testUpstream } from '../support/upstream.ts'
 const execute = promisify(execFile)
 const started = 'docs/getting-started.md'
 const documents = ['README.md', started, 'docs/operations.md', 'docs/console-developers.md']
-const maxNotRun = 5
+const maxNotRun = 1
 const program = resolve('bin/console-gateway.js')
 const password = 'ant.design'
 

@@ -1,5 +1,6 @@
 /**
- * Makes sure that what the tests need is there: tap with the plugins that .taprc names, redis-server and Chromium.
+ * Makes sure that what the tests need is there: tap with the plugins that .taprc names, redis-server, Chromium
+ * and the proxies of docs/tls.md.
  * The programs are taken from PATH, else from Debian's packages.
  */
 import { spawnSync } from 'node:child_process'
@@ -23,6 +24,9 @@ if (!isTapBuilt()) {
 
 const needed = [
   { program: 'redis-server', packages: ['redis-server'] },
+  { program: 'nginx', packages: ['nginx'] },
+  { program: 'caddy', packages: ['caddy'] },
+  { program: 'haproxy', packages: ['haproxy'] },
   { program: 'chromium', packages: ['chromium', 'fonts-dejavu-core'] }
 ]
 
@@ -30,7 +34,9 @@ const needed = [
 const patience = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3']
 const tried = 4
 
-const there = (program: string) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
+/** Servers are in /usr/sbin, which is not in everyone's PATH. */
+const there = (program: string) =>
+  spawnSync('sh', ['-c', `PATH="$PATH:/usr/sbin"; command -v ${program}`]).status === 0
 
 const missing = needed.filter(({ program }) => !there(program))
 if (missing.length > 0) {
