@@ -27,7 +27,7 @@ interface SignedIn {
 /** Signs in at a gateway as a console does; gets a path and the profile. */
 export async function signInAndGet(
   url: string,
-  credentials: { readonly username: string; readonly password: string },
+  credentials: Readonly<Record<string, string>>,
   path: string
 ): Promise<SignedIn> {
   const { status, headers } = await fetch(`${url}/api/auth/admin/login`, {

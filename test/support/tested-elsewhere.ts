@@ -76,6 +76,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/init/transport',
     'cli/init/user'
   ],
+  'cli/init/hints': ['cli/init/har', 'cli/init/login-fields', 'cli/init/openapi'],
   'cli/init/init': [
     'cli/init/answers',
     'cli/init/client',
@@ -83,7 +84,10 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/init/gateway-file',
     'cli/init/limits-file',
     'cli/init/look',
+    'cli/init/family',
     'cli/init/model',
+    'cli/init/preset-source',
+    'cli/init/questions',
     'cli/init/options',
     'cli/init/paths',
     'cli/init/proposal',

@@ -75,6 +75,14 @@ export class Answers {
     )
   }
 
+  /** A preset of the back-end; undefined to look without one. */
+  backendPreset(presets: readonly string[]): string | undefined {
+    const written = this.text('backend')
+    if (written === undefined || written === 'unknown') return undefined
+    if (presets.includes(written)) return written
+    throw new UsageError(`There is no preset "${written}" of a back-end: ${presets.join(', ')}.`)
+  }
+
   /** The console: a folder of files, or a preset; both undefined for none. */
   async console(presets: readonly string[]): Promise<{ root?: string; preset?: string }> {
     const question = `Console: its folder of built files, or one of ${presets.join(', ')}, or none`

@@ -38,8 +38,7 @@ export function gatewayFile(findings: Findings, folder: string): string {
     ...(choice.preset === undefined ? [] : entry('extends', choice.preset)),
     ...(backendPreset === undefined ? [] : entry('backend', backendPreset))
   ]
-  const fields =
-    habits.login === undefined ? [] : fieldsOf(habits.login.username, habits.login.password)
+  const fields = habits.login === undefined ? [] : fieldsOf(habits.login, choice.preset)
   const login = [
     ...fields,
     ...section('sources', findings.signIn === undefined ? usersSource : backendSource(findings))
@@ -56,19 +55,23 @@ export function gatewayFile(findings: Findings, folder: string): string {
   ])
 }
 
-function fieldsOf(username: string, password: string): string[] {
+function fieldsOf(
+  { username, password }: { readonly username: string; readonly password: string },
+  preset: string | undefined
+): string[] {
+  if (preset !== undefined) return []
   if (username === 'username' && password === 'password') return []
   return entry('fields', { username, password }, 'The members of the console’s sign-in body.')
 }
 
 /** A preset describes the source of its family; what was seen wins over it. */
-function backendSource({ signIn, backendPreset }: Findings): string[] {
+function backendSource({ signIn, isPresetSource }: Findings): string[] {
   if (signIn === undefined) return []
   const lines = [
     'kind: upstream-login',
     'name: backend',
     'upstream: backend',
-    ...(backendPreset === undefined ? sourceLines(signIn) : [])
+    ...(isPresetSource ? [] : sourceLines(signIn))
   ]
   return lines.map((line, index) => (index === 0 ? `- ${line}` : indent([line])[0])) as string[]
 }

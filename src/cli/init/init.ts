@@ -2,20 +2,21 @@
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { parseKeepingDigits } from '../../json/digits.ts'
 import { hashPassword } from '../../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
-import { readNewPassword, readPassword } from '../prompt.ts'
+import { readNewPassword } from '../prompt.ts'
 import { Answers } from './answers.ts'
 import { type BackendClient, createClient } from './client.ts'
+import { type Hints, readHints } from './hints.ts'
 import { look, type Look } from './look.ts'
 import type { FileUser, Findings } from './model.ts'
 import { options } from './options.ts'
+import { type PresetSource, presetSource } from './preset-source.ts'
 import { type Files, propose, type Proposal, secretFile, write } from './proposal.ts'
 import { Redaction } from './redaction.ts'
-import { routeName, type WantedRoute } from './routes.ts'
+import { askAccount, askRoutes, headersOf, withFamily } from './questions.ts'
+import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
-import type { SignInCall } from './sign-in.ts'
 
 export const init: Command = {
   summary: 'look at a back-end, and write a config folder for a console in front of it',
@@ -33,6 +34,7 @@ sign-out, init only sends GET. It prints and writes names and types, never value
 
 Examples:
   console-gateway init
+  console-gateway init shop --console dist --backend-url https://shop.internal --har traffic.har
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
 Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
@@ -54,6 +56,11 @@ function shown(folder: string): string {
   return path === '' || path.startsWith('..') ? folder : path
 }
 
+/** Paths of a recording, and each without its first segment. */
+function withVariants(paths: readonly string[]): string[] {
+  return paths.flatMap(path => [path, withoutPrefix(path)]).filter(path => path !== undefined)
+}
+
 /** One run: the questions, what was seen, and what is printed. */
 class InitSession {
   readonly #answers: Answers
@@ -70,29 +77,47 @@ class InitSession {
 
   async propose(folder: string): Promise<Proposal> {
     const answers = this.#answers
-    const console = await answers.console(presetsOfKind('console'))
-    const fixed = headersOf(answers.list('header'))
-    const client = createClient(await answers.backendUrl(), { redaction: this.#redaction, fixed })
-    const preset = answers.text('backend')
+    const choice = await answers.console(presetsOfKind('console'))
+    const url = await answers.backendUrl()
+    const backendPreset = answers.backendPreset(presetsOfKind('backend'))
+    const preset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
+    const headers = headersOf(answers.list('header'))
+    const fixed = { ...preset?.headers, ...headers }
+    const client = createClient(url, { redaction: this.#redaction, fixed })
+    const hints = await this.#hints(client)
     const isAtBackend = await this.#isAtBackend()
-    const seen = await this.#look(client, isAtBackend)
+    const seen = await this.#look(client, isAtBackend, { hints, preset })
     const fileUser = isAtBackend ? undefined : await this.#fileUser()
     const { signIn, envelope } = seen
     const findings: Findings = {
       url: client.url,
-      headers: fixed,
-      console,
+      headers,
+      console: withFamily(choice, hints, this.#say),
       routes: seen.seen.routes,
-      habits: {},
-      ...(preset !== undefined && preset !== 'unknown' && { backendPreset: preset }),
+      habits: hints.habits,
+      isPresetSource: preset !== undefined,
+      ...(backendPreset !== undefined && { backendPreset }),
       ...(signIn !== undefined && { signIn }),
       ...(fileUser !== undefined && { fileUser }),
       ...(envelope !== undefined && { envelope }),
       ...(seen.seen.paging !== undefined && { paging: seen.seen.paging })
     }
     const proposal = await propose(findings, folder)
-    this.#show(findings, proposal, seen.notes)
+    const { skipped } = hints.api
+    const more = skipped === 0 ? [] : [`${skipped} further lists were left out: add --route.`]
+    this.#show(findings, proposal, [...seen.notes, ...more])
     return proposal
+  }
+
+  async #hints(client: BackendClient): Promise<Hints> {
+    const answers = this.#answers
+    const [openapi, har] = [answers.text('openapi'), answers.text('har')]
+    const search = har === undefined && answers.list('route').length === 0
+    const hints = await readHints({ client, redaction: this.#redaction, openapi, har, search })
+    if (hints.from !== undefined) {
+      this.#say(`Read ${hints.from}: ${hints.api.routes.length} lists or records.`)
+    }
+    return hints
   }
 
   async #isAtBackend(): Promise<boolean> {
@@ -104,73 +129,26 @@ class InitSession {
     return where === 'backend'
   }
 
-  async #look(client: BackendClient, isAtBackend: boolean): Promise<Look> {
+  async #look(
+    client: BackendClient,
+    isAtBackend: boolean,
+    { hints, preset }: { readonly hints: Hints; readonly preset: PresetSource | undefined }
+  ): Promise<Look> {
     const answers = this.#answers
-    const account = isAtBackend ? await this.#account() : undefined
-    const userPath = answers.text('user-path')
-    const logoutPath = answers.text('logout-path')
+    const context = { answers, hints, preset }
+    const account = isAtBackend ? await askAccount(context) : undefined
+    const userPath = answers.text('user-path') ?? preset?.userPath
+    const logoutPath = answers.text('logout-path') ?? preset?.logoutPath
     return await look({
       client,
       redaction: this.#redaction,
-      wanted: await this.#wanted(),
-      userHints: [],
+      wanted: await askRoutes(context),
+      userHints: withVariants(hints.api.userPaths),
+      logoutHints: withVariants(hints.api.logout === undefined ? [] : [hints.api.logout]),
       report: this.#say,
       ...(account !== undefined && { account }),
       ...(userPath !== undefined && { userPath }),
       ...(logoutPath !== undefined && { logoutPath })
-    })
-  }
-
-  async #account() {
-    const answers = this.#answers
-    const call = await this.#signInCall()
-    const username = await answers.ask('user', 'An account of the back-end: user name')
-    const password = await readPassword('Its password: ', answers.text('password-env'))
-    return { call, credentials: { username, password } }
-  }
-
-  async #signInCall(): Promise<SignInCall> {
-    const answers = this.#answers
-    const path = await answers.ask('login-path', 'Path of its sign-in (POST), such as /auth/login')
-    const fields = await answers.ask(
-      'login-fields',
-      'Members of its body: user name and password',
-      'username,password'
-    )
-    const [username = '', password = ''] = fields.split(',').map(field => field.trim())
-    if (!path.startsWith('/')) throw new UsageError(`--login-path begins with "/": "${path}".`)
-    if (username === '' || password === '') {
-      throw new UsageError('--login-fields takes two names, such as username,password.')
-    }
-    const format = answers.text('login-format') ?? 'json'
-    if (format !== 'json' && format !== 'form') {
-      throw new UsageError('--login-format is json or form.')
-    }
-    return { path, format, username, password, extra: extraOf(answers.text('login-extra')) }
-  }
-
-  async #wanted(): Promise<WantedRoute[]> {
-    const written = [...this.#answers.list('route')]
-    if (written.length === 0 && this.#answers.isInteractive) {
-      const line = await this.#answers.ask(
-        'route',
-        'GET paths of the back-end that the console needs, separated by blanks',
-        ''
-      )
-      written.push(...line.split(/\s+/).filter(path => path !== ''))
-    }
-    const names = new Set<string>()
-    return written.map(text => {
-      const [first = '', second] = text.split('=', 2)
-      const path = second ?? first
-      const isUnderApi = /^\/api(\/|$)/.test(path)
-      const publicPath = second === undefined && !isUnderApi ? `/api${path}` : first
-      if (!path.startsWith('/') || !publicPath.startsWith('/')) {
-        throw new UsageError(`--route takes a path such as /orders: "${text}".`)
-      }
-      const name = routeName(path, names)
-      names.add(name)
-      return { name, publicPath, path, methods: [], query: [] }
     })
   }
 
@@ -216,23 +194,4 @@ class InitSession {
   #assertClean(files: Files): void {
     for (const [name, content] of files) this.#redaction.assertClean(content, name)
   }
-}
-
-function headersOf(written: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    written.map(text => {
-      const [, name, value] = /^([a-z0-9-]+): ?([\x20-\x7e]+)$/i.exec(text) ?? []
-      if (name !== undefined && value !== undefined) return [name.toLowerCase(), value]
-      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
-    })
-  )
-}
-
-function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {
-  if (written === undefined) return {}
-  try {
-    const value: unknown = parseKeepingDigits(written)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  } catch {}
-  throw new UsageError('--login-extra takes a JSON object, such as {"client":"web"}.')
 }

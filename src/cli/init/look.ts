@@ -19,6 +19,8 @@ export interface LookOptions {
   readonly userHints: readonly string[]
   /** The path of the sign-out, if it was named. */
   readonly logoutPath?: string
+  /** Paths of a document or recording that may be the sign-out. */
+  readonly logoutHints: readonly string[]
   readonly report: (line: string) => void
 }
 
@@ -119,21 +121,26 @@ function isRicher({ roles }: { readonly roles?: string }): boolean {
  * afterwards.
  */
 async function signOut(
-  { client, logoutPath, report, wanted }: LookOptions,
+  { client, logoutPath, logoutHints, report, wanted }: LookOptions,
   session: SignIn,
   credential: Credential
 ): Promise<BackendSignIn['logout']> {
-  const path = logoutPath ?? likelyLogout(session.call.path)
-  if (path === undefined) return undefined
-  const response = await client.post(path, { format: 'json', members: {} }, credential)
-  if (!isSuccess(response, session.envelope) && response.status !== 204) return undefined
-  const [probe] = wanted
-  if (logoutPath === undefined && probe !== undefined) {
-    const after = await client.get(probe.path, credential)
-    if (isSuccess(after, session.envelope)) return undefined
+  const likely = [...logoutHints, likelyLogout(session.call.path)].filter(
+    path => path !== undefined
+  )
+  for (const path of logoutPath === undefined ? likely : [logoutPath]) {
+    const response = await client.post(path, { format: 'json', members: {} }, credential)
+    if (!isSuccess(response, session.envelope) && response.status !== 204) continue
+    const [probe] = wanted
+    const after =
+      logoutPath === undefined && probe !== undefined
+        ? await client.get(probe.path, credential)
+        : undefined
+    if (after !== undefined && isSuccess(after, session.envelope)) continue
+    report(`Signed out at ${path}.`)
+    return { path, method: 'POST' }
   }
-  report(`Signed out at ${path}.`)
-  return { path, method: 'POST' }
+  return undefined
 }
 
 function likelyLogout(path: string): string | undefined {

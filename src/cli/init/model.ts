@@ -43,6 +43,8 @@ export interface Findings {
   readonly console: ConsoleChoice
   /** A preset for `backend`. */
   readonly backendPreset?: string
+  /** Whether that preset describes the sign-in too. */
+  readonly isPresetSource: boolean
   readonly signIn?: BackendSignIn
   readonly fileUser?: FileUser
   readonly envelope?: BackendEnvelope

@@ -10,6 +10,8 @@ export interface WantedRoute {
   readonly publicPath: string
   /** At the back-end. */
   readonly path: string
+  /** Tried where nothing is at `path`. */
+  readonly otherPath?: string
   /** Further methods of the console at the path. */
   readonly methods: readonly string[]
   /** Parameters that a document or a recording names. */
@@ -46,8 +48,8 @@ export async function lookAtRoutes(
   const routes: SeenRoute[] = []
   const failures: Array<{ path: string; reason: string }> = []
   let paging: Paging | undefined
-  for (const route of wanted) {
-    const response = await client.get(route.path, credential)
+  for (const wantedRoute of wanted) {
+    const { route, response } = await getRoute(context, wantedRoute)
     if (!isSuccess(response, envelope)) {
       failures.push({ path: route.path, reason: failureOf(response) })
       continue
@@ -66,6 +68,16 @@ export async function lookAtRoutes(
     if (list !== undefined) paging ??= await pagingOf(context, route, list)
   }
   return { routes, failures, ...(paging !== undefined && { paging }) }
+}
+
+async function getRoute(
+  { client, credential }: RouteContext,
+  route: WantedRoute
+): Promise<{ readonly route: WantedRoute; readonly response: BackendResponse }> {
+  const response = await client.get(route.path, credential)
+  if (response.status !== 404 || route.otherPath === undefined) return { route, response }
+  const path = route.otherPath
+  return { route: { ...route, path }, response: await client.get(path, credential) }
 }
 
 async function pagingOf(
@@ -90,6 +102,12 @@ function failureOf(response: BackendResponse): string {
   }
   const code = envelopeOf(response)?.ok[0]
   return `status ${response.status}${code === undefined ? '' : `, code ${String(code)}`}`
+}
+
+/** The path without its first segment, which may be a prefix of the console only. */
+export function withoutPrefix(path: string): string | undefined {
+  const end = path.indexOf('/', 1)
+  return end < 0 || end === path.length - 1 ? undefined : path.slice(end)
 }
 
 /** A route's name from its path: `/api/v1/sys/orders/list` → `sys-orders`. */

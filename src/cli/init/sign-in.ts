@@ -11,6 +11,8 @@ import { type TokenPaths, tokenPathsOf, type UserPaths, userPathsOf } from './us
 /** What the sign-in call of the back-end takes. */
 export interface SignInCall {
   readonly path: string
+  /** Tried where nothing is at `path`: the path of a recording may have a prefix of the console. */
+  readonly otherPath?: string
   readonly format: 'json' | 'form'
   /** Names of the members with the user name and the password. */
   readonly username: string
@@ -49,10 +51,11 @@ interface SignInContext {
  */
 export async function signIn(
   { client, redaction }: SignInContext,
-  call: SignInCall,
+  wanted: SignInCall,
   { username, password }: Account
 ): Promise<SignIn> {
   redaction.add(password)
+  let call = wanted
   const post = async (name: string, secret: string) =>
     await client.post(call.path, {
       format: call.format,
@@ -60,7 +63,12 @@ export async function signIn(
     })
   const domain = username.includes('@') ? '@example.invalid' : ''
   const nobody = `nobody-${randomBytes(4).toString('hex')}${domain}`
-  const refusal = await post(nobody, randomBytes(9).toString('base64url'))
+  const noPassword = randomBytes(9).toString('base64url')
+  let refusal = await post(nobody, noPassword)
+  if (refusal.status === 404 && wanted.otherPath !== undefined) {
+    call = { ...wanted, path: wanted.otherPath }
+    refusal = await post(nobody, noPassword)
+  }
   await assertThere(client, call, refusal)
   const response = await post(username, password)
   assertNoRedirect(call, response)

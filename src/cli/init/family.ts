@@ -1,0 +1,46 @@
+/** Recognises the family of a console by the paths that it calls. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Paths that only this family calls; all of them must be there. */
+const signatures: ReadonlyArray<readonly [preset: string, ...paths: readonly string[]]> = [
+  ['jeecg', '/sys/permission/getUserPermissionByToken'],
+  ['ruoyi', '/captchaImage', '/getRouters'],
+  ['yudao', '/system/auth/get-permission-info'],
+  ['gin-vue-admin', '/jwt/jsonInBlacklist'],
+  ['soybean', '/auth/getUserInfo', '/auth/refreshToken'],
+  ['vben', '/auth/codes', '/menu/all'],
+  ['vue-pure-admin', '/refresh-token', '/get-async-routes'],
+  ['vue-element-admin', '/vue-element-admin/user/login'],
+  ['tdesign', '/get-menu-list-i18n'],
+  ['arco', '/api/user/login', '/api/user/menu'],
+  ['ant-design-pro', '/api/login/account', '/api/login/outLogin'],
+  ['base-response', '/api/auth/admin/login', '/api/account/profile']
+]
+
+const maxFiles = 500
+const maxBytes = 64 * 1024 * 1024
+
+/** @param hasPath whether the console calls a path that ends so */
+function familyBy(hasPath: (path: string) => boolean): string | undefined {
+  return signatures.find(([, ...paths]) => paths.every(hasPath))?.[0]
+}
+
+/** The family of a recording. */
+export function familyOfPaths(paths: readonly string[]): string | undefined {
+  return familyBy(path => paths.some(each => each.endsWith(path)))
+}
+
+/** The family of a folder of built files, by the paths in its scripts. */
+export function familyOfFiles(root: string): string | undefined {
+  let rest = maxBytes
+  const scripts = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.m?js$/.test(name) && !/(^|\/)node_modules\//.test(name))
+    .slice(0, maxFiles)
+    .flatMap(name => {
+      const file = join(root, name)
+      rest -= statSync(file).size
+      return rest < 0 ? [] : [readFileSync(file, 'utf8')]
+    })
+  return familyBy(path => scripts.some(script => script.includes(path)))
+}

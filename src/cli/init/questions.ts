@@ -1,0 +1,161 @@
+/** Puts the answers, documents and presets together: what `init` is to look at. */
+import { presetsOfKind } from '../../config/schema/presets.ts'
+import { parseKeepingDigits } from '../../json/digits.ts'
+import { isRecord } from '../../json/values.ts'
+import { UsageError } from '../command.ts'
+import { readPassword } from '../prompt.ts'
+import type { Answers } from './answers.ts'
+import { familyOfFiles, familyOfPaths } from './family.ts'
+import type { Hints } from './hints.ts'
+import type { ConsoleChoice } from './model.ts'
+import type { PresetSource } from './preset-source.ts'
+import { routeName, type WantedRoute, withoutPrefix } from './routes.ts'
+import type { Account, SignInCall } from './sign-in.ts'
+
+interface Context {
+  readonly answers: Answers
+  readonly hints: Hints
+  readonly preset?: PresetSource | undefined
+}
+
+/** The console, with the preset of its family where its files or its recording show it. */
+export function withFamily(
+  choice: ConsoleChoice,
+  { consolePaths }: Hints,
+  report: (line: string) => void
+): ConsoleChoice {
+  if (choice.preset !== undefined) return choice
+  const family =
+    familyOfPaths(consolePaths) ??
+    (choice.root === undefined ? undefined : familyOfFiles(choice.root))
+  if (family === undefined) return choice
+  if (!(presetsOfKind('console') as readonly string[]).includes(family)) return choice
+  report(`The console calls what those of the family ${family} call: its preset is used.`)
+  return { ...choice, preset: family }
+}
+
+export async function askAccount(
+  context: Context
+): Promise<{ readonly call: SignInCall; readonly credentials: Account }> {
+  const { answers } = context
+  const call = await askCall(context)
+  const username = await answers.ask('user', 'An account of the back-end: user name')
+  const password = await readPassword('Its password: ', answers.text('password-env'))
+  return { call, credentials: { username, password } }
+}
+
+async function askCall({ answers, hints, preset }: Context): Promise<SignInCall> {
+  const hint = preset?.call ?? hints.api.login
+  const path = await answers.ask(
+    'login-path',
+    'Path of its sign-in (POST), such as /auth/login',
+    hint?.path
+  )
+  const names = hint === undefined ? 'username,password' : `${hint.username},${hint.password}`
+  const question = 'Members of its body: user name and password'
+  const fields = await answers.ask('login-fields', question, names)
+  const [username = '', password = ''] = fields.split(',').map(field => field.trim())
+  if (!path.startsWith('/')) throw new UsageError(`--login-path begins with "/": "${path}".`)
+  if (username === '' || password === '') {
+    throw new UsageError('--login-fields takes two names, such as username,password.')
+  }
+  const format = answers.text('login-format') ?? hint?.format ?? 'json'
+  if (format !== 'json' && format !== 'form') {
+    throw new UsageError('--login-format is json or form.')
+  }
+  const extra = { ...preset?.call.extra, ...extraOf(answers.text('login-extra')) }
+  const isRecorded = path === hints.habits.login?.path
+  const otherPath = isRecorded ? withoutPrefix(path) : undefined
+  return {
+    path,
+    format,
+    username,
+    password,
+    extra,
+    ...(otherPath !== undefined && { otherPath })
+  }
+}
+
+/** The GET calls that the console shall have: named ones, else those of documents. */
+export async function askRoutes({ answers, hints }: Context): Promise<WantedRoute[]> {
+  const named = [...answers.list('route')]
+  const { routes } = hints.api
+  if (named.length === 0 && routes.length === 0 && answers.isInteractive) {
+    const question = 'GET paths of the back-end that the console needs, separated by blanks'
+    const line = await answers.ask('route', question, '')
+    named.push(...line.split(/\s+/).filter(path => path !== ''))
+  }
+  const names = new Set<string>()
+  const publicPaths = new Set(ownPathsOf(hints))
+  const wanted = [
+    ...named.map(namedRoute),
+    ...routes.map(route => ({ ...hintedRoute(route, hints) }))
+  ]
+  return wanted.flatMap(route => {
+    if (publicPaths.has(route.publicPath)) return []
+    publicPaths.add(route.publicPath)
+    const name = routeName(route.otherPath ?? route.path, names)
+    names.add(name)
+    return [{ ...route, name }]
+  })
+}
+
+/** Paths of the gateway's own endpoints, which are no routes. */
+function ownPathsOf({ habits: { login, logout, profile } }: Hints): string[] {
+  return [login?.path, logout, profile].filter(path => path !== undefined)
+}
+
+type Unnamed = Omit<WantedRoute, 'name'>
+
+function namedRoute(text: string): Unnamed {
+  const [first = '', second] = text.split('=', 2)
+  const path = second ?? first
+  const publicPath = second === undefined ? underApi(path) : first
+  if (!path.startsWith('/') || !publicPath.startsWith('/')) {
+    throw new UsageError(`--route takes a path such as /orders: "${text}".`)
+  }
+  return { publicPath: withoutEndSlash(publicPath), path, methods: [], query: [] }
+}
+
+function hintedRoute(
+  { path, query, methods }: Hints['api']['routes'][number],
+  hints: Hints
+): Unnamed {
+  const isRecorded = hints.consolePaths.includes(path)
+  const otherPath = isRecorded ? withoutPrefix(path) : undefined
+  return {
+    publicPath: withoutEndSlash(isRecorded ? path : underApi(path)),
+    path,
+    query,
+    methods,
+    ...(otherPath !== undefined && { otherPath })
+  }
+}
+
+/** A public path has no slash at its end; a path at the back-end may have one. */
+function withoutEndSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+}
+
+function underApi(path: string): string {
+  return /^\/api(\/|$)/.test(path) ? path : `/api${path}`
+}
+
+export function headersOf(written: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    written.map(text => {
+      const [, name, value] = /^([a-z0-9-]+): ?([\x20-\x7e]+)$/i.exec(text) ?? []
+      if (name !== undefined && value !== undefined) return [name.toLowerCase(), value]
+      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
+    })
+  )
+}
+
+function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {
+  if (written === undefined) return {}
+  try {
+    const value = parseKeepingDigits(written)
+    if (isRecord(value)) return value
+  } catch {}
+  throw new UsageError('--login-extra takes a JSON object, such as {"client":"web"}.')
+}
