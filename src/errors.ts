@@ -220,6 +220,8 @@ interface ErrorDetail {
   /** Replaces the code's message. */
   readonly message?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** The back-end's errors of single fields of a form, by name. */
+  readonly fieldErrors?: Readonly<Record<string, readonly string[]>>
   /** Members for the envelope, beside the standard ones. */
   readonly extra?: Readonly<Record<string, unknown>>
 }

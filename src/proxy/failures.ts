@@ -3,7 +3,9 @@
  * name an address, so they only go to the log.
  */
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
+import { readErrorBody } from '../json/error-body.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'upstream.refused',
@@ -64,31 +66,30 @@ const errorBytes = 64 * 1024
 export const isJson = (headers: Headers): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
 
+interface FailedResponse {
+  readonly status: number
+  readonly headers: Headers
+  /** Undefined where it was too large to be collected. */
+  readonly bytes: Buffer | undefined
+}
+
 /**
- * The GatewayError for a response with an error status: keeps the status, and the message of a JSON
- * body.
+ * The GatewayError for a response with an error status: keeps the status, and the message and field
+ * errors of a JSON body.
  */
 export function responseError(
-  status: number,
-  headers: Headers,
-  bytes: Buffer | undefined
+  { status, headers, bytes }: FailedResponse,
+  format: UpstreamConfig['errors']
 ): GatewayError {
   return new GatewayError('upstream.error', {
     status,
-    ...(bytes !== undefined && isJson(headers) && messageOf(bytes, headers))
+    ...(bytes !== undefined && isJson(headers) && readError(bytes, headers, format))
   })
 }
 
-function messageOf(bytes: Buffer, headers: Headers): { message?: string } {
+function readError(bytes: Buffer, headers: Headers, format: UpstreamConfig['errors']) {
   try {
-    const { message, msg, error, errorMessage } = readJson(bytes, headers, errorBytes) as Record<
-      string,
-      unknown
-    >
-    const text = [errorMessage, message, msg, error].find(
-      candidate => typeof candidate === 'string' && candidate !== ''
-    )
-    return typeof text === 'string' ? { message: text.slice(0, 500) } : {}
+    return readErrorBody(readJson(bytes, headers, errorBytes), format)
   } catch {
     return {}
   }

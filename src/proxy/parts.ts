@@ -104,7 +104,10 @@ async function fetchPart(
   if (response.status >= 300) {
     throw response.status < 400
       ? new GatewayError('upstream.redirect')
-      : responseError(response.status, response.headers, response.body)
+      : responseError(
+          { status: response.status, headers: response.headers, bytes: response.body },
+          upstream.config.errors
+        )
   }
   if (response.status === 204 || response.status === 205) return null
   if (response.status === 206) {

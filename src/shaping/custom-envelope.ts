@@ -8,6 +8,7 @@ import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { type ErrorCode, errorKinds, type GatewayError } from '../errors.ts'
 import type { Envelope, MessageOf } from './dialect.ts'
+import { errorExtra } from './error-extra.ts'
 import { createSuccess, jsonType } from './success.ts'
 import { createSuccessCodes } from './success-codes.ts'
 
@@ -33,7 +34,6 @@ export function createCustomEnvelope(
     members.data
   )
   const failure = (error: GatewayError, requestId: string) => {
-    const { code: _, ...extra } = error.detail.extra ?? {}
     const body = named([
       [members.success, false],
       [members.code, codeOf(error)],
@@ -42,7 +42,7 @@ export function createCustomEnvelope(
       [members.showType, errorKinds[error.code].showType],
       [members.requestId, requestId]
     ])
-    return { ...extra, ...body }
+    return { ...errorExtra(error, settings.fieldErrors), ...body }
   }
   return {
     success,

@@ -4,6 +4,7 @@ import type { ResponseCode } from '../config/schema/response-codes.ts'
 import { errorKinds, type GatewayError } from '../errors.ts'
 import { createCustomEnvelope } from './custom-envelope.ts'
 import type { Envelope, Members, MessageOf } from './dialect.ts'
+import { errorExtra } from './error-extra.ts'
 import { createProblemDetails } from './problem-details.ts'
 import { createSuccess, jsonType } from './success.ts'
 import { createSuccessCodes } from './success-codes.ts'
@@ -40,7 +41,8 @@ function createStandardEnvelope(
   const codes = createSuccessCodes(settings)
   const success = createSuccess(successHeads[dialect](settings.successCode), 'data')
   const failure = (error: GatewayError, requestId: string) => {
-    const { code: number, ...extra } = error.detail.extra ?? {}
+    const extra = errorExtra(error, settings.fieldErrors)
+    const number = error.detail.extra?.['code']
     const numberMember =
       number !== undefined && !codes.isSuccess(number) ? { code: number } : undefined
     const message = messageOf(error)

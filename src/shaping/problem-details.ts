@@ -2,25 +2,23 @@
 import { STATUS_CODES } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { GatewayError } from '../errors.ts'
+import { errorExtra } from './error-extra.ts'
 import type { Envelope, MessageOf } from './dialect.ts'
 
 /** RFC 9457 §3.1 and the members that every error of ours has. */
 export function createProblemDetails(
   messageOf: MessageOf,
-  { inertToken }: Pick<GatewayConfig['envelope'], 'inertToken'>
+  { inertToken, fieldErrors }: Pick<GatewayConfig['envelope'], 'inertToken' | 'fieldErrors'>
 ): Envelope {
-  const failure = (error: GatewayError, requestId: string) => {
-    const { code: _, ...extra } = error.detail.extra ?? {}
-    return {
-      ...extra,
-      type: 'about:blank',
-      title: STATUS_CODES[error.status] ?? 'Error',
-      status: error.status,
-      detail: messageOf(error),
-      code: error.code,
-      requestId
-    }
-  }
+  const failure = (error: GatewayError, requestId: string) => ({
+    ...errorExtra(error, fieldErrors),
+    type: 'about:blank',
+    title: STATUS_CODES[error.status] ?? 'Error',
+    status: error.status,
+    detail: messageOf(error),
+    code: error.code,
+    requestId
+  })
   return {
     success: data => data,
     failure,

@@ -113,8 +113,10 @@ t.test(
 t.test('of a back-end’s message no more than 500 characters go on', async t => {
   const headers = { 'content-type': 'application/json' }
   const messageOf = (length: number) =>
-    responseError(422, headers, Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })))
-      .message
+    responseError(
+      { status: 422, headers, bytes: Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })) },
+      undefined
+    ).message
   t.equal(messageOf(500), 'x'.repeat(500))
   t.equal(messageOf(501), 'x'.repeat(500))
   t.equal(messageOf(60_000), 'x'.repeat(500))

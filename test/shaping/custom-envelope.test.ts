@@ -42,6 +42,7 @@ function envelopeOf({ successCode = 0, members, custom }: Changes) {
     language: 'en',
     messages: {},
     custom: { ...standard, ...custom, members: { ...standard.members, ...members } },
+    fieldErrors: 'fieldErrors',
     inertToken: '',
     tokenHeaders: [],
     tokenCookies: [],
@@ -185,6 +186,7 @@ const settings = fc.record({
   language: fc.constant('en' as const),
   messages: fc.constant({}),
   custom: customs,
+  fieldErrors: fc.constantFrom('fieldErrors', 'code', 'ok', 'success', 'status', false),
   inertToken: fc.constant(''),
   tokenHeaders: fc.constant([]),
   tokenCookies: fc.constant([]),
@@ -193,9 +195,12 @@ const settings = fc.record({
 
 /** Errors of the gateway, and what a shape makes of a back-end's body. */
 const errors = fc.oneof(
-  fc
-    .constantFrom(...(Object.keys(errorKinds) as ErrorCode[]))
-    .map(code => error(code, { extra: { until: 0, ok: true, success: true, status: '0' } })),
+  fc.constantFrom(...(Object.keys(errorKinds) as ErrorCode[])).map(code =>
+    error(code, {
+      extra: { until: 0, ok: true, success: true, status: '0' },
+      fieldErrors: { code: ['0'] }
+    })
+  ),
   fc
     .record({
       status: fc.integer({ min: 400, max: 999 }),

@@ -9,6 +9,7 @@ const base: GatewayConfig['envelope'] = {
   errorStatus: 'own',
   language: 'en',
   messages: {},
+  fieldErrors: 'fieldErrors',
   inertToken: '',
   tokenHeaders: [],
   tokenCookies: [],

@@ -12,6 +12,7 @@ const settings: GatewayConfig['envelope'] = {
   errorStatus: 'own',
   language: 'en',
   messages: {},
+  fieldErrors: 'fieldErrors',
   inertToken: '',
   tokenHeaders: [],
   tokenCookies: [],

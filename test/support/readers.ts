@@ -9,6 +9,7 @@ import { soleSession } from '../../src/app/hooks/session.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
+import { readErrorBody } from '../../src/json/error-body.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { holdsCredential } from '../../src/login/leaked-credential.ts'
@@ -323,6 +324,20 @@ export const readers: readonly Reader[] = [
       'equal signs': repeated('='),
       'blanks': repeated(' ')
     }
+  },
+  {
+    of: ['textAt', 'collect', 'nameAt', 'fromPointer', 'add', 'addMembers', '#nameOf'].map(
+      name => `src/json/error-body.ts#${name}`
+    ),
+    read: text => {
+      const error = { name: text, detail: text, pointer: `/${text}` }
+      readErrorBody(
+        { [text]: { [text]: Array.from({ length: 100 }, () => ({ [text]: [text] })) } },
+        'drf'
+      )
+      return readErrorBody({ errors: Array.from({ length: 100 }, () => error) }, 'problem')
+    },
+    worst: { slashes: repeated('/'), tildes: repeated('~1'), dots: repeated('.') }
   },
   {
     of: ['src/app/endpoints/shaped.ts#namesTag'],

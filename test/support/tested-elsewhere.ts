@@ -279,9 +279,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'shaping/expression-runner',
     'shaping/expression-thread'
   ],
+  'json/error-body': ['config/schema/upstream-errors'],
   'shaping/custom-envelope': [
     'config/schema/custom-envelope',
     'config/schema/response-codes',
+    'shaping/error-extra',
     'shaping/success-codes'
   ],
   'shaping/envelope': ['shaping/dialect', 'shaping/success'],

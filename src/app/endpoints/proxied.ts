@@ -184,7 +184,7 @@ function stagesOf(
       jar && keepCaptchaStage(jar),
       varyStage(shaping && 'accept-encoding'),
       redirectStage({ origin, origins, rewrite, redirects }),
-      errorStage(shaping === undefined),
+      errorStage(shaping === undefined, upstream.config.errors),
       ...(shaping === undefined
         ? [sendEmpty, takesHead && sendHead, observe && observeStage(observe), relayStage(bind)]
         : [

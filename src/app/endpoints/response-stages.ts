@@ -5,6 +5,7 @@
 import { isEventStream } from '../../proxy/event-stream.ts'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { responseError, isJson } from '../../proxy/failures.ts'
 import { responseHeaders, joinedVary } from '../../proxy/headers.ts'
@@ -103,11 +104,14 @@ export function redirectStage({
   }
 }
 
-/** Error pages become errors in the envelope; JSON of an unshaped route passes as it is. */
-export function errorStage(passesJson: boolean): ResponseStage {
+/**
+ * Error pages become errors in the envelope; JSON of an unshaped route passes as it is.
+ * @param format of the upstream's error bodies
+ */
+export function errorStage(passesJson: boolean, format?: UpstreamConfig['errors']): ResponseStage {
   return function refuseErrors(_exchange, { status, headers, body }) {
     if (status < 400 || (passesJson && isJson(headers))) return false
-    throw responseError(status, headers, bytesOf(body))
+    throw responseError({ status, headers, bytes: bytesOf(body) }, format)
   }
 }
 

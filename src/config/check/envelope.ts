@@ -23,6 +23,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
       'take the code that the console checks for'
     report('gateway', ['envelope', 'successCode'], message)
   }
+  checkFieldErrors(envelope, report)
   const { custom } = envelope
   if (custom === undefined) return
   checkNames(custom, report)
@@ -64,6 +65,32 @@ function checkDialects(config: CheckedConfig, report: Report): void {
     const message = 'problem details have the HTTP status of the error: take 401'
     report('gateway', ['login', 'refusedStatus'], message)
   }
+}
+
+/** Members of the errors of the other dialects. */
+const standardNames = [
+  'ok',
+  'code',
+  'message',
+  'success',
+  'errorCode',
+  'errorMessage',
+  'showType',
+  'requestId',
+  'type',
+  'title',
+  'status',
+  'detail'
+]
+
+function checkFieldErrors(
+  { dialect, custom, fieldErrors }: CheckedConfig['gateway']['envelope'],
+  report: Report
+): void {
+  const isCustom = dialect === 'custom' && custom !== undefined
+  const names = isCustom ? Object.values(custom.members) : standardNames
+  if (fieldErrors === false || !names.includes(fieldErrors)) return
+  report('gateway', ['envelope', 'fieldErrors'], `"${fieldErrors}" is a member of every error`)
 }
 
 function checkNames({ members }: CustomEnvelope, report: Report): void {

@@ -42,6 +42,21 @@ export const envelope = section(
       examples: [{ 'login.refused': 'Wrong user name or password.' }]
     }),
     custom: customEnvelope,
+    fieldErrors: Type.Unsafe<string | false>(
+      Type.Union(
+        [
+          Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
+          Type.Boolean({ enum: [false] })
+        ],
+        {
+          default: 'fieldErrors',
+          expected: 'a member name, or false',
+          description:
+            'The member of an error that has a back-end’s errors of single fields, as ' +
+            '`{ NAME: [TEXT] }`. They are read where the upstream has `errors`.'
+        }
+      )
+    ),
     inertToken: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9._~-]{0,128}$',

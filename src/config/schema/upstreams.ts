@@ -15,6 +15,7 @@ import {
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { addresses } from './upstream-addresses.ts'
+import { upstreamErrors } from './upstream-errors.ts'
 
 export type CredentialConfig =
   | string
@@ -168,6 +169,7 @@ export const upstream = closed(
       default: true,
       description: 'Send the headers of `identity` to this upstream.'
     }),
+    errors: upstreamErrors,
     headers: Type.Optional(
       headerPairs(fixedHeader, {
         description:

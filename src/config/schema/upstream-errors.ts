@@ -1,0 +1,63 @@
+/** `upstreams.X.errors`: where a back-end's error bodies have their message and field errors. */
+import { Type } from 'typebox'
+import { closed, dotted, flag, list, optional } from './primitives.ts'
+
+/** As `json/error-body.ts` has them. */
+const formatNames = [
+  'drf',
+  'json-api',
+  'strapi',
+  'directus',
+  'problem',
+  'laravel',
+  'aspnet'
+] as const
+
+const paths = (description: string) =>
+  list(dotted({ description: 'A path; lists have numbers.', examples: ['errors.0.detail'] }), {
+    description
+  })
+
+const ownFormat = closed(
+  {
+    message: paths('The paths of the message; the first that leads to a text wins.'),
+    fields: optional(
+      {
+        at: paths('The paths of the field errors: an object (name: texts), or a list of errors.'),
+        name: Type.Optional(paths('In each error of a list: the paths of the field’s name.')),
+        text: Type.Optional(paths('In each error of a list: the paths of its text.')),
+        camelCase: Type.Optional(flag({ description: 'Names such as `Price` become `price`.' }))
+      },
+      'Where the errors of single fields stand.'
+    )
+  },
+  { description: 'Paths.' }
+)
+
+export type ErrorFormatName = (typeof formatNames)[number]
+
+interface OwnFormat {
+  readonly message: readonly string[]
+  readonly fields?: {
+    readonly at: readonly string[]
+    readonly name?: readonly string[]
+    readonly text?: readonly string[]
+    readonly camelCase?: boolean
+  }
+}
+
+export const upstreamErrors = Type.Optional(
+  Type.Unsafe<ErrorFormatName | OwnFormat>(
+    Type.Union([Type.String({ enum: [...formatNames] }), ownFormat], {
+      expected:
+        `one of ${formatNames.join(', ')}, or ` +
+        '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+      description:
+        'Where the JSON bodies of its errors (400 and above) have the message for people and ' +
+        'the errors of single fields. On routes with a shape, the message then stands in the ' +
+        'envelope and the field errors beside it (`envelope.fieldErrors`). Default: a text in ' +
+        '`errorMessage`, `message`, `msg` or `error`, and no field errors.',
+      examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
+    })
+  )
+)
