@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { presetsOfKind } from '../../src/config/schema/presets.ts'
 import { antDesignPro } from './consoles/ant-design-pro.ts'
 import { baseResponse } from './consoles/base-response.ts'
 import { arco } from './consoles/arco.ts'
@@ -23,7 +22,7 @@ interface Expected {
   readonly alsoFits?: readonly string[]
 }
 
-const table: ReadonlyArray<readonly [Driver, Expected]> = [
+const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
   [arco, {}],
   [soybean, { menu: ['home'], permissions: ['*', 'read'] }],
   // Both want `code: 0` and `data` under status 200, and show no message of the server.
@@ -41,8 +40,6 @@ const table: ReadonlyArray<readonly [Driver, Expected]> = [
   [antDesignPro, { permissions: ['canAdmin'] }],
   [baseResponse, { permissions: ['canAdmin'], roles: ['Admin'] }]
 ]
-
-const drivers = table.filter(([{ name }]) => presetsOfKind('console').includes(name))
 
 const day = 86_400_000
 const wrongPassword = 'The user name or the password is wrong.'

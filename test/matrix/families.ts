@@ -1,10 +1,12 @@
 /** All consoles and all back-ends of the matrix. */
 import type { BackendFamily } from './backend.ts'
+import { presetsOfKind } from '../../src/config/schema/presets.ts'
 import { backend as drf } from './backends/drf.ts'
-import { antDesignPro } from './consoles/ant-design-pro.ts'
-import { baseResponse } from './consoles/base-response.ts'
+import { consoles as drivers } from './consoles.ts'
 import type { Driver } from './driver.ts'
 
-export const consoles: readonly Driver[] = [antDesignPro, baseResponse]
+export const consoles: readonly Driver[] = drivers.filter(({ name }) =>
+  presetsOfKind('console').includes(name)
+)
 
 export const backends: readonly BackendFamily[] = [drf]

@@ -38,7 +38,20 @@ async function startPair(t: Test, console: Driver, family: BackendFamily) {
   return { gateway, lines: countLines(files) }
 }
 
-function expectedOf(family: BackendFamily, gateway: TestGateway): Expected {
+/** A page of this gateway whose time goes on as told. */
+function pageOf(gateway: TestGateway) {
+  let passed = 0
+  const passTime = (ms: number) => {
+    passed += ms
+  }
+  return { page: nodePage(gateway.url, () => Date.now() + passed), passTime }
+}
+
+function expectedOf(
+  family: BackendFamily,
+  gateway: TestGateway,
+  passTime: Expected['passTime']
+): Expected {
   const { admin } = users
   const { message, field } = family.save
   return {
@@ -48,7 +61,8 @@ function expectedOf(family: BackendFamily, gateway: TestGateway): Expected {
     wrongPassword: [family.wrongPassword, wrongPassword],
     refusal: [message],
     ...(field !== undefined && { field }),
-    endSession: () => gateway.ops('/sessions/close', { json: { user: String(admin.id) } })
+    endSession: () => gateway.ops('/sessions/close', { json: { user: String(admin.id) } }),
+    passTime
   }
 }
 
@@ -61,8 +75,9 @@ for (const console of consoles) {
   for (const family of backends) {
     void t.test(`${console.name} × ${family.name}`, async t => {
       const { gateway, lines } = await startPair(t, console, family)
-      const page = nodePage(gateway.url)
-      const problems = await useConsole(console, page, expectedOf(family, gateway), 'end')
+      const { page, passTime } = pageOf(gateway)
+      const expected = expectedOf(family, gateway, passTime)
+      const problems = await useConsole(console, page, expected, 'end')
       t.same(
         problems.filter(({ step }) => !awaited.has(step)),
         []
@@ -82,8 +97,8 @@ for (const console of consoles) {
     if (family === undefined) continue
     void t.test(`${console.name} with the preset of ${preset}`, async t => {
       const { gateway } = await startPair(t, { ...console, name: preset }, family)
-      const page = nodePage(gateway.url)
-      const expected = expectedOf(family, gateway)
+      const { page, passTime } = pageOf(gateway)
+      const expected = expectedOf(family, gateway, passTime)
       const [problem] = await useConsole(console, page, expected, 'first problem')
       const reason = alsoFits[`${console.name} with ${preset}`]
       t.equal(problem === undefined, reason !== undefined, problem?.text ?? reason ?? 'it works')

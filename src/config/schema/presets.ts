@@ -4,7 +4,16 @@ import { oneOf } from './primitives.ts'
 
 /** The files of `presets/`: the members of each are parts of the config files. */
 const presetNames = {
-  console: ['ant-design-pro', 'base-response'],
+  console: [
+    'ant-design-pro',
+    'arco',
+    'base-response',
+    'soybean',
+    'tdesign',
+    'vben',
+    'vue-element-admin',
+    'vue-pure-admin'
+  ],
   backend: ['drf']
 } as const satisfies Record<string, readonly string[]>
 
