@@ -27,6 +27,8 @@ export interface UpstreamRequest {
   readonly path: string
   readonly headers: Record<string, string | string[]>
   readonly body?: string | Buffer | Readable | null
+  /** Written by the gateway itself, not for a client. */
+  readonly isOwn?: boolean
 }
 
 export type Done = (error: GatewayError | null, response?: UpstreamResponse) => void

@@ -211,7 +211,8 @@ const droppedFromResponses = new Set([
   'content-security-policy-report-only',
   'vary'
 ])
-const droppedFamilies = /^(?:access-control-|x-internal|x-envoy-|x-amzn-trace|x-debug)/
+/** Also the renewed token of gin-vue-admin: no browser gets a credential. */
+const droppedFamilies = /^(?:access-control-|x-(?:internal|envoy-|amzn-trace|debug)|new-token)/
 
 /** Headers that describe the upstream's body: wrong for a body that is made from it. */
 export const bodyHeaders: ReadonlySet<string> = new Set([

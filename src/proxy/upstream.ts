@@ -92,7 +92,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
    * it may go on.
    */
   function dispatch(request: UpstreamRequest, exchange: Exchange, done: Done): void {
-    if (fixedHeaders !== undefined) Object.assign(request.headers, fixedHeaders)
+    if (fixedHeaders !== undefined) addFixed(request, fixedHeaders)
     if (exchange.isGone) return done(gone())
     budget.earn()
     new Call(context, request, exchange, done).begin()
@@ -142,6 +142,13 @@ export function fixedHeadersOf(
   return Object.keys(headers).length === 0 ? undefined : headers
 }
 
+/** A body that the gateway writes keeps its own type. */
+function addFixed({ headers, isOwn }: UpstreamRequest, fixed: Readonly<Record<string, string>>) {
+  const type = headers['content-type']
+  Object.assign(headers, fixed)
+  if (isOwn === true && type !== undefined) headers['content-type'] = type
+}
+
 async function fetchWhole(
   dispatch: (request: UpstreamRequest, exchange: Exchange, done: Done) => void,
   timeOuts: TimeOuts,
@@ -170,7 +177,7 @@ async function fetchWhole(
   signal?.addEventListener('abort', leave, { once: true })
   try {
     return await new Promise((resolve, reject) => {
-      dispatch(options, exchange, (error, response) => {
+      dispatch({ ...options, isOwn: true }, exchange, (error, response) => {
         if (response === undefined) return reject(error ?? new GatewayError('upstream.invalid'))
         const { status, headers, body } = response
         if (!(body instanceof Readable)) return resolve({ status, headers, body: body.bytes })

@@ -605,6 +605,7 @@ t.test('what is the gateway’s to say, an upstream does not say', async t => {
       'content-location': '/inner',
       'service-worker-allowed': '/',
       'x-accel-redirect': '/etc',
+      'new-token': 'renewed',
       'x-sendfile': '/etc',
       'x-content-type-options': 'sniff'
     }),

@@ -14,7 +14,7 @@ const presetNames = {
     'vue-element-admin',
     'vue-pure-admin'
   ],
-  backend: ['drf']
+  backend: ['directus', 'drf', 'gin-vue-admin', 'jeecg', 'json-api', 'ruoyi', 'strapi', 'yudao']
 } as const satisfies Record<string, readonly string[]>
 
 export type PresetKind = keyof typeof presetNames

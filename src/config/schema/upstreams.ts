@@ -174,7 +174,8 @@ export const upstream = closed(
       headerPairs(fixedHeader, {
         description:
           'Headers that this upstream always gets, also at sign-in. They replace those of the ' +
-          'client. For secrets, use `secretHeaders`.',
+          'client. A `content-type` is for the bodies of clients alone: those that the gateway ' +
+          'writes, such as the sign-in’s, keep theirs. For secrets, use `secretHeaders`.',
         examples: [{ accept: 'application/json' }]
       })
     ),

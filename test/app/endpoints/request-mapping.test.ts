@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
-import { testUpstream } from '../../support/upstream.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
 
 async function mappedGateway(cleanUp: (undo: () => unknown) => void) {
   const backend = await testUpstream(cleanUp)
@@ -101,6 +101,48 @@ t.test('the fixed headers of an upstream replace the client’s', async t => {
     t.equal(sent['x-api-key'], 'key of the back-end')
   }
   t.equal(backend.seen.length, 2)
+})
+
+t.test('a fixed content type is for the bodies of clients, not for the sign-in', async t => {
+  const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      login: {
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'b',
+            path: '/token',
+            format: 'form',
+            user: { id: 'id' },
+            token: 'token'
+          }
+        ]
+      }
+    },
+    routes: {
+      upstreams: {
+        b: {
+          url: backend.url,
+          credential: 'bearer',
+          headers: { 'content-type': 'application/vnd.api+json' }
+        }
+      },
+      routes: { save: { path: '/api/save', methods: ['POST'], upstream: 'b', access: 'public' } }
+    }
+  })
+  await gateway.call('/api/auth/admin/login', {
+    method: 'POST',
+    json: { username: 'alice', password: 'right' }
+  })
+  await gateway.call('/api/save', { method: 'POST', json: {} })
+  t.same(
+    backend.seen.map(({ url, headers }) => [url, headers['content-type']]),
+    [
+      ['/token', 'application/x-www-form-urlencoded'],
+      ['/api/save', 'application/vnd.api+json']
+    ]
+  )
 })
 
 t.test('reads get the paging on which console and upstream agree', async t => {
