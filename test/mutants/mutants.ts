@@ -38,6 +38,41 @@ const origin: readonly Mutant[] = [
 
 const sessions: readonly Mutant[] = [
   {
+    breaks: 'What a client sends under a name of the console’s own token reaches the back-end.',
+    file: 'src/proxy/headers.ts',
+    find: '!tokenNames.headers.has(name) &&',
+    replacement: '',
+    tests: ['test/wire/console-tokens.test.ts']
+  },
+  {
+    breaks: 'The console’s own token passes in the query of a part.',
+    file: 'src/app/compile-parts.ts',
+    find: 'tokenNames.query?.strip(sent) ?? sent',
+    replacement: 'sent',
+    tests: ['test/wire/console-tokens.test.ts']
+  },
+  {
+    breaks: 'A timer that refreshes keeps a forgotten tab signed in.',
+    file: 'src/session/refresh.ts',
+    find: 'if (usedAgoMs >= refreshedAgoMs) return evaluation',
+    replacement: '',
+    tests: ['test/session/refresh.test.ts', 'test/redis/refresh.test.ts']
+  },
+  {
+    breaks: 'Use right after a refresh at another replica is not written.',
+    file: 'src/session/session.ts',
+    find: 'const onChanged = (key: string) => touchedAt.delete(key)',
+    replacement: 'const onChanged = () => {}',
+    tests: ['test/redis/refresh.test.ts']
+  },
+  {
+    breaks: 'A renewed certificate is not taken over.',
+    file: 'src/process/server/listeners.ts',
+    find: 'setCertificate(server, serverTls)',
+    replacement: '',
+    tests: ['test/process/server/listeners.test.ts']
+  },
+  {
     breaks: 'A note that leads to the session of another user lists it.',
     file: 'src/session/lists.ts',
     find: "if (!('live' in evaluation) || identityKey(evaluation.live.session) !== user) return",

@@ -362,6 +362,7 @@ export const patterns: Readonly<Record<string, string>> = {
   'src/config/schema/primitives.ts#measured': 'values of config',
   'src/config/load/references.ts#module': 'values of config',
   'src/config/schema/visit.ts#memberSchema': 'patterns of our own schemas',
+  'src/proxy/token-names.ts#queryTokensOf': 'one class and names of config, without a repetition',
   'src/app/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
   'src/app/hooks/session.ts#soleSession':
     'made of the name of a cookie; reading with it is measured',
