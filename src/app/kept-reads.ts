@@ -48,9 +48,14 @@ const failureStatuses: ReadonlySet<number> = new Set([502, 503, 504])
 
 export function keepReads(dispatch: Dispatch, options: KeepOptions): Dispatch {
   return function dispatchKept(request, exchange, done) {
-    const isRead = request.method === 'GET' && (request.body ?? null) === null
-    if (!isRead || !(exchange instanceof ProxiedExchange)) return dispatch(request, exchange, done)
-    new KeptRead(dispatch, options, exchange, done).begin()
+    const { method, body = null } = request
+    const isRead = method === 'GET' || (method === 'HEAD' && options.fallback !== undefined)
+    if (!isRead || body !== null || !(exchange instanceof ProxiedExchange)) {
+      return dispatch(request, exchange, done)
+    }
+    const read = new KeptRead(dispatch, options, exchange, done)
+    if (exchange.isHead) read.beginHead()
+    else read.begin()
   }
 }
 
@@ -78,7 +83,7 @@ class KeptRead {
     this.#options = options
     this.#exchange = exchange
     this.#done = done
-    const { headers, request } = exchange
+    const { headers, path, request } = exchange
     const { upstreamName, route, store, cacheMs, fallback } = options
     const isKept = cacheMs !== undefined || fallback?.lastGood === true
     const isPlain = isKept && !conditional.some(name => headers[name] !== undefined)
@@ -86,7 +91,12 @@ class KeptRead {
     this.#key =
       this.#live === undefined
         ? ''
-        : copyKey(`${upstreamName} ${route}`, this.#live, exchange, readsWithout)
+        : copyKey(
+            `${upstreamName} ${route}`,
+            this.#live,
+            { method: 'GET', path, headers },
+            readsWithout
+          )
     this.#wishes = wishesOf(headers)
     this.#copy = this.#live && store.get(this.#key)
   }
@@ -101,13 +111,20 @@ class KeptRead {
     this.#ask(this.#isValidating ? conditionOf(copy) : undefined)
   }
 
+  /** Its response is no copy, and a copy only stands in for a failure. */
+  beginHead(): void {
+    this.#dispatch(this.#exchange, this.#exchange, (error, response) => {
+      if (hasFailed(error, response) && this.#fallBack(response)) return
+      if (response === undefined) this.#done(error)
+      else this.#done(null, response)
+    })
+  }
+
   #ask(condition: Record<string, string> | undefined): void {
     const { method, path, headers } = this.#exchange
     const request: UpstreamRequest = { method, path, headers: { ...headers, ...condition } }
     this.#dispatch(request, this.#exchange, (error, response) => {
-      const hasFailed =
-        response === undefined ? isFailure(error) : failureStatuses.has(response.status)
-      if (hasFailed && this.#fallBack(response)) return
+      if (hasFailed(error, response) && this.#fallBack(response)) return
       if (response === undefined) return this.#done(error)
       if (this.#isValidating && response.status === 304) return this.#validated(response)
       this.#send(response)
@@ -137,7 +154,9 @@ class KeptRead {
       .code(fallback.status)
       .header('content-type', 'application/json; charset=utf-8')
       .header('cache-status', 'console-gateway; fwd=miss; detail=fixed')
-    sendBody(reply, JSON.stringify(body))
+    const text = JSON.stringify(body)
+    if (this.#exchange.isHead) reply.header('content-length', Buffer.byteLength(text)).send()
+    else sendBody(reply, text)
     return true
   }
 
@@ -243,7 +262,8 @@ function ageOf({ freshness, receivedAt }: { freshness: Freshness; receivedAt: nu
   return freshness.initialAgeMs + performance.now() - receivedAt
 }
 
-function isFailure(error: GatewayError | null): boolean {
+function hasFailed(error: GatewayError | null, response: UpstreamResponse | undefined): boolean {
+  if (response !== undefined) return failureStatuses.has(response.status)
   return error !== null && error.code.startsWith('upstream.') && failureStatuses.has(error.status)
 }
 

@@ -226,6 +226,51 @@ t.test('a fixed response stands in for what fails, by role', async t => {
   t.equal((await gateway.call('/api/list', { json: {}, cookie })).status, 502)
 })
 
+t.test('HEAD gets the headers of the fallback, without its body', async t => {
+  const fallback = { lastGood: true, body: { rows: [] } }
+  const { backend, gateway, get, answer, metric, cookie } = await keptGateway(t.after, { fallback })
+  const head = async () => {
+    const { status, text, headers } = await gateway.call('/api/list', { method: 'HEAD', cookie })
+    return {
+      status,
+      text,
+      mark: headers.get('cache-status'),
+      length: headers.get('content-length')
+    }
+  }
+  t.match(await head(), { status: 200, mark: null })
+  t.equal(await metric('console_gateway_copies'), 0)
+  answer('reset')
+  const mark = 'console-gateway; fwd=miss; detail=fixed'
+  t.match(await head(), { status: 200, text: '', mark, length: '11' })
+  answer({ status: 503 })
+  t.match(await head(), { status: 200, text: '', mark })
+  answer({ body: ['a'] })
+  await get()
+  answer({ status: 404 })
+  t.match(await head(), { status: 404, mark: null }, 'what is no failure passes')
+  answer('reset')
+  const { length } = backend.seen
+  const old = { status: 200, text: '', mark: 'console-gateway; hit; detail=stale-on-error' }
+  t.match(await head(), old)
+  t.ok(backend.seen.length > length, 'it has been asked')
+})
+
+t.test('an upstream whose breaker is open has failed too', async t => {
+  const { backend, gateway, cookie, get, metric } = await keptGateway(t.after, {
+    fallback: { lastGood: true, body: { rows: [] } }
+  })
+  await get()
+  await backend.close()
+  await Promise.all(Array.from({ length: 120 }, async () => await get('/api/items/1')))
+  const open = 'console_gateway_upstream_addresses{upstream="b",state="open"}'
+  await until('the breaker is open', async () => (await metric(RegExp.escape(open))) === 1)
+  const refused = await gateway.call('/api/plain', { json: {}, cookie })
+  t.match(refused, { status: 503, json: { errorCode: 'upstream.unavailable' } })
+  t.match(await get(), { status: 200, json: ['a'], mark: /; hit; detail=stale-on-error$/ })
+  t.match(await get('/api/list?other'), { status: 200, json: { rows: [] }, mark: /fixed$/ })
+})
+
 t.test('a copy is shaped like the response, and an error in its body is no good one', async t => {
   const { get, answer } = await keptGateway(t.after, { ...lastGood, shape: 'wrapped' })
   answer({ body: { code: 0, data: ['old'] } })
