@@ -246,8 +246,10 @@ function addRoute(
     dialect,
     errorsAreOk: errorStatus === 'ok',
     ...((isRead || contracts[name] !== undefined) && success()),
+    takesUpgrades: route.websocket !== undefined,
     facts: {
       asksUpstream: true,
+      takesUpgrades: route.websocket !== undefined,
       sharesDoubleClicks: route.doubleClicks === 'share',
       namesSource: namesSource(route, upstreams),
       isRead,

@@ -11,6 +11,8 @@ export interface OperationFacts {
   readonly isUnsafe: boolean
   /** Whether identical changes at the same time share one response. */
   readonly sharesDoubleClicks: boolean
+  /** Whether a GET may be an upgrade to WebSocket. */
+  readonly takesUpgrades: boolean
   readonly asksUpstream: boolean
   /** Whether one of its upstreams gets credentials of one source only. */
   readonly namesSource: boolean
@@ -58,7 +60,8 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'route.forbidden': ({ access }) => typeof access === 'object',
   'ops.host': never,
   'ops.secret': never,
-  'origin.refused': ({ isUnsafe, endpoint }) => isUnsafe || endpoint === 'logout',
+  'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
+    isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,
   'route.method': never,
   'request.malformed': always,

@@ -135,11 +135,16 @@ function sharedResponse(
   return { $ref: `#/components/responses/${component}` }
 }
 
+const switched = {
+  101: { description: 'The connection is a WebSocket: the request was an upgrade.' }
+}
+
 function responsesOf(
   operation: Operation,
   usual: Operation['dialect'],
   responses: Shared['responses']
 ): Members {
+  const upgrade = operation.takesUpgrades === true && operation.method === 'GET' ? switched : {}
   const { method, answer, errors, errorsAreOk, dialect, failureBeside, upstreamErrors } = operation
   const { codeName, contentType } = operation.failureFormat
   const anyFailure = reference(envelopeName('Failure', dialect, usual))
@@ -154,6 +159,7 @@ function responsesOf(
   }
   if (errorsAreOk) {
     return {
+      ...upgrade,
       200: {
         description: 'Success or failure, as the envelope says.',
         content: json({ anyOf: [answer ?? {}, anyFailure] })
@@ -168,6 +174,7 @@ function responsesOf(
     'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
   }
   return {
+    ...upgrade,
     // A back-end may answer 201 or 204.
     [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : operation.status]: success,
     ...Object.fromEntries(

@@ -40,6 +40,8 @@ export interface Operation {
   readonly failureFormat: FailureFormat
   /** Whether errors have the status 200. */
   readonly errorsAreOk: boolean
+  /** Whether it takes upgrades to WebSocket. */
+  readonly takesUpgrades?: boolean
   /** The form of an upstream's own errors: unchanged (`plain`), or in the envelope. */
   readonly upstreamErrors: 'none' | 'plain' | 'enveloped'
 }
@@ -181,6 +183,7 @@ export class DescriptionBuilder {
       access,
       isUnsafe: method !== 'GET',
       sharesDoubleClicks: false,
+      takesUpgrades: false,
       asksUpstream: false,
       namesSource: false,
       isRead: false,

@@ -192,6 +192,7 @@ async function addRoutes(
     tokenNames: context.tokenNames,
     inFlight,
     addressOf: createCountedAddress(config.limits.ipv6Prefix),
+    onRefused: metrics.onRefused,
     log
   }
   await addProxied(

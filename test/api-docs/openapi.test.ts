@@ -516,3 +516,30 @@ t.test('answers of config are described by their methods, types, places and stat
   t.notOk(codesOf(paths['/api/menus'].get, document).has('upstream.refused'))
   t.ok(codesOf(paths['/api/menus'].get, document).has('session.none'))
 })
+
+t.test('a route with websocket says so: 101, and what may refuse the upgrade', async t => {
+  const chat = { path: '/api/chat', upstream: 'b', methods: ['GET', 'POST'] }
+  const folder = await configFolder({
+    routes: {
+      upstreams: { b: { url: 'http://b.internal' } },
+      routes: {
+        chat: { ...chat, websocket: {} },
+        quiet: { ...chat, path: '/api/quiet' },
+        loose: { ...chat, path: '/api/loose', websocket: {}, errorStatus: 'ok' }
+      }
+    }
+  })
+  const document: Tree = openApi(loadConfig(folder, {}))
+  const { '/api/chat': upgraded, '/api/quiet': plain, '/api/loose': loose } = document['paths']
+  t.match(upgraded.get.responses['101'].description, /WebSocket/)
+  t.match(loose.get.responses['101'].description, /WebSocket/)
+  t.notOk(upgraded.post.responses['101'])
+  t.notOk(plain.get.responses['101'])
+  const refusalsOf = (operation: Tree): string => {
+    const name = String(operation['responses']['403']?.$ref).split('/').at(-1) ?? ''
+    return document['components'].responses[name]?.description ?? ''
+  }
+  t.match(refusalsOf(upgraded.get), 'origin.refused')
+  t.notMatch(refusalsOf(plain.get), 'origin.refused')
+  t.ok((await new Validator().validate(document)).valid)
+})

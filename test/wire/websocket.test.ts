@@ -215,6 +215,9 @@ t.test('caps by user and by route; a place is free again when a connection is ov
   t.match(await refusal(url, { cookie: alice }), over)
   await dial(url, { cookie: bob })
   t.match(await refusal(url, { cookie: bob }), { status: 503, body: /overloaded/ })
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.perUser"} 1\n')
+  t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.connections"} 1\n')
   first.terminate()
   await until('a place is free', async () => {
     const again = await dial(url, { cookie: alice })

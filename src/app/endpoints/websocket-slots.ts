@@ -10,6 +10,8 @@ export interface SlotOptions {
   readonly inFlight: Map<string, number>
   /** As limits count it. */
   readonly addressOf: (request: FastifyRequest) => string
+  /** Counts refusals, by the name of the bound. */
+  readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
 /** A connection's place among those of its user and of its route. */
@@ -23,7 +25,7 @@ export interface Slot {
 export function createSlots(
   name: string,
   { perUser, connections }: WebSocketConfig,
-  { inFlight, addressOf }: SlotOptions
+  { inFlight, addressOf, onRefused }: SlotOptions
 ): (request: FastifyRequest) => Slot {
   const routeKey = `websocket:${name}`
   const change = (key: string, by: number) => {
@@ -37,12 +39,14 @@ export function createSlots(
     const subject = session === undefined ? addressOf(request) : identityKey(session)
     const userKey = `${routeKey}:${subject}`
     if ((inFlight.get(userKey) ?? 0) >= perUser) {
+      onRefused('websocket.perUser', false)
       throw new GatewayError('limit.exceeded', {
         retryAfter: 1,
         message: 'Too many open connections. Please close some first.'
       })
     }
     if ((inFlight.get(routeKey) ?? 0) >= connections) {
+      onRefused('websocket.connections', false)
       throw new GatewayError('overloaded', { retryAfter: 1 })
     }
     change(userKey, 1)

@@ -13,7 +13,7 @@ type Operated = Omit<CheckedConfig, 'folder'>
 const balancerMs = 60_000
 
 export function checkOperation(config: Operated, report: Report): void {
-  for (const rule of [checkRoles, checkTimes, checkCallers]) rule(config, report)
+  for (const rule of [checkRoles, checkTimes, checkTotals, checkCallers]) rule(config, report)
 }
 
 /** Only for users files: a back-end's sign-in may give any role. */
@@ -67,6 +67,27 @@ function checkTimes({ routes }: Operated, report: Report): void {
   }
   warnIfLong(['endpoints', 'profile', 'timeout'], routes.endpoints.profile.timeout)
   for (const { place, part } of partsOf(routes)) warnIfLong([...place, 'timeout'], part.timeout)
+}
+
+/** A total below the time of the first byte: no request gets the time that config names. */
+function checkTotals({ routes: { routes, upstreams } }: Operated, report: Report): void {
+  const warnIfShort = (place: Path, firstMs: number, totalMs = Infinity) => {
+    if (totalMs >= firstMs) return
+    const [first, total] = [inUnits('x-duration', firstMs), inUnits('x-duration', totalMs)]
+    const message = `the whole response may take ${total}, less than its first byte (${first})`
+    report('routes', place, message, 'warning')
+  }
+  for (const [name, { totalTimeout, responseTimeout }] of Object.entries(upstreams)) {
+    warnIfShort(['upstreams', name, 'totalTimeout'], responseTimeout, totalTimeout)
+  }
+  for (const [name, { totalTimeout, timeout, upstream = '' }] of Object.entries(routes)) {
+    // Where the route sets neither, the upstream's warning says it.
+    if (totalTimeout === undefined && timeout === undefined) continue
+    const key = totalTimeout === undefined ? 'timeout' : 'totalTimeout'
+    const firstMs = timeout ?? upstreams[upstream]?.responseTimeout ?? 0
+    const totalMs = totalTimeout ?? upstreams[upstream]?.totalTimeout
+    warnIfShort(['routes', name, key], firstMs, totalMs)
+  }
 }
 
 function checkCallers({ gateway: { server }, limits: { limits } }: Operated, report: Report): void {

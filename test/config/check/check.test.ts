@@ -907,6 +907,33 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     )
   ],
   [
+    'a bound of the whole response below that of its first byte is pointed out',
+    {
+      routes: {
+        upstreams: {
+          b: { ...upstreams.b, totalTimeout: '10s' },
+          c: { url: 'http://127.0.0.1:2', responseTimeout: '10s', totalTimeout: '10s' }
+        },
+        routes: {
+          r: route({ timeout: '12s' }),
+          s: { path: '/api/s', upstream: 'b', timeout: '5s', totalTimeout: '4s' },
+          q: { path: '/api/q', upstream: 'b', timeout: '10s' },
+          o: { path: '/api/o', upstream: 'b' },
+          p: { path: '/api/p', upstream: 'c', totalTimeout: '9s' }
+        }
+      }
+    },
+    ...[
+      ['upstreams.b.totalTimeout', '10s', '15s'],
+      ['routes.r.timeout', '10s', '12s'],
+      ['routes.s.totalTimeout', '4s', '5s'],
+      ['routes.p.totalTimeout', '9s', '10s']
+    ].map(
+      ([path, total, first]) =>
+        `routes.yaml ${path}: warning: the whole response may take ${total}, less than its first byte (${first})`
+    )
+  ],
+  [
     'limits that leave sign-in open to guessing are pointed out',
     {
       limits: {
