@@ -32,7 +32,11 @@ function pageOf(url: string) {
 /** @param own further keys of gateway.yaml */
 export async function startPlain(t: Test, { name, calls }: Driver, own: object = {}) {
   const backend = await neutralBackend(t)
-  const upstream = { url: backend.url, paging: { page: 'p', size: 's' } }
+  const upstream = {
+    url: backend.url,
+    paging: { page: 'p', size: 's' },
+    errors: { message: ['message'], fields: { at: ['errors'] } }
+  }
   const route = ({ method, path }: { method: string; path: string }, shape: string) => ({
     path,
     methods: [method],

@@ -73,9 +73,9 @@ export function umiRequest(options: UmiOptions) {
   }
 }
 
-/** The member of an error's body under which a form finds messages by field. */
+/** What a form reads of an error: the member `data`, which is all that a `BizError` carries. */
 export function errorsIn(error: unknown): unknown {
-  if (error instanceof BizError) return read(error.info.data ?? {}, 'errors')
+  if (error instanceof BizError) return error.info.data
   if (!(error instanceof AxiosError)) return undefined
-  return read(read(error.response?.data ?? {}, 'data') ?? {}, 'errors')
+  return read(error.response?.data ?? {}, 'data')
 }

@@ -26,7 +26,7 @@ function fakeWith(session: { open: boolean }): Fake {
       },
       'POST /api/rule': ({ body }) =>
         body['title'] === ''
-          ? failure('Not saved.', 2, { errors: { title: 'Title is missing.' } })
+          ? failure('Not saved.', 2, { title: 'Title is missing.' })
           : { json: { success: true, data: {} } },
       'POST /api/login/outLogin': () => {
         session.open = false

@@ -27,7 +27,7 @@ const fakeWith = (signOut: () => void): Fake => ({
       }),
     'POST /api/users': ({ body }) =>
       body['title'] === ''
-        ? failure(1002, 'Not saved.', { errors: { title: ['Title is missing.'] } })
+        ? failure(1002, 'Not saved.', { title: ['Title is missing.'] })
         : success(null),
     'GET /api/account/logout': () => {
       signOut()

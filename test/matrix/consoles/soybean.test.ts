@@ -28,7 +28,7 @@ const fake: Fake = {
     },
     'POST /systemManage/addUser': ({ body }) =>
       body['title'] === ''
-        ? failure('1002', 'Not saved.', { errors: { title: 'Title is missing.' } })
+        ? failure('1002', 'Not saved.', { fieldErrors: { title: 'Title is missing.' } })
         : success(null),
     'POST /auth/refreshToken': ({ body }) =>
       body['refreshToken'] === 'refresh'

@@ -120,7 +120,7 @@ function openSoybean(page: Page): OpenConsole {
         const url = '/systemManage/addUser'
         const { error } = await client.request({ method: 'POST', url, data: values })
         if (error === null) return { saved: true }
-        const errors = read(error.response?.data ?? {}, 'errors')
+        const errors = read(error.response?.data ?? {}, 'fieldErrors')
         return { saved: false, fieldErrors: fieldErrorsOf(errors) }
       }),
     refresh: () => display.step(() => client.refresh()),

@@ -30,7 +30,7 @@ const fake: Fake = {
       }),
     'POST /api/system/dept': ({ signedIn, body }) =>
       body['title'] === ''
-        ? failure(400, 'Not saved.', { errors: { title: ['Title is missing.'] } })
+        ? failure(400, 'Not saved.', { fieldErrors: { title: ['Title is missing.'] } })
         : whenSignedIn(signedIn, null),
     'POST /api/auth/refresh': () => ({ json: 'token' }),
     'POST /api/auth/logout': () => success('')

@@ -107,7 +107,7 @@ function openVben(page: Page, options: { enableRefreshToken: boolean }): OpenCon
         } catch (error) {
           // request-client.ts:159: the page catches the body.
           const body = error instanceof AxiosError ? error.response?.data : undefined
-          return { saved: false, fieldErrors: fieldErrorsOf(read(body ?? {}, 'errors')) }
+          return { saved: false, fieldErrors: fieldErrorsOf(read(body ?? {}, 'fieldErrors')) }
         }
       }),
     ...(options.enableRefreshToken && {

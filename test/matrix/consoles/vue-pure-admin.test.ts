@@ -40,7 +40,7 @@ function fakeAt(now: () => number, refreshes = () => false): Fake {
         }),
       'POST /user/add': ({ body }) =>
         body['title'] === ''
-          ? failure('Not saved.', { errors: { title: 'Title is missing.' } })
+          ? failure('Not saved.', { fieldErrors: { title: 'Title is missing.' } })
           : success(null)
     }
   }

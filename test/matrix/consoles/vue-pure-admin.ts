@@ -102,7 +102,7 @@ function openVuePureAdmin(page: Page): OpenConsole {
         const body = await client.request({ method: 'POST', url: '/user/add', data: values })
         if (read(body, 'code') === 0) return { saved: true }
         display.say(read(body, 'message'))
-        return { saved: false, fieldErrors: fieldErrorsOf(read(body, 'errors')) }
+        return { saved: false, fieldErrors: fieldErrorsOf(read(body, 'fieldErrors')) }
       }),
     refresh: () =>
       display.step(async () => {
