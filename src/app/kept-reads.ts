@@ -16,7 +16,8 @@ import type { Copy, ResponseCopies } from './response-copies.ts'
 import type { Dispatch } from './shared-calls.ts'
 
 export interface KeepOptions {
-  readonly route: string
+  /** Of what the route reads; what two scopes answer is never the same. */
+  readonly scope: string
   readonly upstreamName: string
   /** The longest use of a copy; undefined without a cache. */
   readonly cacheMs: number | undefined
@@ -84,19 +85,14 @@ class KeptRead {
     this.#exchange = exchange
     this.#done = done
     const { headers, path, request } = exchange
-    const { upstreamName, route, store, cacheMs, fallback } = options
+    const { scope, store, cacheMs, fallback } = options
     const isKept = cacheMs !== undefined || fallback?.lastGood === true
     const isPlain = isKept && !conditional.some(name => headers[name] !== undefined)
     this.#live = isPlain ? liveOf(request) : undefined
     this.#key =
       this.#live === undefined
         ? ''
-        : copyKey(
-            `${upstreamName} ${route}`,
-            this.#live,
-            { method: 'GET', path, headers },
-            readsWithout
-          )
+        : copyKey(scope, this.#live, { method: 'GET', path, headers }, readsWithout)
     this.#wishes = wishesOf(headers)
     this.#copy = this.#live && store.get(this.#key)
   }

@@ -2,7 +2,9 @@
  * A route's upstream where one call may serve several requests. Each is a layer around `dispatch`,
  * left out where the route does not ask for it.
  */
+import { createHash } from 'node:crypto'
 import type { Upstream } from '../proxy/upstream.ts'
+import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import { copyKey, readsWithout } from './copy-key.ts'
 import type { GatewayError } from '../errors.ts'
@@ -88,12 +90,14 @@ export class CopyingRoutes {
       this.#withChanges.set(upstreamName, noting)
       return { ...target, isCopied, upstream: noting }
     }
+    const readScope = readScopeOf(route, target)
     let { dispatch } = upstream
     if (isShared) {
-      const options = { route, upstreamName, coalesce, doubleClicks }
+      const scope = `${upstreamName} ${route}`
+      const options = { scope, readScope, route, coalesce, doubleClicks }
       dispatch = shareCalls(dispatch, options, this.#copies)
     }
-    if (isKept) dispatch = keepReads(dispatch, this.#keepOptions(route, upstreamName, config))
+    if (isKept) dispatch = keepReads(dispatch, this.#keepOptions(route, target, config))
     const copying = { ...upstream, dispatch }
     return {
       ...target,
@@ -106,13 +110,13 @@ export class CopyingRoutes {
 
   #keepOptions(
     route: string,
-    upstreamName: string,
+    target: Target,
     { shape, parts, cache, cacheMaxAge, fallback }: CopyConfig
   ): KeepOptions {
     const { store, onUsed } = this.#copies
     return {
-      route,
-      upstreamName,
+      scope: readScopeOf(route, target),
+      upstreamName: target.upstreamName,
       cacheMs: cache === 'private' ? cacheMaxAge : undefined,
       fallback,
       isShaped: shape !== undefined || Object.keys(parts).length > 0,
@@ -152,19 +156,31 @@ function mayHaveChanged(
   return error?.code !== 'upstream.refused' && error?.code !== 'upstream.unavailable'
 }
 
+/**
+ * What a route reads: after a reload with another URL or other fixed headers, reads get no response
+ * of before. A digest, since such headers may be secrets.
+ */
+function readScopeOf(route: string, { upstream: { config }, upstreamName }: Target): string {
+  const { headers, secretHeaders } = config
+  return createHash('sha256')
+    .update(JSON.stringify([upstreamName, route, firstUrlOf(config), headers, secretHeaders]))
+    .digest('base64url')
+}
+
 interface SharingOptions {
+  /** Of changes: a second click after a reload must not run, whatever config says now. */
+  readonly scope: string
+  readonly readScope: string
   readonly route: string
-  readonly upstreamName: string
   readonly coalesce: boolean
   readonly doubleClicks: 'run' | 'share'
 }
 
 function shareCalls(
   dispatch: Dispatch,
-  { route, upstreamName, coalesce, doubleClicks }: SharingOptions,
+  { scope, readScope, route, coalesce, doubleClicks }: SharingOptions,
   { calls, onUsed }: Copies
 ): Dispatch {
-  const scope = `${upstreamName} ${route}`
   return function dispatchShared(request, exchange, done) {
     const isRead = request.method === 'GET'
     const isShared = isRead ? coalesce : doubleClicks === 'share' && !isSafe(request.method)
@@ -178,7 +194,9 @@ function shareCalls(
     if (live === undefined || !isWhole || (isRead && body !== null)) {
       return dispatch(request, exchange, done)
     }
-    const key = copyKey(scope, live, request, isRead ? readsWithout : undefined)
+    const key = isRead
+      ? copyKey(readScope, live, request, readsWithout)
+      : copyKey(scope, live, request)
     const shared = { dispatch, key, session: live.key, request, exchange, done }
     if (calls.send(shared)) onUsed(route, 'shared')
   }

@@ -139,6 +139,28 @@ t.test('a stale copy is validated, and renewed by 304', async t => {
   t.equal(own.status, 304)
 })
 
+t.test('another back-end, or other fixed headers, make copies useless', async t => {
+  const { backend, gateway, get, answer } = await keptGateway(t.after, { ...cached, ...lastGood })
+  answer({ headers: fresh, body: ['first'] })
+  await get()
+  t.match((await get()).mark, /; hit; ttl=/)
+  const file = join(gateway.folder, 'routes.yaml')
+  const before = readFileSync(file, 'utf8')
+  const reload = async (url: string, more: string) => {
+    const changed = before.replace(/url: .*/, `url: ${url}\n    ${more}`)
+    writeFileSync(file, changed)
+    await gateway.reload('operator')
+  }
+  await reload(backend.url, 'responseTimeout: 20s')
+  t.match((await get()).mark, /; hit; ttl=/)
+  answer('reset')
+  await reload(backend.url, 'headers: { x-tenant: b }')
+  t.match(await get(), { status: 502, mark: null }, 'the tenant of before says nothing of this one')
+  const other = await testUpstream(t.after)
+  await reload(other.url, 'responseTimeout: 20s')
+  t.match(await get(), { json: { ok: 1 }, mark: /fwd=uri-miss/ })
+})
+
 t.test('cacheMaxAge bounds what the upstream says', async t => {
   const { backend, get, answer } = await keptGateway(t.after, { ...cached, cacheMaxAge: '0ms' })
   answer({ headers: fresh })

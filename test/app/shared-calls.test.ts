@@ -1,6 +1,9 @@
 /** Identical requests of one session at the same time: one call to the upstream, one response. */
 import type { ServerResponse } from 'node:http'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { stringify } from 'yaml'
 import { testGateway } from '../support/gateway.ts'
 import { type Seen, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -48,7 +51,14 @@ async function slowGateway(cleanUp: CleanUp, more: object = {}) {
     gateway.call('/api/orders/pay', { json, headers, cookie: of })
   const get = (path: string, of = cookie, headers: Record<string, string> = {}) =>
     gateway.call(path, { cookie: of, headers })
-  return { backend, gateway, cookie, waiting, arrived, joined, answer, post, get }
+  /** Reloads, with other settings of the upstream. */
+  const reload = async (upstream: object) => {
+    const upstreams = { b: { url: backend.url, ...upstream } }
+    const routes = { ...config.routes, upstreams }
+    writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes))
+    await gateway.reload('operator')
+  }
+  return { backend, gateway, cookie, waiting, arrived, joined, answer, post, get, reload }
 }
 
 t.test('a double click runs once, and both get the same response', async t => {
@@ -252,4 +262,47 @@ t.test('nobody gets a response that was asked for before his own change', async 
   answer(0, 'old')
   answer(2, 'new')
   t.same([(await before).json, (await after).json], ['old', 'new'])
+})
+
+t.test(
+  'a second click after a reload gets the response to the first, wherever it runs',
+  async t => {
+    const { backend, arrived, joined, answer, post, reload } = await slowGateway(t.after)
+    const other = await testUpstream(t.after)
+    const first = post({ order: 7 })
+    await arrived(1)
+    await reload({ url: other.url, headers: { 'x-tenant': 'b' } })
+    const second = post({ order: 7 })
+    await joined(1)
+    answer(0, { paid: 1 })
+    for (const { status, json } of [await first, await second]) {
+      t.same([status, json], [201, { paid: 1 }])
+    }
+    t.equal(backend.begun() + other.begun(), 1)
+    await post({ order: 7 })
+    t.equal(other.begun(), 1, 'the next one goes to the new back-end')
+  }
+)
+
+t.test('reads join across a reload, unless another back-end or tenant is asked now', async t => {
+  const { backend, arrived, joined, answer, get, reload } = await slowGateway(t.after)
+  const first = get('/api/orders/7')
+  await arrived(1)
+  await reload({ responseTimeout: '20s' })
+  const second = get('/api/orders/7')
+  await joined(1)
+  await reload({ headers: { 'x-tenant': 'b' } })
+  const third = get('/api/orders/7')
+  await arrived(2)
+  const other = await testUpstream(t.after)
+  await reload({ url: other.url })
+  t.same((await get('/api/orders/7')).json, { ok: 1 })
+  answer(0, { of: 'a' })
+  answer(1, { of: 'b' })
+  const values = await Promise.all([first, second, third])
+  t.same(
+    values.map(({ json }) => json),
+    [{ of: 'a' }, { of: 'a' }, { of: 'b' }]
+  )
+  t.equal(backend.begun(), 2)
 })
