@@ -88,8 +88,9 @@ function valueFaults({ schema, declared, value, path }: Visited, report: ReportF
   const expected = (branch: string) => {
     // For a union, all allowed values, not only those of the matching branch.
     const what = declared.anyOf === undefined ? branch : (declared.expected ?? branch)
-    // Never shown: even a wrong value may be a secret.
-    if (holdsSecret(schema)) return report(path, `expected ${what}`)
+    // Never shown: even a wrong value may be a secret. A number in place of a mapping is none.
+    const isNumber = schema.type === 'object' && typeof value === 'number'
+    if (!isNumber && holdsSecret(schema)) return report(path, `expected ${what}`)
     report(path, `expected ${what}, found ${show(value)}${suggestion(declared, value)}`)
   }
   if (schema.anyOf !== undefined) return expected(unionText(schema))

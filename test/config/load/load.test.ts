@@ -291,15 +291,15 @@ t.test('a value of the wrong type says where, what was expected and what was fou
   t.same(
     faults(t, {
       'gateway.yaml':
-        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  refusedStatus: 403\nenvelope:\n  dialect: soap\n  successCode: "0"\n',
+        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  refusedStatus: 403\nenvelope:\n  dialect: soap\n  successCode: [0]\n',
       'limits.yaml': 'inFlightPerUser: 0\nlimits:\n  l: { by: users, max: 5, window: 1m }\n'
     }),
     [
       'gateway.yaml:1 server: expected a mapping, found 5',
       'gateway.yaml:3 drain.notice: expected a duration such as 500ms, 30s, 5m or 8h, found ["1s"]',
       'gateway.yaml:5 login.refusedStatus: expected 401 or 200, found 403',
-      'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, found "soap"',
-      'gateway.yaml:8 envelope.successCode: expected a whole number of at least 0, found "0"',
+      'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, found "soap"',
+      'gateway.yaml:8 envelope.successCode: expected a whole number or a text, found [0]',
       'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
       'limits.yaml:3 limits.l.by: expected one of address, user, session, account, or a list of them, found "users". Did you mean "user"?'
     ]
