@@ -85,7 +85,7 @@ export class Answers {
 
   /** The console: a folder of files, or a preset; both undefined for none. */
   async console(presets: readonly string[]): Promise<{ root?: string; preset?: string }> {
-    const question = `Console: its folder of built files, or one of ${presets.join(', ')}, or none`
+    const question = 'Console: the folder of its built files, a preset, or none'
     const written = await this.ask('console', question, 'none')
     if (written === 'none') return {}
     if (presets.includes(written)) return { preset: written }

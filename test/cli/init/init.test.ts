@@ -182,7 +182,7 @@ t.test('at a terminal everything is asked for, and the password is not shown', a
     await terminal.says(question)
     terminal.type(`${line}\r`)
   }
-  await type('Console: its folder', '')
+  await type('Console: the folder', '')
   await type('URL of the back-end', url)
   await type('Who vouches', '')
   await type('Path of its sign-in', '/auth/login')
