@@ -2,12 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
-import { createInputs } from '../config/load/inputs.ts'
-import { loadConfig } from '../config/load/load.ts'
-import { ConfigError, describeFault, type Fault, nearest } from '../config/schema/faults.ts'
+import { describeFault, nearest } from '../config/schema/faults.ts'
 import { isObject } from '../config/schema/visit.ts'
 import { hashPassword } from '../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
+import { faultsWith } from './config-change.ts'
 import { passwordEnvOption, readNewPassword } from './prompt.ts'
 import { replaceFile } from './replace-file.ts'
 import { UsersText } from './users-text.ts'
@@ -115,9 +114,9 @@ async function setPassword(name: string, { config: folder, values }: Invocation)
  * @throws CommandError with the new faults, or if another process changed the file meanwhile
  */
 function write(folder: string, file: string, before: string, after: string): void {
-  const former = faultsWith(folder, file, before)
+  const former = faultsWith(folder, new Map([[resolve(file), before]]))
   const formerKeys = new Set(former.map(({ path, message }) => `${path} ${message}`))
-  const added = faultsWith(folder, file, after).filter(
+  const added = faultsWith(folder, new Map([[resolve(file), after]])).filter(
     ({ path, message }) => !formerKeys.has(`${path} ${message}`)
   )
   if (added.length > 0) {
@@ -132,19 +131,6 @@ function write(folder: string, file: string, before: string, after: string): voi
       `Note: the config has ${former.length} fault${former.length > 1 ? 's' : ''} of before: ` +
         `console-gateway check --config ${folder}\n`
     )
-  }
-}
-
-/** The config's faults if the users file had this text. */
-function faultsWith(folder: string, file: string, text: string): Fault[] {
-  const inputs = createInputs()
-  const read = (name: string) => (resolve(name) === resolve(file) ? text : inputs.read(name))
-  try {
-    loadConfig(folder, process.env, { inputs: { ...inputs, read } })
-    return []
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return error.faults.filter(({ severity }) => severity === 'fault')
   }
 }
 

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { createBackend } from '../../examples/backend/server.ts'
 import { running } from './command.ts'
 
@@ -48,13 +49,10 @@ export async function recordInit(): Promise<string[]> {
   }
 }
 
-// oxlint-disable-next-line no-control-regex -- the terminal's own sequences
-const escapes = /\u001b\[[\d;?]*[A-Za-z]/g
 const maxColumns = 100
 
 function linesOf(text: string): string[] {
-  return text
-    .replaceAll(escapes, '')
+  return stripVTControlCharacters(text)
     .split(/\r*\n/)
     .map(line => line.replace(/^.*\r/, '').trimEnd())
     .flatMap(line => wrap(line))
@@ -80,7 +78,7 @@ export function drawTerminal(lines: readonly string[]): string {
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 ${height}" role="img" aria-label="A terminal in which console-gateway init asks, looks at a back-end and writes a config folder">
   <style>
-    text { font: 13.5px ui-monospace, Menlo, Consolas, monospace; fill: #d8dbe6; opacity: 0; animation: appear 0.1s forwards }
+    text { font: 13.5px ui-monospace, monospace; fill: #d8dbe6; opacity: 0; animation: appear 0.1s forwards }
     .typed { fill: #8fd6a4 }
     @keyframes appear { to { opacity: 1 } }
     @media (prefers-reduced-motion: reduce) { text { animation: none; opacity: 1 } }

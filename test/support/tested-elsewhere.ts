@@ -121,7 +121,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/sessions': ['admin/find-users', 'admin/sessions'],
   'cli/shape': ['cli/changes'],
   'cli/start': ['launch'],
-  'cli/users': ['cli/replace-file', 'cli/users-text'],
+  'cli/users': ['cli/config-change', 'cli/replace-file', 'cli/users-text', 'cli/yaml-text'],
   'config/check/check': [
     'config/check/admin',
     'config/check/clashes',

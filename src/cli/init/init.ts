@@ -1,6 +1,7 @@
 /** `init`: looks at a back-end, and writes a config folder that works with it. */
-import { existsSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { hashPassword } from '../../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
@@ -14,13 +15,18 @@ import { options } from './options.ts'
 import { type PresetSource, presetSource } from './preset-source.ts'
 import { type Files, propose, type Proposal, secretFile, write } from './proposal.ts'
 import { Redaction } from './redaction.ts'
+import { replaceFile } from '../replace-file.ts'
+import { compare, type Existing, faultsOfChange, readExisting } from './rerun.ts'
 import { askAccount, askRoutes, headersOf, withFamily } from './questions.ts'
 import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
 
 export const init: Command = {
   summary: 'look at a back-end, and write a config folder for a console in front of it',
-  usage: ['[DIR] [--console DIR-OR-PRESET] [--backend-url URL] [--route PATH]… [--yes]'],
+  usage: [
+    '[DIR] [--console DIR-OR-PRESET] [--backend-url URL] [--route PATH]… [--yes]',
+    '--from DIR [--route PATH]… [--yes]'
+  ],
   details: `
 Asks what it needs to know; each question has an option, for scripts. It signs in at
 the back-end once, with the account that you name, and finds out how sign-in, token,
@@ -41,9 +47,15 @@ Exit codes: 1 if the back-end does not answer, refuses the account, or nothing w
   options,
   run: async ({ config, rest: [word, ...more], values }) => {
     if (more.length > 0) throw new UsageError()
+    if (typeof values['from'] === 'string') {
+      if (word !== undefined) throw new UsageError('--from names the folder: leave DIR out.')
+      return await rerun(resolve(values['from']), values)
+    }
     const folder = resolve(word ?? config)
     if (existsSync(join(folder, 'gateway.yaml'))) {
-      throw new CommandError(`${shown(folder)} is a config already: name another folder.`)
+      throw new CommandError(
+        `${shown(folder)} is a config already: name another folder, or --from it.`
+      )
     }
     const session = new InitSession(values)
     const proposal = await session.propose(folder)
@@ -56,6 +68,14 @@ function shown(folder: string): string {
   return path === '' || path.startsWith('..') ? folder : path
 }
 
+async function rerun(folder: string, values: Invocation['values']): Promise<number> {
+  if (!existsSync(join(folder, 'gateway.yaml'))) {
+    throw new CommandError(`${shown(folder)} has no gateway.yaml: --from takes a config folder.`)
+  }
+  const session = new InitSession(values, readExisting(folder))
+  return await session.merge(folder, await session.propose(folder))
+}
+
 /** Paths of a recording, and each without its first segment. */
 function withVariants(paths: readonly string[]): string[] {
   return paths.flatMap(path => [path, withoutPrefix(path)]).filter(path => path !== undefined)
@@ -66,8 +86,12 @@ class InitSession {
   readonly #answers: Answers
   readonly #redaction = new Redaction()
 
-  constructor(values: Invocation['values']) {
-    this.#answers = new Answers(values)
+  readonly #existing: Existing | undefined
+
+  /** @param existing the folder of `--from` */
+  constructor(values: Invocation['values'], existing?: Existing) {
+    this.#answers = new Answers({ ...existing?.values, ...values })
+    this.#existing = existing
   }
 
   /** Prints a line, without any secret that could have come into it. */
@@ -80,7 +104,8 @@ class InitSession {
     const choice = await answers.console(presetsOfKind('console'))
     const url = await answers.backendUrl()
     const backendPreset = answers.backendPreset(presetsOfKind('backend'))
-    const preset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
+    const ofPreset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
+    const preset = this.#existing?.source ?? ofPreset
     const headers = headersOf(answers.list('header'))
     const fixed = { ...preset?.headers, ...headers }
     const client = createClient(url, { redaction: this.#redaction, fixed })
@@ -95,7 +120,7 @@ class InitSession {
       console: withFamily(choice, hints, this.#say),
       routes: seen.seen.routes,
       habits: hints.habits,
-      isPresetSource: preset !== undefined,
+      isPresetSource: ofPreset !== undefined,
       ...(backendPreset !== undefined && { backendPreset }),
       ...(signIn !== undefined && { signIn }),
       ...(fileUser !== undefined && { fileUser }),
@@ -154,6 +179,10 @@ class InitSession {
 
   async #fileUser(): Promise<FileUser> {
     const answers = this.#answers
+    // The folder has its users: this one only completes the proposal that it is compared with.
+    if (this.#existing !== undefined) {
+      return { username: 'admin', hash: await hashPassword(randomUUID()), role: 'admin' }
+    }
     const username = await answers.ask('user', 'The first user: user name', 'admin')
     const password = await readNewPassword(answers.text('password-env'))
     this.#redaction.add(password)
@@ -188,6 +217,34 @@ class InitSession {
         `  console-gateway start --config ${place}\n` +
         `Then open http://127.0.0.1:8080 and sign in. ${secretFile} has the session secret.`
     )
+    return 0
+  }
+
+  /** Shows what is new and what differs, and adds what is new. */
+  async merge(folder: string, { files: proposed, faults }: Proposal): Promise<number> {
+    if (faults.length > 0) throw new CommandError(this.#redaction.clean(faults.join('\n')))
+    const { lines, files } = compare(folder, proposed)
+    this.#say('')
+    for (const line of lines) this.#say(line)
+    if (files.size === 0) {
+      this.#say('There is nothing to add.')
+      return 0
+    }
+    this.#assertClean(files)
+    const refusals = await faultsOfChange(folder, files)
+    if (refusals.length > 0) {
+      throw new CommandError(`Not written:\n${this.#redaction.clean(refusals.join('\n'))}`)
+    }
+    const question = `Add what is marked + to ${shown(folder)}? Everything else stays.`
+    if (!(await this.#answers.confirm('yes', question))) {
+      throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
+    }
+    for (const [name, text] of files) {
+      const target = join(folder, name)
+      mkdirSync(dirname(target), { recursive: true })
+      replaceFile(target, text)
+    }
+    this.#say(`Wrote ${[...files.keys()].join(', ')}.`)
     return 0
   }
 

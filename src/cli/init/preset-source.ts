@@ -29,7 +29,7 @@ export function presetSource(preset: string, url: string): PresetSource | undefi
     write('limits.yaml', {})
     const { gateway, routes } = loadConfig(folder, {})
     const { headers } = routes.upstreams['backend'] ?? {}
-    return partsOf(gateway.login.sources[0], headers ?? {})
+    return sourceParts(gateway.login.sources[0], headers ?? {})
   } catch (error) {
     if (error instanceof ConfigError) return undefined
     throw error
@@ -38,7 +38,8 @@ export function presetSource(preset: string, url: string): PresetSource | undefi
   }
 }
 
-function partsOf(
+/** The parts of a source that `init` needs; undefined for one of another kind. */
+export function sourceParts(
   source: SourceConfig | undefined,
   headers: Readonly<Record<string, string>>
 ): PresetSource | undefined {

@@ -1,0 +1,26 @@
+/** The faults that a config would have if some of its files had other texts. */
+import { resolve } from 'node:path'
+import { createInputs } from '../config/load/inputs.ts'
+import { loadConfig } from '../config/load/load.ts'
+import type { LoadedConfig } from '../config/schema/config.ts'
+import { ConfigError, type Fault } from '../config/schema/faults.ts'
+
+/** Texts by absolute path. */
+export type Texts = ReadonlyMap<string, string>
+
+/** @throws ConfigError as `loadConfig` */
+export function loadWith(folder: string, texts: Texts): LoadedConfig {
+  const inputs = createInputs()
+  const read = (name: string) => texts.get(resolve(name)) ?? inputs.read(name)
+  return loadConfig(folder, process.env, { inputs: { ...inputs, read } })
+}
+
+export function faultsWith(folder: string, texts: Texts): Fault[] {
+  try {
+    loadWith(folder, texts)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.faults.filter(({ severity }) => severity === 'fault')
+  }
+}
