@@ -9,6 +9,8 @@ export type Send = (options: {
   headers: Record<string, string>
   body?: string
   timeoutMs: number
+  /** To the last byte. */
+  totalMs: number
   maxBytes: number
 }) => Promise<RawResponse>
 
@@ -68,6 +70,7 @@ export function callWith(
     },
     ...(body !== undefined && { body: writeBody(fill(body, values) as object, format) }),
     timeoutMs,
+    totalMs: timeoutMs,
     maxBytes: maxResponseBytes
   })
 }

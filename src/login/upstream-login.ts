@@ -59,6 +59,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     },
     body: bodyOf(config, attempt),
     timeoutMs: config.timeout,
+    totalMs: config.timeout,
     maxBytes: maxResponseBytes
   })
   const response = new LoginResponse(config, raw)

@@ -7,6 +7,7 @@ import type { Credential, Session } from '../../src/session/record.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
+import { credential, sessionWith } from '../support/upstream-login.ts'
 
 const base: UpstreamLoginConfig = {
   kind: 'upstream-login',
@@ -483,6 +484,19 @@ t.test('a back-end that is down, breaks off or is silent has not refused anybody
     code: 'upstream.invalid',
     status: 502
   })
+})
+
+t.test('a back-end that answers byte by byte holds no call for longer than its time', async t => {
+  const trickling = await rawUpstream(t.after, socket => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
+    const timer = setInterval(() => socket.write(' '), 20)
+    socket.on('close', () => clearInterval(timer))
+  })
+  const late = { code: 'upstream.timeout.total', status: 504 }
+  const over = { timeout: 150, logout: { path: '/logout', method: 'POST' } } as const
+  const source = sourceOf(t, trickling.url, over)
+  await t.rejects(source.verify(attempt()), late)
+  await t.rejects(async () => await source.signOut?.(sessionWith(credential)), late)
 })
 
 t.test('a sign-in is sent once, also when the connection breaks', async t => {
