@@ -10,9 +10,10 @@ export function checkDeployment(config: CheckedConfig, report: Report): void {
   }
 }
 
-/** The gateway itself speaks no TLS: only a proxy in front can, and then config should name it. */
+/** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
 function checkSecureCookie({ gateway: { session, server } }: CheckedConfig, report: Report): void {
-  if (!session.cookie.secure || server.trustedProxies.length > 0) return
+  const hasTls = server.tls !== undefined || server.trustedProxies.length > 0
+  if (!session.cookie.secure || hasTls) return
   const message =
     'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
     'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +

@@ -37,6 +37,8 @@ t.test(
     ])
     const plain = said(t, { server: { hosts: ['h'] }, session: { cookie: { secure: false } } })
     t.notMatch(plain.join('\n'), /TLS/)
+    const tls = { certificate: 'server.pem', key: 'x' }
+    t.notMatch(said(t, { server: { hosts: ['h'], tls } }).join('\n'), /no proxy ends TLS/)
     t.end()
   }
 )
