@@ -6,6 +6,7 @@ import type { Config } from '../config/schema/config.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { Contract } from '../contract/contract.ts'
+import { refuseLeak } from '../login/leaked-credential.ts'
 import type { Parts } from '../proxy/parts.ts'
 import type { Live } from '../session/evaluate.ts'
 import type { Answer } from '../shaping/answer.ts'
@@ -104,6 +105,7 @@ function createBody(
       answer === undefined
         ? fillCurrentUser(user, session.identity)
         : answer.render({ session, idleEnd, now: now(), profile: user })
+    refuseLeak(value, session.credential, 'endpoints.profile')
     return checkContract(contract, envelope.success(value, undefined, placement))
   }
 }

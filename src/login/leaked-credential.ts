@@ -1,25 +1,54 @@
 /** Finds a session's credential in what a browser is about to get. */
+import { GatewayError } from '../errors.ts'
 import { isRawNumber } from '../json/values.ts'
 import type { Credential } from '../session/record.ts'
 
 /**
- * Whether a text or number of the value, however deep, is a secret of the credential: a token, or a
- * cookie, as a pair or as its value.
+ * Called before an answer is sent.
+ * @param place the key of config that the answer is made by
+ * @throws GatewayError `upstream.invalid` for an answer with a secret of the credential
+ */
+export function refuseLeak(
+  value: unknown,
+  credential: Credential | undefined,
+  place: string
+): void {
+  if (!holdsCredential(value, credential)) return
+  throw new GatewayError('upstream.invalid', {
+    cause: new Error(
+      `${place} would give the browser a token or cookie of the back-end: ` +
+        'name another member of the profile, or another `user.profile`'
+    )
+  })
+}
+
+/** Shorter tokens are only compared as a whole: they may be a part of any text. */
+const minContained = 16
+
+/**
+ * Whether a text, number or name of the value, however deep, is a secret of the credential: a token
+ * (a long one also within a text, as in `Bearer …`), or a cookie, as a pair or as its value.
  */
 export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
   if (credential === undefined) return false
   const tokens = setOf([credential.token, credential.refreshToken])
+  const longTokens = [...tokens].filter(
+    token => token !== undefined && token.length >= minContained
+  )
   const cookies = setOf(cookieTexts(credential.cookies))
+  const isSecret = (text: string) =>
+    tokens.has(text) || cookies.has(text) || longTokens.some(token => text.includes(token ?? ''))
   // A list of its own, no recursion: the value may come from a back-end.
   const rest: unknown[] = [value]
   while (rest.length > 0) {
     const each = rest.pop()
     if (typeof each === 'string') {
-      if (tokens.has(each) || cookies.has(each)) return true
+      if (isSecret(each)) return true
     } else if (typeof each === 'number' || isRawNumber(each)) {
       // A back-end may write its token as a number.
       if (tokens.has(typeof each === 'number' ? String(each) : each.rawJSON)) return true
     } else if (typeof each === 'object' && each !== null) {
+      if (!Array.isArray(each) && Object.keys(each).some(isSecret)) return true
       for (const member of Object.values(each)) rest.push(member)
     }
   }

@@ -24,6 +24,11 @@ t.test('each secret is found, however deep it stands', async t => {
   t.ok(holdsCredential(deep, credential))
 })
 
+t.test('a long token is found within a text, and as the name of a member', async t => {
+  t.ok(holdsCredential({ a: 'Bearer 12345678901234567890' }, credential))
+  t.ok(holdsCredential({ a: { '12345678901234567890': 1 } }, credential))
+})
+
 t.test('other values are no secrets', async t => {
   const value = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   t.notOk(holdsCredential(value, credential))

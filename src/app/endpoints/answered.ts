@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import { writeJson } from '../../json/body.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Sessions } from '../../session/session.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -43,7 +44,7 @@ export function addAnswered(
 
 /** A constant body is written once, when the app is built. */
 function createBody(
-  { answer, envelope }: AnsweredRoute,
+  { name, answer, envelope }: AnsweredRoute,
   sessions: Pick<Sessions, 'now'>
 ): (request: FastifyRequest) => string {
   const write = (value: unknown) => writeJson(envelope.success(value, undefined, answer.placement))
@@ -54,6 +55,8 @@ function createBody(
   return request => {
     const live = liveOf(request)
     // The guard has refused requests without a session.
-    return write(answer.render(live && { ...live, now: sessions.now() }))
+    const value = answer.render(live && { ...live, now: sessions.now() })
+    refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
+    return write(value)
   }
 }

@@ -1,8 +1,7 @@
 /** The answer of a sign-in that config writes; it never holds the credential of the session. */
 import type { FastifyReply } from 'fastify'
-import { GatewayError } from '../../errors.ts'
 import type { SignInResult } from '../../login/credential-source.ts'
-import { holdsCredential } from '../../login/leaked-credential.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Session } from '../../session/record.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -35,17 +34,11 @@ export function sessionBefore({ source, result }: VouchedUser, now: number): Ses
  * @throws GatewayError `upstream.invalid` for an answer with a secret of the session's credential,
  * such as a token in a member of the profile
  */
-export function refuseLeak(answer: Answer | undefined, session: Session): void {
+export function refuseLeakingAnswer(answer: Answer | undefined, session: Session): void {
   if (answer === undefined) return
-  const { createdAt: now } = session
+  const { createdAt: now, credential } = session
   const value = answer.render({ session, idleEnd: now, now })
-  if (!holdsCredential(value, session.credential)) return
-  throw new GatewayError('upstream.invalid', {
-    cause: new Error(
-      'endpoints.login.answer would give the browser a token or cookie of the back-end: ' +
-        'name another member of the profile, or another `user.profile`'
-    )
-  })
+  refuseLeak(value, credential, 'endpoints.login.answer')
 }
 
 /** Sends the answer for the session that was opened. */

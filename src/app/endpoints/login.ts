@@ -27,7 +27,12 @@ import { authorityOf } from '../../shaping/current-user.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
-import { refuseLeak, sendLoginAnswer, sessionBefore, type VouchedUser } from './login-answer.ts'
+import {
+  refuseLeakingAnswer,
+  sendLoginAnswer,
+  sessionBefore,
+  type VouchedUser
+} from './login-answer.ts'
 import {
   countRefusal,
   refusalError,
@@ -144,7 +149,7 @@ async function refuseLeakingUser(
 ): Promise<void> {
   const session = sessionBefore(user, sessions.now())
   try {
-    refuseLeak(answer, session)
+    refuseLeakingAnswer(answer, session)
   } catch (error) {
     signOutAtSource(sources, session, log)
     throw error

@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { GatewayError } from '../../errors.ts'
-import { holdsCredential } from '../../login/leaked-credential.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { RefreshPolicy } from '../../session/refresh.ts'
 import type { Sessions } from '../../session/session.ts'
@@ -61,7 +61,7 @@ async function refresh(
   if (sendsTimeLeft) setTimeLeft(reply, { idleEnd, absoluteEnd: session.absoluteEnd, now })
   if (answer === undefined) return envelope.success(timeLeft(live, now))
   const value = answer.render({ session, idleEnd, now })
-  if (holdsCredential(value, session.credential)) throw leak()
+  refuseLeak(value, session.credential, 'endpoints.refresh.answer')
   return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
 }
 
@@ -69,13 +69,4 @@ function mustLive(evaluation: Evaluation): Live {
   if ('live' in evaluation) return evaluation.live
   if ('ended' in evaluation) throw new GatewayError(`session.${evaluation.ended}`)
   throw new GatewayError('session.unavailable', { retryAfter: 2 })
-}
-
-function leak(): GatewayError {
-  return new GatewayError('upstream.invalid', {
-    cause: new Error(
-      'endpoints.refresh.answer would give the browser a token or cookie of the back-end: ' +
-        'name another member of the profile, or another `user.profile`'
-    )
-  })
 }

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 import { raw } from '../../support/raw.ts'
+import { signInAt } from '../../support/sign-in.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
 
 const menu = { json: [{ path: '/home', roles: '{roles}' }] }
 
@@ -186,4 +188,27 @@ t.test('the headers with the time left of the session are sent as on other route
   t.equal(answer.status, 200)
   t.ok(Number(answer.headers.get('x-session-idle-in')) > 0)
   t.ok(answer.json.data > Date.now())
+})
+
+t.test('an answer with a credential of the back-end is refused', async t => {
+  const login = { id: 7, token: 't-1', more: { nick: 'al', deep: [{ key: 't-1' }] } }
+  const backend = await testUpstream(t.after, json(200, login))
+  const source = { token: 'token', user: { id: 'id', profile: 'more' } }
+  const { gateway: files, routes } = signInAt(backend.url, source)
+  const gateway = await testGateway(t.after, {
+    gateway: files,
+    routes: {
+      ...routes,
+      routes: {
+        nick: { path: '/api/nick', answer: { json: '{profile.nick}' } },
+        deep: { path: '/api/deep', answer: { json: { a: '{profile.deep}' }, inEnvelope: 'none' } }
+      }
+    }
+  })
+  const cookie = await gateway.signIn()
+  t.match(await gateway.call('/api/nick', { cookie }), { status: 200, json: { data: 'al' } })
+  const refused = await gateway.call('/api/deep', { cookie })
+  t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } })
+  t.notMatch(refused.text, 't-1')
+  t.ok(gateway.log.some(({ reason }) => String(reason).startsWith('routes.deep.answer would give')))
 })

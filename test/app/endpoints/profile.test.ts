@@ -1,5 +1,6 @@
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
+import { signInAt } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
@@ -281,4 +282,34 @@ t.test('an answer from the session and parts, also by POST', async t => {
   const cookie = await gateway.signIn()
   const answer = await gateway.call(path, { cookie, method: 'POST', json: {} })
   t.same(answer.json.data, { mail: 'alice@example.com', unread: 3, id: '1' })
+})
+
+t.test('a profile that holds the credential of the back-end never reaches the browser', async t => {
+  const token = 'tok-0123456789abcdef'
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const user = { id: 7, more: { nick: 'al', auth: `Bearer ${token}` } }
+    json(200, request.url === '/login' ? { token, ...user } : user.more)(request, response, seen)
+  })
+  const source = { token: 'token', user: { id: 'id', profile: 'more' } }
+  const { gateway: files, routes } = signInAt(backend.url, source)
+  const upstream = { from: 'upstream', upstream: 'b', rewrite: '/me' }
+  for (const profile of [
+    {},
+    upstream,
+    { answer: { json: '{profile}', inEnvelope: 'flat' }, methods: ['POST'] },
+    { ...upstream, answer: { json: { user: ['{profile.auth}'] }, inEnvelope: 'none' } }
+  ]) {
+    const gateway = await testGateway(t.after, {
+      gateway: files,
+      routes: { ...routes, endpoints: { profile } }
+    })
+    const method = 'methods' in profile ? 'POST' : 'GET'
+    const called = await gateway.call(path, { cookie: await gateway.signIn(), method })
+    t.match(called, { status: 502, json: { errorCode: 'upstream.invalid' } })
+    t.notMatch(called.text, token)
+    t.notMatch(JSON.stringify(gateway.log), token)
+    t.ok(
+      gateway.log.some(({ reason }) => String(reason).startsWith('endpoints.profile would give'))
+    )
+  }
 })
