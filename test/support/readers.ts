@@ -5,7 +5,9 @@
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { namesTag } from '../../src/app/endpoints/shaped.ts'
 import { collectMethods } from '../../src/app/endpoints/known-paths.ts'
-import { soleSession } from '../../src/app/hooks/session.ts'
+import { CaptchaJar } from '../../src/app/hooks/captcha-jar.ts'
+import { type SessionCookie, soleSession } from '../../src/app/hooks/session.ts'
+import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
@@ -13,13 +15,14 @@ import { readErrorBody } from '../../src/json/error-body.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { holdsCredential } from '../../src/login/leaked-credential.ts'
-import { cookiesIn } from '../../src/login/login-response.ts'
+import { cookiesIn, LoginResponse } from '../../src/login/login-response.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
 import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
+import { createSeal } from '../../src/session/seal.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import { readHandshake } from '../../src/proxy/websocket/handshake.ts'
 
@@ -49,6 +52,17 @@ for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
 }
 await app.ready()
 
+const captchaJar = new CaptchaJar({
+  upstream: 'b',
+  names: ['sid'],
+  seal: createSeal(['x'.repeat(32)], 'captcha-cookie'),
+  cookie: { options: { path: '/', sameSite: 'strict' } } as SessionCookie
+})
+const cookieSignIn = new LoginResponse({ cookies: ['sid'] } as UpstreamLoginConfig, {
+  status: 200,
+  headers: { 'set-cookie': 'sid=1' },
+  body: Buffer.from('{}')
+})
 const noTokens = { tokenHeaders: [], tokenCookies: [], tokenQuery: [] }
 const toFields = requestHeaders({
   identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
@@ -317,6 +331,23 @@ export const readers: readonly Reader[] = [
     }
   },
   {
+    of: [
+      'src/login/login-response.ts##cookies',
+      'src/app/hooks/captcha-jar.ts#read',
+      'src/app/hooks/captcha-jar.ts#write'
+    ],
+    read: text => [
+      cookieSignIn.credential(text),
+      captchaJar.read({ cookies: { console_captcha_b: text } }),
+      captchaJar.write(text, 'sid=1')
+    ],
+    worst: {
+      'pairs': repeated('sid=b; '),
+      'equal signs': repeated('='),
+      'semicolons': repeated('; ')
+    }
+  },
+  {
     of: ['src/login/leaked-credential.ts#cookieTexts'],
     read: cookies => holdsCredential(cookies, { cookies: `${cookies}1` }),
     worst: {
@@ -362,7 +393,6 @@ export const patterns: Readonly<Record<string, string>> = {
   'src/config/schema/primitives.ts#measured': 'values of config',
   'src/config/load/references.ts#module': 'values of config',
   'src/config/schema/visit.ts#memberSchema': 'patterns of our own schemas',
-  'src/proxy/token-names.ts#queryTokensOf': 'one class and names of config, without a repetition',
   'src/app/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
   'src/app/hooks/session.ts#soleSession':
     'made of the name of a cookie; reading with it is measured',
@@ -389,8 +419,8 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/limits/counting/leases.ts#forget': 'keys of our own counters',
   'src/limits/counting/memory-tally.ts#forget': 'keys of our own counters',
   'src/limits/usage/suggest.ts#whomOf': 'keys of our own record',
-  'src/login/login-response.ts##valueAt': 'a path of config',
-  'src/login/upstream-login.ts#fill': 'a template of config',
+  'src/login/back-end-call.ts#fillText': 'a template of config',
+  'src/login/login-response.ts##valuesAt': 'a path of config',
   'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',
   'src/process/cluster/merge-metrics.ts#withLabels': 'metrics of our own workers',
   'src/node-version.js#module': 'the version of Node',

@@ -28,7 +28,7 @@ export interface Recording {
 
 const maxEntries = 20_000
 const secretName = /token|password|passwd|pwd|secret|^(key|sid|session|jwt)$/i
-const secretHeader = /^(authorization|cookie|set-cookie|.*(token|auth|key|session|secret).*)$/i
+const secretHeader = /cookie|token|auth|key|session|secret/i
 const logoutPath = /(log|sign)[-_]?out|outLogin/i
 const pageName = /^(page|page_?num(ber)?|page_?no|page_?index|current|current_?page)$/i
 const sizeName = /^(size|limit|page_?size|per_?page|rows|take)$/i
