@@ -4,6 +4,7 @@ import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import { targetsOf } from '../schema/upstream-addresses.ts'
+import { upstreamRisks } from './upstream-risks.ts'
 
 type RiskRule = (before: Config, after: Config, balancerMs: number) => string[]
 
@@ -217,7 +218,9 @@ function isLocal(listen: string) {
   return /^(?:127\.|localhost:|\[::1\])/.test(listen)
 }
 
-const rules: readonly RiskRule[] = [access, users, limits, slow, install]
+const upstreams: RiskRule = ({ routes: before }, { routes: after }) => upstreamRisks(before, after)
+
+const rules: readonly RiskRule[] = [access, users, limits, slow, upstreams, install]
 
 /** @param balancerMs the response time-out of the load balancer in front of the gateway */
 export const risksOf = (before: Config, after: Config, balancerMs: number): string[] =>
