@@ -7,7 +7,7 @@ import { baseResponse } from './consoles/base-response.ts'
 import { arco } from './consoles/arco.ts'
 import { soybean } from './consoles/soybean.ts'
 import { tdesign } from './consoles/tdesign.ts'
-import { vben } from './consoles/vben.ts'
+import { vben, vbenRefreshing } from './consoles/vben.ts'
 import { vueElementAdmin } from './consoles/vue-element-admin.ts'
 import { vuePureAdmin } from './consoles/vue-pure-admin.ts'
 import type { Driver } from './driver.ts'
@@ -15,6 +15,8 @@ import { nodePage } from './node-page.ts'
 import { alice, items, startPlain } from './plain-gateway.ts'
 
 interface Expected {
+  /** Default: the name of the preset. */
+  readonly title?: string
   readonly menu?: readonly string[]
   readonly permissions?: readonly string[]
   readonly roles?: readonly string[]
@@ -30,6 +32,10 @@ const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
   // Both want `code: 0` and `data` under status 200, and show no message of the server.
   [tdesign, { noFieldErrors: true, alsoFits: ['vue-pure-admin'] }],
   [vben, { permissions: ['*', 'read'] }],
+  [
+    { ...vbenRefreshing, name: 'vben' },
+    { permissions: ['*', 'read'], title: 'vben with enableRefreshToken' }
+  ],
   [vueElementAdmin, { noFieldErrors: true }],
   [
     vuePureAdmin,
@@ -46,7 +52,8 @@ const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
 const day = 86_400_000
 const wrongPassword = 'The user name or the password is wrong.'
 for (const [driver, expected] of drivers) {
-  void t.test(`${driver.name}: the user signs in, works, and signs out`, async t => {
+  const { title = driver.name } = expected
+  void t.test(`${title}: the user signs in, works, and signs out`, async t => {
     const { backend, gateway } = await startPlain(t, driver)
     const page = nodePage(gateway.url)
     const console = driver.open(page)
@@ -87,7 +94,7 @@ for (const [driver, expected] of drivers) {
     }
   })
 
-  void t.test(`${driver.name}: the end of a session leads to the sign-in page, once`, async t => {
+  void t.test(`${title}: the end of a session leads to the sign-in page, once`, async t => {
     const { gateway } = await startPlain(t, driver)
     let passed = 0
     const page = nodePage(gateway.url, () => Date.now() + passed)
@@ -142,8 +149,8 @@ async function firstFailure(t: Test, driver: Driver, name: string) {
   return (await console.list(1, 10)).at === 'sign-in' ? undefined : 'end of the session'
 }
 
-for (const [driver, { alsoFits = [] }] of drivers) {
-  void t.test(`${driver.name}: fails with the envelope of another family`, async t => {
+for (const [driver, { title = driver.name, alsoFits = [] }] of drivers) {
+  void t.test(`${title}: fails with the envelope of another family`, async t => {
     for (const [{ name }] of drivers) {
       if (name === driver.name) continue
       const failure = await firstFailure(t, driver, name)
