@@ -13,16 +13,16 @@ export interface Expected {
   /** The field that the refusal names, if it names one. */
   readonly field?: string
   readonly endSession: () => Promise<unknown>
-  /** The time goes on for the console. */
+  /** The page's clock goes on by so much. */
   readonly passTime: (ms: number) => void
 }
+
+const day = 86_400_000
 
 export interface Problem {
   readonly step: Step
   readonly text: string
 }
-
-const day = 86_400_000
 
 /** The steps of the matrix, in their order. */
 export const steps = [
@@ -58,14 +58,21 @@ function other<Content>(
   isExpected: (content: Content | undefined) => boolean,
   at: Screen<Content>['at'] = 'inside'
 ): string | undefined {
-  const isRight = screen.at === at && isExpected(screen.content) && screen.fault === undefined
-  if (isRight) return undefined
+  if (screen.at === at && isExpected(screen.content)) return undefined
   const { messages, content, fault } = screen
   return [`at ${screen.at}`, ...messages, fault, JSON.stringify(content)].filter(Boolean).join(', ')
 }
 
-const beginsWithOne = (message: string, texts: readonly string[]) =>
-  texts.some(text => message.startsWith(text))
+/** Whether a message is one of the texts, or begins with words of the console. */
+function shows(
+  { messages }: Screen<unknown>,
+  ownWords: string | undefined,
+  texts: readonly string[]
+): boolean {
+  return messages.some(message =>
+    ownWords === undefined ? texts.includes(message) : message.startsWith(ownWords)
+  )
+}
 
 const isNothing = (content: unknown) => content === undefined
 
@@ -73,9 +80,7 @@ const plays: Readonly<Record<Step, Play>> = {
   'start': async ({ console }) => other(await console.start(), isNothing, 'sign-in'),
   'wrong password': async ({ console, driver, expected: { username, wrongPassword } }) => {
     const screen = await console.signIn({ username, password: 'not-the-Password1' })
-    const words = driver.ownWords?.wrongPassword
-    const texts = words === undefined ? wrongPassword : [words]
-    const isShown = screen.messages.some(message => beginsWithOne(message, texts))
+    const isShown = shows(screen, driver.ownWords?.wrongPassword, wrongPassword)
     return screen.at === 'sign-in' && isShown
       ? undefined
       : `at ${screen.at}, shows ${JSON.stringify(screen.messages)}`
@@ -99,9 +104,7 @@ const plays: Readonly<Record<Step, Play>> = {
     other(await console.save({ title: 'New' }), content => content?.saved === true),
   'refusal': async ({ console, driver, expected: { refusal } }) => {
     const screen = await console.save({ title: '' })
-    const words = driver.ownWords?.refused
-    const texts = words === undefined ? refusal : [words]
-    const isShown = screen.messages.some(message => beginsWithOne(message, texts))
+    const isShown = shows(screen, driver.ownWords?.refused, refusal)
     return screen.content?.saved === false && isShown ? undefined : JSON.stringify(screen)
   },
   'field errors': async ({ console, expected: { field, refusal } }) => {
@@ -123,8 +126,7 @@ const plays: Readonly<Record<Step, Play>> = {
     if (driver.noticesEndBy === 'clock') expected.passTime(day)
     const screen = await seat.console.list(1, 10)
     if (driver.noticesEndBy === 'clock') expected.passTime(-day)
-    if (screen.at === 'sign-in') return undefined
-    if (driver.noticesEndBy !== 'reload') return JSON.stringify(screen)
+    if (driver.noticesEndBy !== 'reload') return other(screen, isNothing, 'sign-in')
     // The user sees the message, and the sign-in page when the page is loaded again.
     if (screen.content !== undefined || screen.messages.length === 0) return JSON.stringify(screen)
     seat.console = driver.open(page)

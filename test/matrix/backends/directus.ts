@@ -117,7 +117,7 @@ const endpointsOf = (tokens: Tokens): Record<string, Handler> => ({
     if (renewed !== undefined) tokens.end(renewed.access)
     return { status: 204 }
   }),
-  'GET /users/me': guarded((_, { user }) => ({
+  'GET /users/me': guarded(({ query }, { user }) => ({
     status: 200,
     json: {
       data: {
@@ -125,7 +125,10 @@ const endpointsOf = (tokens: Tokens): Record<string, Handler> => ({
         first_name: user.name,
         last_name: null,
         email: emailOf(user.username),
-        role: user.role
+        // An id, unless a field below it is asked for.
+        role: (query.get('fields') ?? '').includes('role.')
+          ? { name: user.role }
+          : `role-${user.role}`
       }
     }
   })),

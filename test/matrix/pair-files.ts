@@ -18,12 +18,26 @@ const installation = {
   routes: ['upstreams: { backend: { url: "${BACKEND_URL}" } }']
 }
 
-/** What only this pair needs. */
-const pairLines: Readonly<Record<string, Partial<PairFiles>>> = {}
+/** Of the route of the list: what the back-end needs for it, and what it refuses. */
+const listQueries: Readonly<Record<string, object>> = {
+  // Directus counts only if it is asked.
+  'directus': { set: { meta: 'filter_count' } },
+  // JSON:API refuses parameters that it does not know; the console sends its page by two names.
+  'base-response × json-api': { drop: ['current', 'pageSize'] }
+}
+
+/** This console lets nobody in who has no role, and this back-end tells none. */
+const oneRole = 'endpoints: { profile: { answer: { json: { roles: [user] } } } }'
+
+/** Further lines of routes.yaml that only a pair needs. */
+const pairLines: Readonly<Record<string, string>> = {
+  'vue-element-admin × jeecg': oneRole
+}
 
 export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairFiles {
   const { list, save } = family
-  const own = pairLines[`${name} × ${family.name}`]
+  const pair = `${name} × ${family.name}`
+  const query = listQueries[pair] ?? listQueries[family.name]
   const renames = renamesOf(list.fields)
   const routes = [
     'permissions: { admin: ["*:*:*"] }',
@@ -33,6 +47,7 @@ export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairF
       methods: [calls.list.method],
       upstream: 'backend',
       rewrite: list.path,
+      ...(query !== undefined && { query }),
       shape: renames === undefined ? 'list' : 'notices'
     })}`,
     `  save: ${flow({
@@ -50,13 +65,8 @@ export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairF
   ]
   const lines = [...routes, ...(shapes.length === 0 ? [] : ['shapes:', ...shapes])]
   return {
-    gateway: text([
-      `extends: ${name}`,
-      `backend: ${family.name}`,
-      ...installation.gateway,
-      own?.gateway ?? ''
-    ]),
-    routes: text([...installation.routes, ...lines, own?.routes ?? ''])
+    gateway: text([`extends: ${name}`, `backend: ${family.name}`, ...installation.gateway]),
+    routes: text([...installation.routes, ...lines, pairLines[pair] ?? ''])
   }
 }
 

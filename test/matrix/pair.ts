@@ -1,0 +1,67 @@
+/** The running gateway of a pair, and what its user expects. */
+import { stringify } from 'yaml'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { textFolder } from '../support/config-files.ts'
+import { type BackendFamily, users } from './backend.ts'
+import type { Driver } from './driver.ts'
+import { countLines, pairFiles } from './pair-files.ts'
+import { type NodePage, nodePage } from './node-page.ts'
+import type { Expected } from './use-console.ts'
+
+/** Guessing may go on, and what tests do in a second is not what users do in a minute. */
+const limits = stringify({
+  lockout: { account: { mode: 'off' }, address: { mode: 'off' } },
+  limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } }
+})
+
+/** The text of the gateway for a wrong password, where no text of the back-end takes its place. */
+const wrongPassword = 'The user name or the password is wrong.'
+
+interface Pair {
+  readonly gateway: TestGateway
+  /** Lines of config that the pair needs. */
+  readonly lines: number
+  readonly page: NodePage
+  readonly expected: Expected
+}
+
+type CleanUp = (undo: () => unknown) => void
+
+export async function startPair(
+  cleanUp: CleanUp,
+  console: Driver,
+  family: BackendFamily
+): Promise<Pair> {
+  const backend = await family.start(cleanUp)
+  const files = pairFiles(console, family)
+  const folder = textFolder(cleanUp, {
+    'gateway.yaml': files.gateway,
+    'routes.yaml': files.routes,
+    'limits.yaml': limits
+  })
+  const gateway = await testGateway(cleanUp, folder, { BACKEND_URL: backend.url })
+  let passedMs = 0
+  const expected = {
+    ...expectedOf(family),
+    endSession: () => gateway.ops('/sessions/close', { json: { everyone: true } }),
+    passTime: (ms: number) => {
+      passedMs += ms
+    }
+  }
+  const page = nodePage(gateway.url, () => Date.now() + passedMs)
+  return { gateway, lines: countLines(files), page, expected }
+}
+
+function expectedOf(family: BackendFamily): Omit<Expected, 'endSession' | 'passTime'> {
+  const { admin } = users
+  const { message, field } = family.save
+  return {
+    username: family.loginName(admin),
+    password: admin.password,
+    name: admin.name,
+    wrongPassword: [family.wrongPassword, wrongPassword],
+    // Where only a field has a text, the message names the field too.
+    refusal: [message, `${field}: ${message}`],
+    ...(field !== undefined && { field })
+  }
+}
