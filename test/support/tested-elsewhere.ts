@@ -86,7 +86,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/init/look',
     'cli/init/family',
     'cli/init/model',
-    'cli/init/preset-source',
     'cli/init/questions',
     'cli/init/options',
     'cli/init/paths',
@@ -121,6 +120,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/sessions': ['admin/find-users', 'admin/sessions'],
   'cli/shape': ['cli/changes'],
   'cli/start': ['launch'],
+  'cli/init/presets': ['cli/init/preset-source'],
   'cli/users': ['cli/config-change', 'cli/replace-file', 'cli/users-text', 'cli/yaml-text'],
   'config/check/check': [
     'config/check/admin',

@@ -168,6 +168,7 @@ class InitSession {
       client,
       redaction: this.#redaction,
       wanted: await askRoutes(context),
+      isPreset: preset !== undefined,
       userHints: withVariants(hints.api.userPaths),
       logoutHints: withVariants(hints.api.logout === undefined ? [] : [hints.api.logout]),
       report: this.#say,

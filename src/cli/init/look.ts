@@ -21,6 +21,8 @@ export interface LookOptions {
   readonly logoutPath?: string
   /** Paths of a document or recording that may be the sign-out. */
   readonly logoutHints: readonly string[]
+  /** Whether a preset describes the sign-in: what was not seen of it needs no note. */
+  readonly isPreset: boolean
   readonly report: (line: string) => void
 }
 
@@ -59,7 +61,8 @@ export async function look(options: LookOptions): Promise<Look> {
     )
   }
   const whole = { ...backendSignIn, ...(logout !== undefined && { logout }) }
-  const all = [...notes, ...sessionNotes(session), ...routeNotes(seen, wanted)]
+  const ofSignIn = options.isPreset ? [] : [...notes, ...sessionNotes(session)]
+  const all = [...ofSignIn, ...routeNotes(seen, wanted)]
   return { signIn: whole, ...withEnvelope(seen, all, session.envelope) }
 }
 
