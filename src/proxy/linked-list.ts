@@ -15,6 +15,10 @@ export class LinkedList<T> {
     return this.#first?.value
   }
 
+  get last(): T | undefined {
+    return this.#last?.value
+  }
+
   /** Adds it as the last one. */
   add(value: T): Link<T> {
     const link: Link<T> = { value, before: this.#last, behind: undefined }

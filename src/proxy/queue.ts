@@ -53,6 +53,10 @@ interface Turn {
 
 interface User {
   readonly key: string | undefined
+  /** How many of its requests wait. */
+  count: number
+  /** Its place among those of whom as many wait; undefined where none waits. */
+  place: Link<User> | undefined
   readonly uploads: Line
   readonly others: Line
 }
@@ -68,6 +72,9 @@ export class ConnectionQueue {
   readonly #users = new Map<string, User>()
   /** In the order of their arrival, which is the order in which they give up. */
   readonly #all = new LinkedList<Waiting>()
+  /** Users by the number of their waiting requests, so that the one with the most is at hand. */
+  readonly #byCount: Array<LinkedList<User> | undefined> = []
+  #maxCount = 0
   /** Turns of their own: an upload that may not start yet does not block other requests. */
   readonly #uploadTurns = new LinkedList<Turn>()
   readonly #otherTurns = new LinkedList<Turn>()
@@ -111,17 +118,17 @@ export class ConnectionQueue {
   }
 
   /**
-   * Waits for a connection.
+   * Waits for a connection. Where the queue is full of another's burst, its last request gives way.
    * @returns a function that removes the request from the queue
    * @throws GatewayError `overloaded` if too many requests, or too many bytes, wait already
    */
   wait(applicant: Applicant): () => void {
     const { queue, queueBytes, queueTimeout } = this.#bounds
-    if (this.#waiting >= queue) throw overloaded('too many requests wait for the upstream')
     if (this.#waitingBytes + applicant.bytes > queueBytes) {
       throw overloaded('the bodies of waiting requests are too large')
     }
     const user = this.#userOf(applicant.user)
+    if (this.#waiting >= queue) this.#makeRoom(user)
     const waiting: Waiting = {
       applicant,
       user,
@@ -137,6 +144,7 @@ export class ConnectionQueue {
     line.turn ??= this.#turnsOf(applicant.isUpload).add({ user, order: waiting.order })
     this.#waiting++
     this.#waitingBytes += applicant.bytes
+    this.#count(user, 1)
     this.#timer ??= setTimeout(() => this.#expire(), queueTimeout).unref()
     return () => this.#remove(waiting)
   }
@@ -159,9 +167,33 @@ export class ConnectionQueue {
     const existing = key === undefined ? undefined : this.#users.get(key)
     if (existing !== undefined) return existing
     const line = (): Line => ({ waiting: new LinkedList<Waiting>(), turn: undefined })
-    const user = { key, uploads: line(), others: line() }
-    if (key !== undefined) this.#users.set(key, user)
-    return user
+    return { key, count: 0, place: undefined, uploads: line(), others: line() }
+  }
+
+  #count(user: User, by: 1 | -1): void {
+    const { key } = user
+    if (user.place !== undefined) this.#byCount[user.count]?.remove(user.place)
+    user.count += by
+    user.place = undefined
+    if (user.count > 0) {
+      user.place = (this.#byCount[user.count] ??= new LinkedList<User>()).add(user)
+      if (key !== undefined && user.count === 1) this.#users.set(key, user)
+    } else if (key !== undefined) this.#users.delete(key)
+    this.#maxCount = Math.max(this.#maxCount, user.count)
+    if (this.#byCount[this.#maxCount]?.first === undefined && by < 0) this.#maxCount--
+  }
+
+  /**
+   * Refuses the newest request of the user with the most, unless the newcomer would then have more.
+   * @throws GatewayError `overloaded` where no other user has more
+   */
+  #makeRoom(newcomer: User): void {
+    const error = overloaded('too many requests wait for the upstream')
+    const greedy = this.#byCount[this.#maxCount]?.first
+    if (greedy === undefined || greedy.count < newcomer.count + 2) throw error
+    const newest = laterOf(greedy.uploads.waiting.last, greedy.others.waiting.last)
+    if (newest === undefined) throw error
+    this.#refuse(newest, error)
   }
 
   #turnsOf(isUpload: boolean): LinkedList<Turn> {
@@ -229,8 +261,7 @@ export class ConnectionQueue {
       this.#turnsOf(isUpload).remove(line.turn)
       line.turn = undefined
     }
-    const isLast = user.uploads.turn === undefined && user.others.turn === undefined
-    if (isLast && user.key !== undefined) this.#users.delete(user.key)
+    this.#count(user, -1)
     this.#waiting--
     this.#waitingBytes -= bytes
     if (this.#waiting > 0) return
@@ -269,6 +300,13 @@ function earlierOf<T extends { readonly order: number }>(
 ): T | undefined {
   if (first === undefined) return second
   return second === undefined || first.order < second.order ? first : second
+}
+
+function laterOf<T extends { readonly order: number }>(
+  first: T | undefined,
+  second: T | undefined
+): T | undefined {
+  return second !== undefined && earlierOf(first, second) === first ? second : (first ?? second)
 }
 
 function overloaded(reason: string): GatewayError {

@@ -163,6 +163,27 @@ t.test('the burst of one user delays nobody else', t => {
   t.end()
 })
 
+t.test('a queue that is full of one user’s burst takes the requests of others all the same', t => {
+  const queue = new ConnectionQueue({ ...bounds, connections: 1, queue: 6 })
+  const { started, refused, ask } = noting(queue)
+  ask('running')
+  for (let n = 0; n < 6; n++) ask(`burst ${n}`, { user: 'burst', isUpload: n === 4 })
+  t.throws(() => ask('burst 6', { user: 'burst' }), { code: 'overloaded' })
+  for (const n of [0, 1, 2]) ask(`b${n}`, { user: 'b' })
+  t.same(refused, ['burst 5 overloaded', 'burst 4 overloaded', 'burst 3 overloaded'])
+  t.throws(() => ask('b3', { user: 'b' }), { code: 'overloaded' }, 'both have as many')
+  ask('c0', { user: 'c' })
+  ask('d0', { user: 'd' })
+  for (const name of ['c1', 'd1']) {
+    t.throws(() => ask(name, { user: name.slice(0, 1) }), { code: 'overloaded' })
+  }
+  t.equal(queue.waiting, 6)
+  for (let n = 0; n < 6; n++) queue.release(false)
+  t.same(started.slice(1).toSorted(), ['b0', 'b1', 'burst 0', 'burst 1', 'c0', 'd0'])
+  t.same([queue.running, queue.waiting, queue.waitingUsers], [1, 0, 0])
+  t.end()
+})
+
 t.test('of 100,000 users who left, in any order and way, nothing is kept', t => {
   const count = 100_000
   const queue = new ConnectionQueue({ ...bounds, connections: 1, queue: count, queueBytes: count })
@@ -200,14 +221,14 @@ interface Asked {
   readonly user: number
   readonly isUpload: boolean
   readonly order: number
-  readonly leave: () => void
+  leave: () => void
   /** Starts of each other user since this one waits, or since its user's last start. */
   readonly startsOfOthers: Map<number, number>
 }
 
 /** Runs the steps. @throws where an order or a share is not kept */
-function simulate(steps: readonly Step[]): void {
-  const queue = new ConnectionQueue({ ...bounds, connections: 3, queue: 10_000 })
+function simulate(steps: readonly Step[], maxWaiting: number): void {
+  const queue = new ConnectionQueue({ ...bounds, connections: 3, queue: maxWaiting })
   const waiting = new Set<Asked>()
   const running: boolean[] = []
   let order = 0
@@ -244,14 +265,25 @@ function simulate(steps: readonly Step[]): void {
         running.push(isUpload)
         continue
       }
-      const leave = queue.wait({
-        user: `user ${user}`,
-        bytes: 0,
-        isUpload,
-        start: () => onStart(asked),
-        refuse: () => {}
-      })
-      const asked: Asked = { user, isUpload, order: order++, leave, startsOfOthers: new Map() }
+      const asked: Asked = { user, isUpload, order: order++, startsOfOthers: new Map(), leave() {} }
+      try {
+        asked.leave = queue.wait({
+          user: `user ${user}`,
+          bytes: 0,
+          isUpload,
+          start: () => onStart(asked),
+          refuse: () => waiting.delete(asked)
+        })
+      } catch (error) {
+        const counts = Map.groupBy(waiting, each => each.user)
+        const own = counts.get(user)?.length ?? 0
+        if (waiting.size < maxWaiting) throw error
+        for (const { length } of counts.values()) {
+          if (length > own + 1)
+            throw new Error('another with more did not give way', { cause: error })
+        }
+        continue
+      }
       waiting.add(asked)
     }
     if (queue.waiting !== waiting.size) throw new Error('the count of the waiting is wrong')
@@ -273,7 +305,8 @@ t.test('each user’s requests start in order, and of k users each has every k-t
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), nth: fc.nat(100) }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('release' as const) }) }
   )
-  fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), simulate), {
+  const steps = fc.array(step, { minLength: 20, maxLength: 200 })
+  fc.assert(fc.property(steps, fc.constantFrom(4, 10, 10_000), simulate), {
     seed,
     numRuns: 300
   })
