@@ -109,6 +109,24 @@ t.test('event streams get their share of the connections, and no more', async t 
   await stream('/api/things/events', { headers: accept })
 })
 
+t.test('a download counts among the streams once it has taken 10 s', async t => {
+  const { gateway, cookie, stream } = await open(t, { connections: 2 })
+  const askForEvents = async () => {
+    const headers = { accept: 'text/event-stream' }
+    return await gateway.call('/api/things/other', { cookie, headers })
+  }
+  const startedAt = performance.now()
+  const download = await stream('/api/things/file')
+  t.equal((await askForEvents()).status, 200)
+  await until('the share is taken', async () => (await askForEvents()).status === 503)
+  const ms = performance.now() - startedAt
+  t.ok(ms >= 9900, `after ${Math.round(ms)} ms`)
+  t.equal((await gateway.call('/api/things/other', { cookie })).status, 200, 'other requests pass')
+  t.notOk(download.isOver(), 'the download itself goes on')
+  download.leave()
+  await until('its place is free', async () => (await askForEvents()).status === 200)
+})
+
 t.test('sign-out cuts downloads, so that nobody takes them for whole', async t => {
   const { backend, stream, signOut } = await open(t)
   const [file, chunked] = [await stream('/api/things/file'), await stream('/api/things/file?2')]
