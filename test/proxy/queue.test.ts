@@ -279,8 +279,8 @@ function simulate(steps: readonly Step[], maxWaiting: number): void {
         const own = counts.get(user)?.length ?? 0
         if (waiting.size < maxWaiting) throw error
         for (const { length } of counts.values()) {
-          if (length > own + 1)
-            throw new Error('another with more did not give way', { cause: error })
+          if (length <= own + 1) continue
+          throw new Error('another with more did not give way', { cause: error })
         }
         continue
       }
