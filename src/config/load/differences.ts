@@ -53,7 +53,7 @@ export function configDifferences(before: Compared, after: Compared): Difference
       compare(users, [name], before.users[name], after.users[name])
     ),
     ...otherContent(before.authorities, after.authorities).map(file =>
-      ofContent(file, `${file} (a certificate authority) has other content`)
+      ofContent(file, `${file} (a certificate) has other content`)
     ),
     ...serverTlsDifferences(before.serverTls, after.serverTls),
     // An added or removed contract is reported as the key that names it.
