@@ -19,7 +19,7 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
     if (source.kind !== 'upstream-login') return
     const kinds = {
       passHeaders: faultOfHeader(config, source),
-      passQuery: faultOfQuery(config),
+      passQuery: faultOfQuery(config, source),
       passCookies: faultOfCookie(config, source)
     }
     for (const key of ['passHeaders', 'passQuery', 'passCookies'] as const) {
@@ -60,9 +60,16 @@ function faultOfHeader({ gateway, routes }: SignInConfig, source: UpstreamLogin)
   }
 }
 
-function faultOfQuery({ gateway: { envelope } }: SignInConfig): FaultOf {
-  const tokens = new Set(envelope.tokenQuery.map(name => name.toLowerCase()))
-  return name => (tokens.has(name.toLowerCase()) ? tokenFault('tokenQuery') : undefined)
+function faultOfQuery({ gateway: { envelope } }: SignInConfig, source: UpstreamLogin): FaultOf {
+  const inLowerCase = (names: readonly string[]) => new Set(names.map(name => name.toLowerCase()))
+  const tokens = inLowerCase(envelope.tokenQuery)
+  const ofBody = inLowerCase(Object.keys(source.body))
+  return name => {
+    if (tokens.has(name.toLowerCase())) return tokenFault('tokenQuery')
+    return ofBody.has(name.toLowerCase())
+      ? 'is a member of `body`, in whose place some back-ends read the query: remove it'
+      : undefined
+  }
 }
 
 function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin): FaultOf {

@@ -55,6 +55,14 @@ t.test('a header that the gateway builds, strips or trusts is a fault', t => {
   t.end()
 })
 
+t.test('a member of the query that the body has, too, is a fault', t => {
+  for (const name of ['username', 'Password']) {
+    const faults = faultsAtSources(t, { source: { passQuery: [name] } })
+    t.match(faults, [/passQuery\.0: "\w+" is a member of `body`/])
+  }
+  t.end()
+})
+
 t.test('a member of the query that holds the console’s token is a fault', t => {
   const gateway = { envelope: { tokenQuery: ['Token'] } }
   const faults = faultsAtSources(t, { source: { passQuery: ['token'] }, gateway })
