@@ -6,7 +6,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/record.ts'
 import type { Refusal } from './credential-source.ts'
-import { plainMessage, valuesAt } from './response-values.ts'
+import { isTooDeep, plainMessage, valuesAt } from './response-values.ts'
 
 export interface RawResponse {
   readonly status: number
@@ -69,6 +69,7 @@ export class LoginResponse {
       .map(text)
       .filter(role => role !== undefined)
     const [profile] = this.#valuesAt(user.profile)
+    if (isTooDeep(profile)) throw invalid(`"${user.profile}" is nested too deeply`)
     return {
       id,
       username,

@@ -25,6 +25,19 @@ function ownMember(value: unknown, name: string): unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
+/** More than people nest, and less than any writer of JSON takes. */
+const maxDepth = 100
+
+/** Whether a value has so many levels that it could not be written into a session. */
+export function isTooDeep(value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; depth <= maxDepth; depth++) {
+    level = level.flatMap(each => (typeof each === 'object' && each ? Object.values(each) : []))
+    if (level.length === 0) return false
+  }
+  return true
+}
+
 const maxRead = 4000
 const maxShown = 200
 

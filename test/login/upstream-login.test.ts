@@ -486,6 +486,15 @@ t.test('a back-end that is down, breaks off or is silent has not refused anybody
   })
 })
 
+t.test('a profile that no session could hold is an error of the back-end', async t => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(`{"user":{"id":"u1","more":{"deep":${deep}}}}`)
+  })
+  await t.rejects(sourceOf(t, backend.url).verify(attempt()), { code: 'upstream.invalid' })
+})
+
 t.test('a back-end that answers byte by byte holds no call for longer than its time', async t => {
   const trickling = await rawUpstream(t.after, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
