@@ -1,10 +1,12 @@
 /** Sends the errors of all requests. */
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
-import { type ErrorCode, errorKinds, type GatewayError, toGatewayError } from '../../errors.ts'
+import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors.ts'
+import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { unknownRoute } from './context.ts'
+import { liveOf } from './session.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
 const bodyHeaders = [
@@ -44,7 +46,7 @@ export const countedErrors = (metrics: Metrics) =>
 export function errorHandler({ envelope, errorStatus, extraOf, onError }: Options) {
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
-    const error = toGatewayError(thrown)
+    const error = withoutSecrets(toGatewayError(thrown), request)
     logError(error, request)
     onError(error.code)
     const extra = extraOf(request, error)
@@ -57,6 +59,15 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError }: Option
       status: statusOf(error.code) ?? generalStatus
     })
   }
+}
+
+/** The texts of a back-end that quote the session's own token give way to ours. */
+function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayError {
+  const { message, fieldErrors, ...detail } = error.detail
+  if (message === undefined && fieldErrors === undefined) return error
+  const credential = liveOf(request)?.session.credential
+  if (!holdsCredential([message, fieldErrors], credential)) return error
+  return new GatewayError(error.code, detail)
 }
 
 /**

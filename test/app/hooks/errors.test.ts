@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { connect } from 'node:net'
 import t from 'tap'
 import { configFolder, testGateway } from '../../support/gateway.ts'
+import { signInAt } from '../../support/sign-in.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
 
 t.test('a client that leaves before its page begins is no fault of the gateway', async t => {
   const folder = await configFolder({ gateway: { console: { root: 'console' } } })
@@ -32,4 +34,39 @@ t.test('a client that leaves before its page begins is no fault of the gateway',
     /console_gateway_errors_total\{code="gateway.fault"\}/,
     'and nothing is counted'
   )
+})
+
+t.test('a back-end’s error that quotes the session’s token never reaches the browser', async t => {
+  const token = 'tok-0123456789abcdef'
+  const bodies = new Map([
+    ['/message', { message: `Bearer ${token} has expired` }],
+    ['/field', { message: 'Not valid.', errors: { auth: [token] } }],
+    ['/other', { message: 'Not valid.', errors: { price: ['too low'] } }]
+  ])
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const body = bodies.get(request.url ?? '')
+    const isLogin = body === undefined
+    json(isLogin ? 200 : 400, body ?? { id: 7, token })(request, response, seen)
+  })
+  const { gateway: files, routes } = signInAt(backend.url, { token: 'token' })
+  const upstreams = { b: { ...routes.upstreams.b, credential: 'bearer', errors: 'laravel' } }
+  const gateway = await testGateway(t.after, {
+    gateway: files,
+    routes: {
+      upstreams,
+      routes: { all: { path: '/api/*', rewrite: '/*', upstream: 'b', shape: 'whole' } },
+      shapes: { whole: [{ wrap: 'envelope' }] }
+    }
+  })
+  const cookie = await gateway.signIn()
+  for (const path of ['/api/message', '/api/field']) {
+    const called = await gateway.call(path, { cookie })
+    t.match(called, { status: 400, json: { errorCode: 'upstream.error' } })
+    t.notMatch(called.text, token)
+    t.match(called.json.message, /^The service behind this page/)
+    t.notOk('fieldErrors' in called.json)
+  }
+  const other = await gateway.call('/api/other', { cookie })
+  t.match(other.json, { message: 'Not valid.', fieldErrors: { price: ['too low'] } })
+  t.notMatch(JSON.stringify(gateway.log), token)
 })
