@@ -55,9 +55,13 @@ export function holdsCredential(value: unknown, credential: Credential | undefin
   return false
 }
 
+/** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */
+const minCookieValue = 6
+
 function cookieTexts(header: string | undefined): string[] {
   const pairs = header?.split('; ') ?? []
-  return [header ?? '', ...pairs, ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1))]
+  const values = pairs.map(pair => pair.slice(pair.indexOf('=') + 1))
+  return [header ?? '', ...pairs, ...values.filter(value => value.length >= minCookieValue)]
 }
 
 function setOf(texts: ReadonlyArray<string | undefined>): ReadonlySet<string | undefined> {

@@ -33,5 +33,6 @@ t.test('other values are no secrets', async t => {
   const value = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   t.notOk(holdsCredential(value, credential))
   t.notOk(holdsCredential({ a: 'refresh' }, undefined))
+  t.notOk(holdsCredential({ id: '1', lang: 'zh' }, { cookies: 'tenant=1; lang=zh' }))
   t.notOk(holdsCredential({ a: '', b: 'undefined' }, { cookies: '' }))
 })
