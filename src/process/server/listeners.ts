@@ -1,6 +1,6 @@
 /** The listeners of a public server: one for the console, and one that redirects to its https. */
 import type { Server } from 'node:http'
-import { type AddressInfo, Server as TcpServer } from 'node:net'
+import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
@@ -21,6 +21,7 @@ export function createListeners({ config, server, upgrades, log }: Options) {
   const { server: settings } = config.gateway
   const redirect = settings.tls?.redirect
   const redirectServer = redirect === undefined ? undefined : createHttpsRedirect(settings, { log })
+  const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
 
   return {
@@ -40,9 +41,19 @@ export function createListeners({ config, server, upgrades, log }: Options) {
     stop: async (graceMs: number, lingerMs: number): Promise<boolean> => {
       redirectServer?.close()
       redirectServer?.closeAllConnections()
-      return await stopServer({ server, upgrades, graceMs, lingerMs })
+      return await stopServer({ server, sockets, upgrades, graceMs, lingerMs })
     }
   }
+}
+
+/** Includes those that have not agreed on keys yet: `closeAllConnections` does not know them. */
+function openSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
 }
 
 async function listen(
@@ -68,6 +79,8 @@ export function urlOf(host: string, server: { address: Server['address'] }): str
 
 interface Stop {
   readonly server: Server
+  /** Cut after the time, beside the server's own connections. */
+  readonly sockets: ReadonlySet<Socket>
   readonly upgrades: Upgrades
   readonly graceMs: number
   /** Idle connections end after it. */
@@ -75,10 +88,17 @@ interface Stop {
 }
 
 /** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer({ server, upgrades, graceMs, lingerMs }: Stop): Promise<boolean> {
+async function stopServer({
+  server,
+  sockets,
+  upgrades,
+  graceMs,
+  lingerMs
+}: Stop): Promise<boolean> {
   const closed = closeServer(server, lingerMs)
   const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
   server.closeAllConnections()
+  for (const socket of sockets) socket.destroy()
   upgrades.destroyAll()
   await closed
   return inTime

@@ -243,3 +243,20 @@ t.test('all workers take a renewed certificate at a signal, and redirect to http
   gateway.signal('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
 })
+
+t.test('clients that never agree on keys do not hold a stop for longer than its grace', async t => {
+  const { tls } = pemFiles(t.testdir({}))
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { tls, headersTimeout: '5m' }, drain: { grace: '300ms' }, ...secure }
+  })
+  const { hostname, port } = new URL(gateway.url)
+  const silent = connectTcp(Number(port), hostname)
+  silent.on('error', () => {})
+  await once(silent, 'connect')
+  // Connections are accepted in their order.
+  await handshake(gateway.url)
+  const startedAt = performance.now()
+  await gateway.stop({ noticeMs: 0 })
+  t.ok(performance.now() - startedAt < 20_000)
+  silent.destroy()
+})
