@@ -22,8 +22,9 @@ const installation = {
 const listQueries: Readonly<Record<string, object>> = {
   // Directus counts only if it is asked.
   'directus': { set: { meta: 'filter_count' } },
-  // JSON:API refuses parameters that it does not know; the console sends its page by two names.
-  'base-response × json-api': { drop: ['current', 'pageSize'] }
+  // JSON:API refuses parameters that it does not know: a page by two names, an order of its own.
+  'base-response × json-api': { drop: ['current', 'pageSize'] },
+  'jeecg × json-api': { drop: ['column', 'order', 'field'] }
 }
 
 /** This console lets nobody in who has no role, and this back-end tells none. */
