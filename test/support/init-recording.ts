@@ -2,7 +2,7 @@
  * Records `init` at a terminal against the example back-end, and draws docs/images/init.svg of it:
  * `npm run draw:init`. The lines of the picture are what the command printed.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
@@ -16,6 +16,8 @@ export async function recordInit(): Promise<string[]> {
   const undo: Array<() => unknown> = []
   const backend = createBackend({ port: 0 })
   const place = mkdtempSync(join(tmpdir(), 'gateway-recording-'))
+  // A short name: the terminal would wrap the line of a long path.
+  symlinkSync(resolve('examples/console'), join(place, 'dist'))
   undo.push(
     () => backend.close(),
     () => rmSync(place, { recursive: true })
@@ -25,7 +27,7 @@ export async function recordInit(): Promise<string[]> {
     const command = `cd ${place} && ${process.execPath} ${resolve('src/launch.js')} init shop`
     const terminal = running(each => undo.push(each), 'script', ['-qec', command, '/dev/null'])
     const answers: ReadonlyArray<readonly [question: string, answer: string]> = [
-      ['or none', resolve('examples/console')],
+      ['or none', 'dist'],
       ['URL of the back-end', url],
       ['Who vouches', ''],
       ['Path of its sign-in', '/auth/login'],
@@ -40,9 +42,7 @@ export async function recordInit(): Promise<string[]> {
       terminal.type(`${answer}\r`)
     }
     await terminal.says('has the session secret')
-    const text = (await terminal.says('Next:'))
-      .replaceAll(url, 'http://127.0.0.1:9001')
-      .replaceAll(resolve('examples/console'), 'examples/console')
+    const text = (await terminal.says('Next:')).replaceAll(url, 'http://127.0.0.1:9001')
     return ['$ npx console-gateway init shop', ...linesOf(text)]
   } finally {
     for (const each of undo.toReversed()) await each()
