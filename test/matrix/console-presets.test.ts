@@ -5,11 +5,15 @@ import { parse } from 'yaml'
 import { antDesignPro } from './consoles/ant-design-pro.ts'
 import { baseResponse } from './consoles/base-response.ts'
 import { arco } from './consoles/arco.ts'
+import { ginVueAdmin } from './consoles/gin-vue-admin.ts'
+import { jeecg } from './consoles/jeecg.ts'
+import { ruoyi } from './consoles/ruoyi.ts'
 import { soybean } from './consoles/soybean.ts'
 import { tdesign } from './consoles/tdesign.ts'
 import { vben, vbenRefreshing } from './consoles/vben.ts'
 import { vueElementAdmin } from './consoles/vue-element-admin.ts'
 import { vuePureAdmin } from './consoles/vue-pure-admin.ts'
+import { yudao } from './consoles/yudao.ts'
 import type { Driver } from './driver.ts'
 import { nodePage } from './node-page.ts'
 import { alice, items, startPlain } from './plain-gateway.ts'
@@ -30,7 +34,7 @@ const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
   [arco, { noFieldErrors: true }],
   [soybean, { menu: ['home'], permissions: ['*', 'read'] }],
   // Both want `code: 0` and `data` under status 200, and show no message of the server.
-  [tdesign, { noFieldErrors: true, alsoFits: ['vue-pure-admin'] }],
+  [tdesign, { noFieldErrors: true, alsoFits: ['vue-pure-admin', 'gin-vue-admin', 'yudao'] }],
   [vben, { permissions: ['*', 'read'] }],
   [
     { ...vbenRefreshing, name: 'vben' },
@@ -42,9 +46,14 @@ const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
     {
       permissions: ['*', 'read'],
       // It reads `code: 0` and `data`, and shows nothing of a refusal under any status.
-      alsoFits: ['base-response', 'tdesign', 'vben']
+      alsoFits: ['base-response', 'tdesign', 'vben', 'gin-vue-admin', 'yudao']
     }
   ],
+  [ginVueAdmin, { noFieldErrors: true, menu: ['仪表盘'] }],
+  [jeecg, { noFieldErrors: true, permissions: ['*', 'read'] }],
+  // It takes a code of 0 for 200, and shows the message of every code that it has no words for.
+  [ruoyi, { noFieldErrors: true, permissions: ['*', 'read'], alsoFits: ['yudao'] }],
+  [yudao, { noFieldErrors: true, permissions: ['*', 'read'] }],
   [antDesignPro, { permissions: ['canAdmin'] }],
   [baseResponse, { permissions: ['canAdmin'], roles: ['Admin'] }]
 ]
@@ -59,7 +68,7 @@ for (const [driver, expected] of drivers) {
     const console = driver.open(page)
     t.match(await console.start(), { at: 'sign-in', content: undefined })
 
-    const wrong = await console.signIn({ ...alice, password: 'wrong' })
+    const wrong = await console.signIn({ ...alice, password: 'wrong-one' })
     t.match(wrong, { at: 'sign-in', content: undefined })
     t.match(wrong.messages[0], driver.ownWords?.wrongPassword ?? wrongPassword)
 
@@ -139,7 +148,7 @@ async function firstFailure(t: Test, driver: Driver, name: string) {
   const envelope = replaced(envelopeOf(driver.name), envelopeOf(name))
   const { gateway } = await startPlain(t, driver, { envelope })
   const console = driver.open(nodePage(gateway.url))
-  const wrong = await console.signIn({ ...alice, password: 'wrong' })
+  const wrong = await console.signIn({ ...alice, password: 'wrong-one' })
   const words = driver.ownWords?.wrongPassword ?? wrongPassword
   if (wrong.messages.every(message => !message.startsWith(words))) return 'wrong password'
   if ((await console.signIn(alice)).content?.name !== 'Alice Admin') return 'sign-in'

@@ -22,6 +22,7 @@ import {
   type RefusalKind,
   signOutAtSource
 } from '../../login/credential-source.ts'
+import { decryptPassword, type PasswordCipher } from '../../login/password-cipher.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
@@ -248,11 +249,15 @@ function readBody(
   const { type } = extra
   return {
     username: username as string,
-    password: password as string,
+    password: plainPassword(password as string, fields.cipher),
     remember: remember === true,
     type: typeof type === 'string' ? type.slice(0, 64) : 'account',
     extra
   }
+}
+
+function plainPassword(password: string, cipher: PasswordCipher | undefined): string {
+  return cipher === undefined ? password : decryptPassword(password, cipher)
 }
 
 /** The advice for a sign-in body with these faults. */

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { sourceNameSchema } from './source-name.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, oneOf, section, text } from './primitives.ts'
+import { flag, oneOf, optional, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
@@ -43,7 +43,28 @@ export const login = section(
           description:
             'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
             'as they are; a users file cannot check them, and `check` warns of one.'
-        })
+        }),
+        cipher: optional(
+          {
+            key: Type.String({
+              pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
+              expected: '16, 24 or 32 characters of ASCII',
+              description: 'The key in the console’s source, which is no secret.',
+              examples: ['0123456789abcdef']
+            }),
+            iv: Type.Optional(
+              Type.String({
+                pattern: '^[ -~]{16}$',
+                expected: '16 characters of ASCII',
+                description: 'The initialization vector: AES in CBC. Without it: ECB.',
+                examples: ['fedcba9876543210']
+              })
+            )
+          },
+          'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts ' +
+            'it, so that every credential source can check it. A text that is not encrypted ' +
+            'stays as it is.'
+        )
       },
       'The members of the console’s sign-in body. Change them if the console uses other names.'
     ),

@@ -8,11 +8,15 @@ const presetNames = {
     'ant-design-pro',
     'arco',
     'base-response',
+    'gin-vue-admin',
+    'jeecg',
+    'ruoyi',
     'soybean',
     'tdesign',
     'vben',
     'vue-element-admin',
-    'vue-pure-admin'
+    'vue-pure-admin',
+    'yudao'
   ],
   backend: ['directus', 'drf', 'gin-vue-admin', 'jeecg', 'json-api', 'ruoyi', 'strapi', 'yudao']
 } as const satisfies Record<string, readonly string[]>
