@@ -52,6 +52,7 @@ for (const console of consoles) {
 }
 
 void t.test('the matrix', t => {
+  t.equal(rows.filter(row => row.includes('×')).length, consoles.length * backends.length)
   for (const row of rows) t.comment(row)
   t.end()
 })
