@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { CustomEnvelope } from '../../src/config/schema/custom-envelope.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import { dialects } from '../../src/config/schema/envelope.ts'
 import type { GatewayConfig } from '../../src/config/schema/gateway.ts'
+import { presetsOfKind } from '../../src/config/schema/presets.ts'
 import type { ResponseCode } from '../../src/config/schema/response-codes.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../../src/errors.ts'
 import { createEnvelope } from '../../src/shaping/envelope.ts'
 import { compileStatus } from '../../src/shaping/status.ts'
+import { textFolder } from '../support/config-files.ts'
 import { seed } from '../support/seed.ts'
 
 type Settings = GatewayConfig['envelope']
@@ -191,7 +194,13 @@ const settings = fc.record({
   tokenHeaders: fc.constant([]),
   tokenCookies: fc.constant([]),
   tokenQuery: fc.constant([])
-}) as fc.Arbitrary<Settings & { custom: CustomEnvelope }>
+}) as fc.Arbitrary<Settings>
+
+/** The envelopes of all consoles' presets. */
+const presets = presetsOfKind('console').map(
+  name =>
+    loadConfig(textFolder(t.after, { 'gateway.yaml': `extends: ${name}` }), {}).gateway.envelope
+)
 
 /** Errors of the gateway, and what a shape makes of a back-end's body. */
 const errors = fc.oneof(
@@ -222,29 +231,32 @@ const standardFlags = {
   'base-response': ['ok']
 }
 
-t.test('no error reads as a success, by === or by ==, in any dialect and config', async t => {
-  const isSuccess = (body: Members, name: string, code: ResponseCode) =>
-    Object.hasOwn(body, name) && (body[name] === code || (body[name] as ResponseCode) == code)
-  fc.assert(
-    fc.property(settings, errors, (envelope, thrown) => {
-      const { failure, loginRefused } = createEnvelope(envelope)
-      const { dialect, custom, successCode } = envelope
-      const bodies = [failure(thrown, 'r1'), loginRefused(thrown, 'account', 'r1')]
-      for (const body of bodies.map(each => JSON.parse(JSON.stringify(each)) as Members)) {
-        if (dialect === 'problem') {
-          if (body['status'] !== thrown.status || body['code'] !== thrown.code) return false
-          continue
+t.test(
+  'no error reads as a success, by === or by ==, in any dialect, config and preset',
+  async t => {
+    const isSuccess = (body: Members, name: string, code: ResponseCode) =>
+      Object.hasOwn(body, name) && (body[name] === code || (body[name] as ResponseCode) == code)
+    fc.assert(
+      fc.property(fc.oneof(settings, fc.constantFrom(...presets)), errors, (envelope, thrown) => {
+        const { failure, loginRefused } = createEnvelope(envelope)
+        const { dialect, custom = standard, successCode } = envelope
+        const bodies = [failure(thrown, 'r1'), loginRefused(thrown, 'account', 'r1')]
+        for (const body of bodies.map(each => JSON.parse(JSON.stringify(each)) as Members)) {
+          if (dialect === 'problem') {
+            if (body['status'] !== thrown.status || body['code'] !== thrown.code) return false
+            continue
+          }
+          const isCustom = dialect === 'custom'
+          const flags = isCustom ? [custom.members.success] : standardFlags[dialect]
+          if (flags.some(flag => flag !== false && body[flag] === true)) return false
+          const name = isCustom ? (custom.members.code as string) : 'code'
+          const successes = [successCode, ...(isCustom ? custom.alsoSuccess : [])]
+          if (successes.some(code => isSuccess(body, name, code))) return false
         }
-        const isCustom = dialect === 'custom'
-        const flags = isCustom ? [custom.members.success] : standardFlags[dialect]
-        if (flags.some(flag => flag !== false && body[flag] === true)) return false
-        const name = isCustom ? (custom.members.code as string) : 'code'
-        const successes = [successCode, ...(isCustom ? custom.alsoSuccess : [])]
-        if (successes.some(code => isSuccess(body, name, code))) return false
-      }
-      return true
-    }),
-    { seed, numRuns: 5000 }
-  )
-  t.pass()
-})
+        return true
+      }),
+      { seed, numRuns: 5000 }
+    )
+    t.pass()
+  }
+)
