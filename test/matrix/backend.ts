@@ -108,6 +108,8 @@ export interface BackendFamily {
 export interface BackendOptions {
   /** Sign-ins need a captcha. Default: false, which is a setting of each family that has them. */
   readonly captcha?: boolean
+  /** Paths of jeecg whose parameters must be signed. Default: those of its own settings. */
+  readonly signUrls?: readonly string[]
 }
 
 /** A request that arrived whole, and its response. */

@@ -1,8 +1,8 @@
 /** The running gateway of a pair, and what its user expects. */
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { textFolder } from '../support/config-files.ts'
-import { type BackendFamily, users } from './backend.ts'
+import { type Backend, type BackendFamily, type BackendOptions, users } from './backend.ts'
 import type { Driver } from './driver.ts'
 import { countLines, pairFiles } from './pair-files.ts'
 import { type NodePage, nodePage } from './node-page.ts'
@@ -18,6 +18,7 @@ const limits = stringify({
 const wrongPassword = 'The user name or the password is wrong.'
 
 interface Pair {
+  readonly backend: Backend
   readonly gateway: TestGateway
   /** Lines of config that the pair needs. */
   readonly lines: number
@@ -25,19 +26,28 @@ interface Pair {
   readonly expected: Expected
 }
 
+interface PairOptions {
+  readonly backend?: BackendOptions
+  /** Further routes of the operator, and further keys of those that stand. */
+  readonly routes?: Readonly<Record<string, object>>
+  /** Default: nothing is locked. */
+  readonly limits?: object
+}
+
 type CleanUp = (undo: () => unknown) => void
 
 export async function startPair(
   cleanUp: CleanUp,
   console: Driver,
-  family: BackendFamily
+  family: BackendFamily,
+  options: PairOptions = {}
 ): Promise<Pair> {
-  const backend = await family.start(cleanUp)
+  const backend = await family.start(cleanUp, options.backend)
   const files = pairFiles(console, family)
   const folder = textFolder(cleanUp, {
     'gateway.yaml': files.gateway,
-    'routes.yaml': files.routes,
-    'limits.yaml': limits
+    'routes.yaml': withRoutes(files.routes, options.routes),
+    'limits.yaml': options.limits === undefined ? limits : stringify(options.limits)
   })
   const gateway = await testGateway(cleanUp, folder, { BACKEND_URL: backend.url })
   let passedMs = 0
@@ -49,7 +59,14 @@ export async function startPair(
     }
   }
   const page = nodePage(gateway.url, () => Date.now() + passedMs)
-  return { gateway, lines: countLines(files), page, expected }
+  return { backend, gateway, lines: countLines(files), page, expected }
+}
+
+function withRoutes(text: string, own: Readonly<Record<string, object>> = {}): string {
+  const config = parse(text) as { routes: Record<string, object> }
+  const routes = { ...config.routes }
+  for (const [name, keys] of Object.entries(own)) routes[name] = { ...routes[name], ...keys }
+  return stringify({ ...config, routes })
 }
 
 function expectedOf(family: BackendFamily): Omit<Expected, 'endSession' | 'passTime'> {

@@ -4,9 +4,9 @@
  *
  * Files of the comments: LoginController, SysAnnouncementController, SysPermissionController
  * (org.jeecg.modules.system.controller), Result, JwtFilter, JwtUtil, JeecgBootExceptionHandler,
- * AesEncryptUtil (org.jeecg).
+ * AesEncryptUtil, SignAuthInterceptor, SignUtil, HttpUtils (org.jeecg).
  */
-import { createDecipheriv } from 'node:crypto'
+import { createDecipheriv, createHash } from 'node:crypto'
 import {
   type Backend,
   type BackendFamily,
@@ -73,6 +73,39 @@ function resolvePassword(password: string): string {
   }
 }
 
+/** HttpUtils.java:38 and 169: the query is decoded before it is split. */
+function signedParameters({ method, path, query, json }: Request): Map<string, string> {
+  const parameters = new Map<string, string>()
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  if (last.includes(',')) parameters.set('x-path-variable', decodeURIComponent(last))
+  for (const pair of decodeURIComponent(query.toString().replaceAll('+', ' ')).split('&')) {
+    const end = pair.indexOf('=')
+    if (end !== -1) parameters.set(pair.slice(0, end), pair.slice(end + 1))
+  }
+  if (method === 'GET') return parameters
+  for (const [name, value] of Object.entries(json ?? {})) parameters.set(name, String(value))
+  return parameters
+}
+
+/** SignUtil.java:51; the secret stands in application-dev.yml:269. */
+function signOf(request: Request): string {
+  const parameters = [...signedParameters(request)].filter(([name]) => name !== '_t')
+  const sorted = parameters.sort(([a], [b]) => (a < b ? -1 : 1))
+  const plain = `${JSON.stringify(Object.fromEntries(sorted))}dd05f1c54d63749eda95f9fa6d49v442a`
+  return createHash('md5').update(plain).digest('hex').toUpperCase()
+}
+
+/** SignAuthInterceptor.java:70, after JwtFilter. */
+const signed =
+  (handle: Handler): Handler =>
+  (request, caller) => {
+    if (caller === undefined) return handle(request, caller)
+    const { 'x-timestamp': time, 'x-sign': sign } = request.headers
+    if (typeof time !== 'string') return error('Sign签名校验失败，请求参数不完整！')
+    if (Date.now() - Number(time) > 300_000) return error('签名验证失败，请求时效性验证失败！')
+    return sign === signOf(request) ? handle(request, caller) : error('Sign签名校验失败！')
+  }
+
 /** SysAnnouncementController.java:115; `titile` is the family's own spelling. */
 function list({ query }: Request): Response {
   const current = Number(query.get('pageNo') ?? 1)
@@ -126,10 +159,10 @@ const permissions = found({
 
 const endpointsOf = (
   tokens: Tokens,
-  { captcha = false }: BackendOptions
+  { captcha = false, signUrls = ['/sys/dict/getDictItems/*'] }: BackendOptions
 ): Record<string, Handler> => {
   const captchas = new Captchas()
-  return {
+  const endpoints: Record<string, Handler> = {
     // LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again.
     'POST /sys/login': parsed(({ json }) => {
       const text = textOf(json, 'captcha')
@@ -174,8 +207,18 @@ const endpointsOf = (
     'GET /sys/randomImage/*': ({ path }) => {
       captchas.show(path.slice(path.lastIndexOf('/') + 1))
       return found(`data:image/jpg;base64,${captchaPicture}`)
-    }
+    },
+    // SysDictController.java:186: a dictionary, or a table with the columns of its texts and values.
+    'GET /sys/dict/getDictItems/*': guarded(() => done('', [{ value: '1', text: 'One' }]))
   }
+  // SignAuthConfiguration.java:31; the default is of application-dev.yml:271.
+  const isSigned = (endpoint: string) => signUrls.includes(endpoint.split(' ')[1] ?? '')
+  return Object.fromEntries(
+    Object.entries(endpoints).map(([endpoint, handle]) => [
+      endpoint,
+      isSigned(endpoint) ? signed(handle) : handle
+    ])
+  )
 }
 
 export const backend: BackendFamily = {

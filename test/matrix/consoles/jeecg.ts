@@ -147,9 +147,15 @@ function encrypt(password: string): string {
   return cipher.update(password, 'utf8', 'base64') + cipher.final('base64')
 }
 
-/** utils/encryption/signMd5Utils.js:32-43: over all parameters in order, numbers as text. */
-function sign(parameters: Readonly<Record<string, unknown>>): string {
-  const sorted = Object.entries(parameters)
+/**
+ * utils/encryption/signMd5Utils.js:32-43 and :58-65: over all parameters in order, numbers as text,
+ * and over a last segment of the path that has commas.
+ */
+export function sign(path: string, parameters: Readonly<Record<string, unknown>>): string {
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  const all: Record<string, unknown> = { ...parameters }
+  if (last.includes(',')) all['x-path-variable'] = decodeURIComponent(last)
+  const sorted = Object.entries(all)
     .filter(([name, value]) => name !== '_t' && value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => [name, typeof value === 'number' ? `${value}` : value])
@@ -221,7 +227,7 @@ class Requests {
     const token = text(this.#cache.get('TOKEN__'))
     const headers = {
       'X-TIMESTAMP': String(time),
-      'X-Sign': sign({ ...params, ...(data as object | undefined) }),
+      'X-Sign': sign(request.url, { ...params, ...(data as object | undefined) }),
       'X-Version': 'v3',
       ...(token !== '' && {
         'Authorization': token,
