@@ -61,7 +61,9 @@ export class Answers {
     const written = await this.ask('backend-url', 'URL of the back-end')
     const url = URL.canParse(written) ? new URL(written) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol)) {
-      throw new UsageError(`"${written}" is not a URL such as https://shop.internal:8443.`)
+      throw new UsageError(
+        `"${written}" is not a URL such as https://shop.internal:8443 or http://127.0.0.1:8000.`
+      )
     }
     if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
       throw new UsageError('The URL of the back-end has no user, password, query or fragment.')

@@ -87,6 +87,7 @@ class InitSession {
   readonly #redaction = new Redaction()
 
   readonly #existing: Existing | undefined
+  #servesConsole = false
 
   /** @param existing the folder of `--from` */
   constructor(values: Invocation['values'], existing?: Existing) {
@@ -102,6 +103,7 @@ class InitSession {
   async propose(folder: string): Promise<Proposal> {
     const answers = this.#answers
     const choice = await answers.console(presetsOfKind('console'))
+    this.#servesConsole = choice.root !== undefined
     const url = await answers.backendUrl()
     const backendPreset = answers.backendPreset(presetsOfKind('backend'))
     const ofPreset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
@@ -213,10 +215,13 @@ class InitSession {
     }
     write(folder, files)
     const place = shown(folder)
+    const then = this.#servesConsole
+      ? 'Then open http://127.0.0.1:8080 and sign in.'
+      : 'Then let your console call http://127.0.0.1:8080 (docs/console-developers.md).'
     this.#say(
       `Wrote ${place}. Next:\n` +
         `  console-gateway start --config ${place}\n` +
-        `Then open http://127.0.0.1:8080 and sign in. ${secretFile} has the session secret.`
+        `${then} ${secretFile} has the session secret.`
     )
     return 0
   }

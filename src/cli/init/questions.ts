@@ -108,7 +108,9 @@ function ownPathsOf({ habits: { login, logout, profile } }: Hints): string[] {
 type Unnamed = Omit<WantedRoute, 'name'>
 
 function namedRoute(text: string): Unnamed {
-  const [first = '', second] = text.split('=', 2)
+  // As copied from a browser: the query is no part of a route.
+  const [bare = ''] = text.split('?', 1)
+  const [first = '', second] = bare.split('=', 2)
   const path = second ?? first
   const publicPath = second === undefined ? underApi(path) : first
   if (!path.startsWith('/') || !publicPath.startsWith('/')) {

@@ -61,9 +61,10 @@ export function compare(folder: string, proposed: Files): Comparison {
   const textOf = (name: string) => readFileSync(resolve(folder, name), 'utf8')
   for (const name of compared) {
     const [mine, theirs] = [mappingOf(textOf(name)), mappingOf(proposed.get(name) ?? '')]
-    for (const { path, value } of differences(mine, theirs)) {
+    for (const { path, value, isMissing } of differences(mine, theirs)) {
       const isNew = name === 'routes.yaml' && isGrowing(path)
-      if (!isNew) lines.push(`~ ${name} ${path.join('.')}: stays; init has ${brief(value)}`)
+      const verb = isMissing ? 'is not there, and is not added' : 'stays'
+      if (!isNew) lines.push(`~ ${name} ${path.join('.')}: ${verb}; init has ${brief(value)}`)
     }
   }
   const text = textOf('routes.yaml')
@@ -92,6 +93,7 @@ function mappingOf(text: string): Mapping {
 interface Difference {
   readonly path: readonly string[]
   readonly value: unknown
+  readonly isMissing: boolean
 }
 
 /** The members of `theirs` that `mine` lacks or has with another value. */
@@ -101,12 +103,12 @@ function differences(mine: Mapping, theirs: Mapping, path: readonly string[] = [
     const other = mine[key]
     if (isDeepStrictEqual(other, value)) return []
     if (isObject(other) && isObject(value)) return differences(other, value, here)
-    return [{ path: here, value }]
+    return [{ path: here, value, isMissing: !Object.hasOwn(mine, key) }]
   })
 }
 
 function isGrowing(path: readonly string[]): boolean {
-  return path.length === 2 && (growing as readonly string[]).includes(path[0] ?? '')
+  return path.length <= 2 && (growing as readonly string[]).includes(path[0] ?? '')
 }
 
 interface Addition {

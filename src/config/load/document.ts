@@ -88,7 +88,7 @@ function parse(file: string, source: string, faults: Fault[]): ConfigDocument | 
     return undefined
   }
   if (!isObject(value)) {
-    const message = 'expected a mapping; the file is empty or holds something else'
+    const message = 'expected a mapping, at least {}; the file is empty or holds something else'
     faults.push(faultOfFile(file, message))
     return undefined
   }

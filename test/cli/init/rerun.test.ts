@@ -27,7 +27,7 @@ t.test(
       '/orders',
       '--yes'
     ]
-    t.match(await run(words, { env }), { code: 0 })
+    t.match(await run(words, { env }), { code: 0, out: /^Then let your console call /m })
 
     const read = (name: string) => readFileSync(join(folder, name), 'utf8')
     const edited = read('routes.yaml')
@@ -37,7 +37,7 @@ t.test(
       )
       .replace('    roles: []\n', '    roles:  [ "admin" ]   # as above\n')
     writeFileSync(join(folder, 'routes.yaml'), edited)
-    const limits = read('limits.yaml').replace('max: 600', 'max: 60')
+    const limits = read('limits.yaml').replace('max: 600', 'max: 60').replace('  shape: 2MiB\n', '')
     writeFileSync(join(folder, 'limits.yaml'), limits)
     const again = ['init', '--from', folder, ...account, '--route', '/orders', '--route']
     const before = filesIn(folder)
@@ -47,6 +47,11 @@ t.test(
     t.match(asked.out, /^\+ routes\.yaml routes\.notices: \{ path: \/api\/notices\/list, /m)
     t.match(asked.out, /^\+ contracts\/notices\.schema\.json$/m)
     t.match(asked.out, /^~ limits\.yaml limits\.signed-in\.max: stays; init has 600$/m)
+    t.match(
+      asked.out,
+      /^~ limits\.yaml sizes\.shape: is not there, and is not added; init has 2MiB$/m
+    )
+    t.notMatch(asked.out, /routes\.yaml (routes|shapes|expect): /)
     t.same(filesIn(folder), before, 'unasked, nothing is written')
 
     const written = await run([...again, '/notices/list', '--yes'], { env })
@@ -64,7 +69,7 @@ t.test(
     const explained = await run(['explain', 'GET', '/api/notices/list', '--config', folder])
     t.match(explained.out, 'notices')
 
-    const more = await run([...again, '/notices/list', '--yes'], { env })
+    const more = await run([...again, '/notices/list?page=2', '--yes'], { env })
     t.match(more, { code: 0, out: /There is nothing to add\./ })
     const everything = [asked.out, written.out, more.out, ...filesIn(folder)].join('\n')
     for (const value of [password, 'Dora', 'Northwind']) t.notOk(everything.includes(value), value)

@@ -427,7 +427,9 @@ t.test('a file that is empty, null, or no mapping is said to be that', async t =
   ]) {
     t.same(
       faults(t, { 'routes.yaml': text }),
-      ['routes.yaml:0 : expected a mapping; the file is empty or holds something else'],
+      [
+        'routes.yaml:0 : expected a mapping, at least {}; the file is empty or holds something else'
+      ],
       JSON.stringify(text)
     )
   }
