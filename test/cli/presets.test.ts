@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { presetText } from '../../src/config/load/presets.ts'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
@@ -42,6 +43,8 @@ login:
   const words = ['presets', 'show', '--merged', '--config', folder]
   const { code, out, err } = await run(words, { env: { SESSION_SECRET: 'the real secret' } })
   t.same([code, err], [0, ''])
+  const lines = presetText('backend', 'drf').split('\n')
+  const lineOf = (key: string) => lines.findIndex(line => line.trim().startsWith(key)) + 1
   for (const line of [
     '# gateway.yaml',
     '  dialect: base-response # console/base-response.yaml:7',
@@ -51,9 +54,9 @@ login:
     '    - kind: users-file # gateway.yaml:6',
     '# routes.yaml',
     '    url: http://127.0.0.1:1 # routes.yaml:1',
-    '    credential: bearer # backend/drf.yaml:7',
+    `    credential: bearer # backend/drf.yaml:${lineOf('credential:')}`,
     '  # routes.yaml:2\n  item:\n    - unwrap: a',
-    '  # backend/drf.yaml:13\n  rows:'
+    `  # backend/drf.yaml:${lineOf('rows:')}\n  rows:`
   ]) {
     t.ok(`\n${out}`.includes(`\n${line}\n`), line)
   }

@@ -144,9 +144,11 @@ t.test(
     )
     t.equal(code, 1)
     t.match(err, /refused the sign-in \(200, code 401\):\n {2}code: number\n {2}msg: text/)
-    const names = backend.seen.map(
+    const posts = backend.seen.filter(({ method }) => method === 'POST')
+    const names = posts.map(
       ({ body }) => (JSON.parse(String(body)) as { username: string }).username
     )
+    t.ok(backend.seen.every(({ method }) => method === 'GET' || method === 'POST'))
     t.match(names, [/^nobody-/, 'dora'])
     t.equal(names.length, 2)
   }
