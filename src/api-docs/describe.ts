@@ -210,7 +210,7 @@ function addRoute(
   const { dialect, errorStatus } = routeSettings(config, name, route)
   if (dialect !== envelope.dialect) {
     const failureName = envelopeName('Failure', dialect, envelope.dialect)
-    schemas[failureName] = failureSchema({ ...envelope, dialect })
+    schemas[failureName] = failureSchema(config, dialect)
   }
   const shaped = describeShape(shapes[route.shape ?? ''] ?? [], shapes)
   const isRead = route.shape !== undefined || Object.keys(route.parts).length > 0

@@ -1,4 +1,5 @@
 /** JSON Schemas of the envelopes: of successes, errors and sign-in, by dialect. */
+import type { Config } from '../config/schema/config.ts'
 import type { CustomEnvelope } from '../config/schema/custom-envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
@@ -91,8 +92,33 @@ const problemSchema: JsonSchema = record({
   requestId
 })
 
-/** The envelope of every error of public paths. */
-export function failureSchema(envelope: EnvelopeSettings): JsonSchema {
+const fieldErrorsSchema: JsonSchema = {
+  type: 'object',
+  additionalProperties: { type: 'array', items: text },
+  description: 'The errors of single fields, by their names, where the back-end told some.'
+}
+
+/** The member with errors of single fields; false where no back-end's errors are read for them. */
+function fieldErrorsName({ gateway, routes }: Config): string | false {
+  const { fieldErrors } = gateway.envelope
+  const isRead = Object.values(routes.upstreams).some(({ errors }) =>
+    // All formats with a name have fields.
+    typeof errors === 'object' ? errors.fields !== undefined : errors !== undefined
+  )
+  return isRead && fieldErrors
+}
+
+/** The envelope of every error of public paths, in the dialect of the config or another. */
+export function failureSchema(config: Config, dialect?: Dialect): JsonSchema {
+  const { envelope } = config.gateway
+  const schema = standardFailure({ ...envelope, dialect: dialect ?? envelope.dialect })
+  const name = fieldErrorsName(config)
+  if (name === false) return schema
+  const { properties } = schema as { properties: Members }
+  return { ...schema, properties: { ...properties, [name]: fieldErrorsSchema } }
+}
+
+function standardFailure(envelope: EnvelopeSettings): JsonSchema {
   const numbered = {
     ok: { const: false },
     code: { type: 'integer', description: 'The HTTP status, or the back-end’s own number.' },
@@ -169,7 +195,7 @@ export const loginBeside = ({ dialect }: EnvelopeSettings): Members =>
 /** The body of a refused sign-in with the status 200. */
 export function loginRefusedSchema(envelope: EnvelopeSettings): JsonSchema {
   const { dialect } = envelope
-  const { properties, required } = failureSchema(envelope) as {
+  const { properties, required } = standardFailure(envelope) as {
     properties: Members
     required: string[]
   }

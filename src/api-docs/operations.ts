@@ -102,7 +102,7 @@ export class DescriptionBuilder {
     this.#config = config
     this.schemas = {
       ErrorCode: errorCodeSchema,
-      Failure: failureSchema(config.gateway.envelope)
+      Failure: failureSchema(config)
     }
   }
 

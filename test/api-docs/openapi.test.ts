@@ -543,3 +543,42 @@ t.test('a route with websocket says so: 101, and what may refuse the upgrade', a
   t.notMatch(refusalsOf(plain.get), 'origin.refused')
   t.ok((await new Validator().validate(document)).valid)
 })
+
+t.test('failures have field errors where a back-end’s errors are read for them', async t => {
+  const described = async (errors: unknown, envelope: Tree = {}) => {
+    const tree = routes('http://b.internal')
+    tree['upstreams'].b = { url: 'http://b.internal', ...(errors !== undefined && { errors }) }
+    tree['routes'].items = { ...tree['routes'].items, dialect: 'base-response' }
+    const folder = await configFolder({ gateway: { envelope }, routes: tree })
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    const config = loadConfig(folder, {})
+    const { schemas } = (openApi(config) as Tree)['components']
+    return { folder, schemas, types: typeDeclarations(config) }
+  }
+  const schema = {
+    type: 'object',
+    additionalProperties: { type: 'array', items: { type: 'string' } }
+  }
+  for (const errors of ['drf', { message: ['text'], fields: { at: ['errors'] } }]) {
+    const { folder, schemas, types } = await described(errors)
+    for (const name of ['Failure', 'BaseResponseFailure']) {
+      t.match(schemas[name].properties.fieldErrors, schema, name)
+      t.notOk(schemas[name].required.includes('fieldErrors'), 'not every error has some')
+    }
+    const use = `
+      declare const answer: Answer<'GET /api/items/*'>
+      export const texts: readonly string[] | undefined =
+        answer.ok ? undefined : answer.fieldErrors?.['title']`
+    t.same(problemsOf(folder, types, use), [])
+  }
+  const renamed = await described('drf', { fieldErrors: 'errors' })
+  t.match(renamed.schemas.Failure.properties.errors, schema)
+  for (const [errors, envelope] of [
+    [undefined, {}],
+    [{ message: ['text'] }, {}],
+    ['drf', { fieldErrors: false }]
+  ] as const) {
+    const { schemas } = await described(errors, envelope)
+    t.notOk('fieldErrors' in schemas.Failure.properties, JSON.stringify({ errors, envelope }))
+  }
+})
