@@ -206,10 +206,10 @@ const upstreams: readonly Mutant[] = [
   },
   {
     breaks: 'The message of a back-end goes on at any length.',
-    file: 'src/proxy/failures.ts',
-    find: 'text.slice(0, 500)',
-    replacement: 'found',
-    tests: ['test/proxy/failures.test.ts']
+    file: 'src/json/error-body.ts',
+    find: 'message.slice(0, bounds.text)',
+    replacement: 'message',
+    tests: ['test/json/error-body.test.ts', 'test/proxy/failures.test.ts']
   },
   {
     breaks: 'An upload whose client leaves while no upstream takes it ends the process.',
