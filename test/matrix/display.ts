@@ -24,6 +24,19 @@ export class Display {
       return { at: this.at, messages: this.#messages, content: undefined, fault: error.message }
     }
   }
+
+  /** Saves a form of a page that gets nothing of a refusal but the message. */
+  save(send: () => Promise<unknown>): Promise<Screen<{ readonly saved: boolean }>> {
+    return this.step(async () => {
+      try {
+        await send()
+        return { saved: true }
+      } catch (error) {
+        if (!(error instanceof ConsoleFault)) throw error
+        return { saved: false }
+      }
+    })
+  }
 }
 
 /** `value.a.b` as JavaScript reads it: a fault where `value` or `value.a` is null or undefined. */

@@ -80,17 +80,9 @@ function openArco(page: Page): OpenConsole {
         const data = await client.request({ method: 'GET', url: '/api/list/policy', params })
         return tableOf(read(data, 'list'), read(data, 'total'))
       }),
+    // api/interceptor.ts:66: the page gets a message, and no body.
     save: values =>
-      display.step(async () => {
-        try {
-          await client.request({ method: 'POST', url: '/api/list/policy', data: values })
-          return { saved: true }
-        } catch (error) {
-          if (!(error instanceof ConsoleFault)) throw error
-          // api/interceptor.ts:66: the page gets a message, and no body.
-          return { saved: false }
-        }
-      }),
+      display.save(() => client.request({ method: 'POST', url: '/api/list/policy', data: values })),
     // hooks/user.ts:9-20: only a sign-out that succeeded leads to the sign-in page.
     signOut: () =>
       display.step(async () => {
