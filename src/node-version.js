@@ -3,7 +3,8 @@ const needed = 24
 const [major] = process.versions.node.split('.')
 if (Number(major) < needed) {
   process.stderr.write(
-    `console-gateway needs Node ${needed} or newer; this is ${process.version}. In a clone, \`npm ci\` brings one (without --ignore-scripts), and npm scripts use it.\n`
+    `console-gateway needs Node ${needed} or newer; this is ${process.version}. ` +
+      'In a clone, `npm ci` brings one (without --ignore-scripts), and npm scripts use it.\n'
   )
   process.exit(1)
 }

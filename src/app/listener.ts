@@ -172,10 +172,15 @@ function end(
   if (response !== undefined && (response.headersSent || response.req.complete)) {
     return void (response.writableEnded ? endUnread(socket) : socket.destroy())
   }
-  endUnread(
-    socket,
-    `HTTP/1.1 ${status} Refused\r\ncontent-type: ${type}\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
-  )
+  const head = [
+    `HTTP/1.1 ${status} Refused`,
+    `content-type: ${type}`,
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    'connection: close',
+    `content-length: ${Buffer.byteLength(text)}`
+  ]
+  endUnread(socket, `${head.join('\r\n')}\r\n\r\n${text}`)
 }
 
 /** The client's time to read the rest of the response, then to close the connection. */

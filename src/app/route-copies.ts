@@ -157,8 +157,8 @@ function mayHaveChanged(
 }
 
 /**
- * What a route reads: after a reload with another URL or other fixed headers, reads get no response
- * of before. A digest, since such headers may be secrets.
+ * The part of a read's key that stands for the back-end: after a reload with another URL or other
+ * fixed headers, reads get no earlier response. A digest, since such headers may be secrets.
  */
 function readScopeOf(route: string, { upstream: { config }, upstreamName }: Target): string {
   const { headers, secretHeaders } = config

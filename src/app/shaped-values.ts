@@ -1,4 +1,4 @@
-/** What a shape makes of a value, and what its contract says of that. */
+/** Applies a route's shape to a value, and checks the result against its contract. */
 import type { Contract } from '../contract/contract.ts'
 import type { Shape } from '../shaping/shape.ts'
 

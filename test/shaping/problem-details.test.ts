@@ -86,7 +86,9 @@ t.test('every way of refusing names the content type of problems', async t => {
     [405, `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`],
     [
       401,
-      `GET /api/socket HTTP/1.1\r\n${host}${upgrade}sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\norigin: http://${new URL(gateway.url).host}\r\n\r\n`
+      `GET /api/socket HTTP/1.1\r\n${host}${upgrade}` +
+        'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+        `origin: http://${new URL(gateway.url).host}\r\n\r\n`
     ]
   ]
   for (const [status, bytes] of cases) {

@@ -114,7 +114,7 @@ function mustLive(request: FastifyRequest): Live {
   return live
 }
 
-/** What is left of a session, and whose it is. */
+/** The body of the session endpoints: the user, the roles and the time until the session ends. */
 export function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
   return {
     id,

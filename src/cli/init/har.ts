@@ -1,4 +1,4 @@
-/** What a recording (HAR) of a console's traffic tells: names and paths, never values. */
+/** Reads names and paths, never values, from a recording (HAR) of a console's traffic. */
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { isRecord, type Json, valueAt } from '../../json/values.ts'
 import { listPathsOf } from './lists.ts'

@@ -1,4 +1,4 @@
-/** What documents and recordings tell `init` before it looks for itself. */
+/** Collects hints from documents and recordings, before `init` looks for itself. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { parse as parseYaml } from 'yaml'
 import { readJson } from '../../json/body.ts'
