@@ -1,4 +1,5 @@
 /** Public operations with their requests and responses: the source of OpenAPI and TypeScript. */
+import { pathsOf } from '../config/schema/resolved.ts'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
@@ -147,9 +148,7 @@ export class DescriptionBuilder {
   /** Adds an operation for each method, at the path and at its aliases. */
   add(path: string, methods: readonly Method[], { facts, ...operation }: OperationInput): void {
     const { envelope } = this.#config.gateway
-    const { aliases } = this.#config.routes
-    const aliasesOfPath = Object.keys(aliases).filter(alias => aliases[alias] === path)
-    for (const [index, each] of [path, ...aliasesOfPath].entries()) {
+    for (const [index, each] of pathsOf(this.#config.routes, path).entries()) {
       for (const method of methods) {
         this.operations.push({
           dialect: envelope.dialect,

@@ -4,7 +4,6 @@ import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
-import { compileAnsweredRoutes } from './answered-routes.ts'
 import { logoutAnswer } from './endpoint-answers.ts'
 import { addAggregated } from './endpoints/aggregated.ts'
 import { addAnswered } from './endpoints/answered.ts'
@@ -214,7 +213,7 @@ async function addRoutes(
     for (const route of routes.aggregated) {
       if (isIn(route.access)) addAggregated(inner, route, partsOptions)
     }
-    for (const route of compileAnsweredRoutes(config)) {
+    for (const route of routes.answered) {
       if (isIn(route.access)) addAnswered(inner, route, services.sessions)
     }
   })

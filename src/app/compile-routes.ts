@@ -17,6 +17,8 @@ import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
 import { type Contract, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
+import type { AnsweredRoute } from './endpoints/answered.ts'
+import { compileAnsweredRoutes } from './answered-routes.ts'
 import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { readJson } from '../json/body.ts'
@@ -46,6 +48,7 @@ export interface Routes {
   }
   readonly proxied: readonly ProxiedRoute[]
   readonly aggregated: readonly AggregatedRoute[]
+  readonly answered: readonly AnsweredRoute[]
 }
 
 /** @param yieldToRequests is awaited before each route */
@@ -159,7 +162,8 @@ class RouteCompiler {
       logout: this.#pathsOf(paths.logout),
       profile: this.#addProfile(),
       proxied: this.#proxied,
-      aggregated: this.#aggregated
+      aggregated: this.#aggregated,
+      answered: compileAnsweredRoutes(this.#config)
     }
   }
 

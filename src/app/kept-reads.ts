@@ -2,6 +2,7 @@
  * Reads on routes with `cache` or `fallback`: answered by the user's own copy where it is fresh, or
  * where the upstream has failed, else by a fixed response.
  */
+import { jsonType } from '../shaping/success.ts'
 import type { FallbackConfig } from '../config/schema/copies.ts'
 import { GatewayError } from '../errors.ts'
 import type { Done, UpstreamRequest } from '../proxy/call.ts'
@@ -148,7 +149,7 @@ class KeptRead {
     this.#options.onUsed('fixed')
     reply
       .code(fallback.status)
-      .header('content-type', 'application/json; charset=utf-8')
+      .header('content-type', jsonType)
       .header('cache-status', 'console-gateway; fwd=miss; detail=fixed')
     const text = JSON.stringify(body)
     if (this.#exchange.isHead) reply.header('content-length', Buffer.byteLength(text)).send()

@@ -3,6 +3,7 @@
  * left out where the route does not ask for it.
  */
 import { createHash } from 'node:crypto'
+import { isSafe } from '../proxy/call.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
@@ -200,8 +201,4 @@ function shareCalls(
     const shared = { dispatch, key, session: live.key, request, exchange, done }
     if (calls.send(shared)) onUsed(route, 'shared')
   }
-}
-
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }

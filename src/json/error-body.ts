@@ -2,7 +2,7 @@
 import { isRecord, type Json, put, valueAt } from './values.ts'
 
 /** Paths are names joined by dots. */
-export interface ErrorFormat {
+interface ErrorFormat {
   /** Of the message; the first that leads to a text, or to a list that begins with one. */
   readonly message: readonly string[]
   readonly fields?: FieldErrors | undefined

@@ -23,7 +23,7 @@ export interface CredentialForm {
 }
 
 /** A call with a session's credential. */
-export interface SessionCall {
+interface SessionCall {
   readonly path: string
   readonly method: string
   readonly format?: 'json' | 'form'

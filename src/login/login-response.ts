@@ -142,10 +142,15 @@ export class LoginResponse {
     const { cookies: names } = this.#config
     const set = cookiesIn(this.#headers['set-cookie'], names)
     const kept = cookiesIn(sentCookies === '' ? [] : sentCookies.split('; '), names)
-    const isSet = (pair: string) => set.some(other => nameOf(other) === nameOf(pair))
-    const cookies = [...kept.filter(pair => !isSet(pair)), ...set]
+    const cookies = withSet(kept, set)
     return cookies.length === 0 ? undefined : headerSafe(cookies.join('; '))
   }
+}
+
+/** The `name=value` pairs that are not set anew, then those that are. */
+export function withSet(former: readonly string[], set: readonly string[]): string[] {
+  const isSet = (pair: string) => set.some(other => nameOf(other) === nameOf(pair))
+  return [...former.filter(pair => !isSet(pair)), ...set]
 }
 
 function nameOf(pair: string): string {

@@ -274,7 +274,8 @@ export class Call implements Watcher {
   }
 }
 
-function isSafe(method: string): boolean {
+/** RFC 9110 §9.2.1 */
+export function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 

@@ -135,7 +135,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
 }
 
 /** The headers that an upstream always gets; undefined without any. */
-export function fixedHeadersOf(
+function fixedHeadersOf(
   config: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>
 ): Readonly<Record<string, string>> | undefined {
   const headers = { ...config.headers, ...config.secretHeaders }

@@ -25,7 +25,7 @@ export interface AnswerFacts {
 }
 
 /** The settings behind names that no session holds. */
-export interface AnswerSettings {
+interface AnswerSettings {
   /** The value of `{token}` and `{refreshToken}`: it opens nothing. */
   readonly inertToken: string
   /** Of each role. */

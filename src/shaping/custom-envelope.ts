@@ -24,7 +24,7 @@ export function createCustomEnvelope(
   const { successCode, custom } = settings
   const { members, successMessage } = custom
   const entries = entriesOf(custom)
-  const codeOf = errorCodes(settings)
+  const codeOf = errorCodes(settings, entries)
   const success = createSuccess(
     named([
       [members.success, true],
@@ -75,10 +75,10 @@ function entriesOf({ errors }: CustomEnvelope): Entries {
 
 /** The code of each error, of the type of the success code; never one that means success. */
 function errorCodes(
-  settings: GatewayConfig['envelope'] & { readonly custom: CustomEnvelope }
+  settings: GatewayConfig['envelope'] & { readonly custom: CustomEnvelope },
+  entries: ReturnType<typeof entriesOf>
 ): (error: GatewayError) => ResponseCode {
   const { successCode, custom } = settings
-  const entries = entriesOf(custom)
   const { firstOther } = createSuccessCodes(settings)
   const typed = (code: number): ResponseCode =>
     typeof successCode === 'string' ? String(code) : code

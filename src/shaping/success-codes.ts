@@ -4,7 +4,7 @@ import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
 
 type Settings = Pick<GatewayConfig['envelope'], 'successCode' | 'custom' | 'dialect'>
 
-export interface SuccessCodes {
+interface SuccessCodes {
   readonly isSuccess: (code: unknown) => boolean
   /** The first of these that is no code of success; a spare one if all are. */
   readonly firstOther: (...codes: readonly ResponseCode[]) => ResponseCode

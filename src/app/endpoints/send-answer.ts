@@ -1,4 +1,5 @@
 /** Sends bodies of answers that config writes. */
+import { jsonType } from '../../shaping/success.ts'
 import type { FastifyReply } from 'fastify'
 import { writeJson } from '../../json/body.ts'
 import type { Answer } from '../../shaping/answer.ts'
@@ -9,5 +10,5 @@ export function sendAnswer(reply: FastifyReply, { status }: Answer, body: unknow
 }
 
 export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
+  return reply.code(status).header('content-type', jsonType).send(text)
 }

@@ -2,6 +2,7 @@
  * A response on a route with a shape: the upstream's JSON read, shaped and written, under headers
  * that are true of the result.
  */
+import { jsonType } from '../../shaping/success.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
@@ -27,7 +28,7 @@ export interface Shaping {
 
 /** A shaped body's type; its length is known only once it is shaped. */
 export function describeShaped(reply: FastifyReply): FastifyReply {
-  return reply.header('content-type', 'application/json; charset=utf-8')
+  return reply.header('content-type', jsonType)
 }
 
 /**

@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { captchaCookiePrefix } from '../../config/schema/upstream-login.ts'
 import type { SourceConfig } from '../../config/schema/gateway.ts'
-import { cookiesIn } from '../../login/login-response.ts'
+import { cookiesIn, withSet } from '../../login/login-response.ts'
 import { createSeal, type Seal } from '../../session/seal.ts'
 import type { SessionCookie } from './session.ts'
 
@@ -52,9 +52,7 @@ export class CaptchaJar {
    */
   write(sent: string, setCookie: string | string[] | undefined): string | undefined {
     const set = cookiesIn(setCookie, this.#options.names).filter(isPrintable)
-    const isReplaced = (pair: string) => set.some(other => nameOf(other) === nameOf(pair))
-    const former = sent === '' ? [] : sent.split('; ').filter(pair => !isReplaced(pair))
-    const pairs = [...former, ...set]
+    const pairs = withSet(sent === '' ? [] : sent.split('; '), set)
     if (pairs.length === 0) return undefined
     const content = `${Date.now() + lifetimeMs} ${pairs.join('; ')}`
     const sealed = this.#options.seal.close(this.#purpose, content)
@@ -111,10 +109,6 @@ export function createCaptchaJars({ sources, cookie, secrets }: JarOptions): Cap
       new CaptchaJar({ upstream, names: ofUpstream, seal, cookie })
     ])
   )
-}
-
-function nameOf(pair: string): string {
-  return pair.slice(0, pair.indexOf('='))
 }
 
 function isPrintable(pair: string): boolean {

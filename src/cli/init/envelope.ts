@@ -2,7 +2,7 @@
 import { isRawNumber, type Json } from '../../json/values.ts'
 import type { AnswerTest } from '../../config/schema/upstream-login.ts'
 import { type BackendResponse, isOk } from './client.ts'
-import { firstNamed, type Member, membersOf } from './paths.ts'
+import { directMembers, firstNamed, type Member, membersOf } from './paths.ts'
 
 type Scalar = string | number | boolean
 
@@ -27,7 +27,7 @@ const refusalCodes = new Set<Scalar>([401, 403, '401', '403'])
 
 /** The envelope of a successful response; undefined for one that has none. */
 export function envelopeOf({ body }: BackendResponse): BackendEnvelope | undefined {
-  const members = membersOf(body).filter(({ depth }) => depth === 1)
+  const members = directMembers(body)
   const code = codeIn(members)
   // A single member named so is data; beside a message or data it is an envelope.
   if (code === undefined || members.length < 2) return undefined
@@ -106,7 +106,7 @@ export function signInTests(
 }
 
 function codeOf({ body }: BackendResponse): Member | undefined {
-  return codeIn(membersOf(body).filter(({ depth }) => depth === 1))
+  return codeIn(directMembers(body))
 }
 
 function codeIn(members: readonly Member[]): Member | undefined {

@@ -4,7 +4,7 @@ import { isRecord, type Json, valueAt } from '../../json/values.ts'
 import { listPathsOf } from './lists.ts'
 import { type LoginFields, loginFields } from './login-fields.ts'
 import type { ConsoleHabits } from './model.ts'
-import { type ApiHints, type ApiRoute, isPlain, maxRoutes } from './openapi.ts'
+import { type ApiHints, type ApiRoute, isPlain, logoutPath, maxRoutes } from './openapi.ts'
 import { isText, membersOf } from './paths.ts'
 import { isMemberName, type Redaction } from './redaction.ts'
 import { userPathsOf } from './user.ts'
@@ -29,7 +29,6 @@ export interface Recording {
 const maxEntries = 20_000
 const secretName = /token|password|passwd|pwd|secret|^(key|sid|session|jwt)$/i
 const secretHeader = /cookie|token|auth|key|session|secret/i
-const logoutPath = /(log|sign)[-_]?out|outLogin/i
 const pageName = /^(page|page_?num(ber)?|page_?no|page_?index|current|current_?page)$/i
 const sizeName = /^(size|limit|page_?size|per_?page|rows|take)$/i
 /** Ids, dates and e-mail addresses in a path are data. */

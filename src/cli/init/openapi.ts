@@ -28,7 +28,7 @@ const maxRefs = 20
 
 const loginPath = /(log|sign)[-_]?in|\/(auth|token|session|local)s?\/?$/i
 const otherPassword = /register|sign[-_]?up|reset|forgot|change|password|refresh/i
-const logoutPath = /(log|sign)[-_]?out|outLogin/i
+export const logoutPath = /(log|sign)[-_]?out|outLogin/i
 const userPath = /(^|\/)(me|whoami|user[-_]?info|getInfo|getUserInfo|current[-_]?user|profile)\/?$/i
 const noData =
   /export|download|captcha|health|metrics|swagger|api-docs|openapi|\.(js|css|png|html)$/i

@@ -23,7 +23,7 @@ export function membersOf(value: Json): Member[] {
       if (!isRecord(holder.value)) continue
       for (const [name, member] of Object.entries(holder.value)) {
         if (!isMemberName(name) || name.includes('.') || members.length >= maxMembers) continue
-        const path = holder.path === '' ? name : `${holder.path}.${name}`
+        const path = below(holder.path, name)
         members.push({ path, name, value: member, depth })
         next.push({ path, value: member })
       }
@@ -31,6 +31,11 @@ export function membersOf(value: Json): Member[] {
     level = next
   }
   return members
+}
+
+/** The members of an object itself, not of the objects in it. */
+export function directMembers(value: Json): Member[] {
+  return membersOf(value).filter(({ depth }) => depth === 1)
 }
 
 /** The first member that fits the first of these patterns, else of the second, and so on. */

@@ -4,7 +4,7 @@ import { isRecord, type Json } from '../../json/values.ts'
 import type { BackendEnvelope } from './envelope.ts'
 import { exampleOf } from './examples.ts'
 import type { Findings } from './model.ts'
-import { firstNamed, membersOf } from './paths.ts'
+import { directMembers, firstNamed } from './paths.ts'
 import type { SeenRoute } from './routes.ts'
 import { entry, file, flow, section } from './yaml.ts'
 
@@ -185,8 +185,7 @@ const dataNames = [/^(data|result|content|payload|body|value|response)$/i]
 /** The member with the value, in a response with an envelope. */
 function dataPathOf(body: Json, envelope: BackendEnvelope | undefined): string | undefined {
   if (envelope === undefined) return undefined
-  const members = membersOf(body).filter(({ depth }) => depth === 1)
-  return firstNamed(members, dataNames, isRecord)?.path
+  return firstNamed(directMembers(body), dataNames, isRecord)?.path
 }
 
 function mostCommon(texts: readonly string[]): string | undefined {

@@ -1,6 +1,14 @@
 /** Where a response has the token and the user. */
 import { isRawNumber, isRecord, type Json, valueAt } from '../../json/values.ts'
-import { below, firstNamed, isText, type Member, membersOf, parentOf } from './paths.ts'
+import {
+  below,
+  directMembers,
+  firstNamed,
+  isText,
+  type Member,
+  membersOf,
+  parentOf
+} from './paths.ts'
 
 export interface TokenPaths {
   readonly token: string
@@ -92,11 +100,6 @@ export function userPathsOf(body: Json, username: string): UserPaths | undefined
 }
 
 type Holder = Pick<Member, 'path' | 'name' | 'value'>
-
-/** The members of an object itself, not of the objects in it. */
-function directMembers(value: Json): Member[] {
-  return membersOf(value).filter(({ depth }) => depth === 1)
-}
 
 function scoreOf({ name, value }: Holder, username: string): number {
   const direct = directMembers(value)

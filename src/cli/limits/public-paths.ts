@@ -1,7 +1,7 @@
 /** The route of a public path, for logs that do not name it. */
 import type { Config } from '../../config/schema/config.ts'
 import { ownEndpoints } from '../../config/schema/own-endpoints.ts'
-import { mountOf } from '../../config/schema/resolved.ts'
+import { mountOf, pathsOf } from '../../config/schema/resolved.ts'
 import { hasParameters, nearerFirst, takes } from '../../config/schema/public-path.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
 
@@ -15,7 +15,7 @@ export interface PublicPaths {
 }
 
 export function createPublicPaths(config: Config): PublicPaths {
-  const { endpoints, aliases, routes } = config.routes
+  const { endpoints, routes } = config.routes
   const mount = mountOf(config)
   const endpointPaths = ownEndpoints(endpoints)
   const withSession = new Set(
@@ -31,8 +31,7 @@ export function createPublicPaths(config: Config): PublicPaths {
     ...endpointPaths.map(each => [each.name, each.path] as const),
     ...Object.entries(routes).map(([name, each]) => [name, each.path] as const)
   ]) {
-    add(path, route)
-    for (const [alias, target] of Object.entries(aliases)) if (target === path) add(alias, route)
+    for (const each of pathsOf(config.routes, path)) add(each, route)
   }
   templates.sort(([a], [b]) => nearerFirst(a, b))
   return {
