@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { Trail } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -31,61 +32,72 @@ export function addAccessLog(
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
-  app.decorateRequest('onResponseClose', null as never)
+  const ofEachRequest = ['onResponseClose', 'trail'] as const
+  for (const name of ofEachRequest) app.decorateRequest(name, null as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
     // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
     // disconnects.
     const address = clientAddress(request)
+    request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)
-      keep(request, reply, address)
+      complete(request, reply)
+      keep(request)
       for (const end of endings) end()
     })
     done()
   })
 
-  function keep(request: FastifyRequest, reply: FastifyReply, address: string): void {
+  function keep(request: FastifyRequest): void {
     const { config } = request.routeOptions
-    const isAnswered = reply.raw.writableFinished
-    const ms = reply.elapsedTime
-    const upstreamMs = request.exchange?.firstByteMs
-    config.meter ??= meter(config.route ?? unknownRoute, config.upstream)
-    config.meter.count(request.method, isAnswered ? reply.statusCode : undefined, ms, upstreamMs)
+    const { trail } = request
+    const { status, upstreamMs } = trail
+    config.meter ??= meter(trail.route, config.upstream)
+    config.meter.count(trail.method, trail.isCut ? undefined : status, trail.ms, upstreamMs)
     if (!log.isLevelEnabled('info')) return
-    const session = liveSession(request)
-    const { endedSession, actor } = request
+    const { endedSession } = request
     // A member without a value is not written.
     log.info(
       {
-        requestId: request.id,
-        route: config.route ?? unknownRoute,
-        method: request.method,
-        path: pathOf(request.raw.url ?? ''),
-        status: isAnswered ? reply.statusCode : 499,
-        ms: toHundredths(ms),
-        code: isAnswered ? request.errorCode : request.exchange?.cutCode,
+        requestId: trail.requestId,
+        route: trail.route,
+        method: trail.method,
+        path: trail.path,
+        status,
+        ms: toHundredths(trail.ms),
+        code: trail.code,
         upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),
-        address,
-        user: session?.identity.username ?? (endedSession === undefined ? actor : undefined),
-        userId: session?.identity.id,
-        session: session?.id,
-        endedSession: session === undefined ? endedSession : undefined
+        address: trail.address,
+        user: trail.user,
+        userId: trail.userId,
+        session: endedSession === undefined ? trail.session : undefined,
+        endedSession
       },
       'request'
     )
   }
 }
 
-function toHundredths(ms: number): number {
-  return Math.round(ms * 100) / 100
+/** Writes into the trail what is known at the end of a response. */
+function complete(request: FastifyRequest, reply: FastifyReply): void {
+  const { trail, endedSession, actor, exchange } = request
+  const isAnswered = reply.raw.writableFinished
+  const session = liveSession(request)
+  trail.route = request.routeOptions.config.route ?? unknownRoute
+  trail.ms = performance.now() - trail.startedAt
+  trail.isCut = !isAnswered
+  trail.status = isAnswered ? reply.statusCode : 499
+  trail.code = isAnswered ? request.errorCode : exchange?.cutCode
+  trail.upstreamMs = exchange?.firstByteMs
+  trail.user = session?.identity.username ?? (endedSession === undefined ? actor : undefined)
+  trail.userId = session?.identity.id
+  trail.session = session?.id ?? endedSession
 }
 
-/** Without the query, which may hold tokens. */
-function pathOf(target: string): string {
-  const mark = target.indexOf('?')
-  return (mark < 0 ? target : target.slice(0, mark)).slice(0, 512)
+function toHundredths(ms: number): number {
+  return Math.round(ms * 100) / 100
 }

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { StandardHeaders } from './standard-headers.ts'
+import type { Trail } from '../../observability/trail.ts'
 import type { Exchange } from '../../proxy/response.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
@@ -36,6 +37,8 @@ declare module 'fastify' {
     errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {
+    /** What is known of the request; set by its first hook. */
+    trail: Trail
     /** The client's address, once it was computed. */
     address: string | undefined
     /** State of a proxied request, shared with its upstream. */

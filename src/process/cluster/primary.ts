@@ -72,6 +72,8 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
         ),
     metrics,
     metricsText: () => metricsTextOf(pool, metrics),
+    observe: async (kind, query) =>
+      (await pool.callAll(call => call('observe', { kind, query }))).flat(),
     addAdminRoutes: app => forwardToWorker(app, pool),
     stop: graceMs => pool.stop(graceMs),
     close: () => pool.close()

@@ -5,6 +5,7 @@ import type { Config } from '../../config/schema/config.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
 import type { Readiness } from '../../admin/server.ts'
+import type { Observation } from '../server/observers.ts'
 
 export interface WorkerState {
   readonly index: number
@@ -40,6 +41,10 @@ export interface WorkerCalls {
   readonly metrics: (
     parameters: object
   ) => Promise<{ readonly index: number; readonly body: string }>
+  readonly observe: (parameters: {
+    readonly kind: string
+    readonly query: unknown
+  }) => Promise<Observation[]>
   /** One worker does it for all, since they share the store. */
   readonly countEndings: (parameters: {
     readonly before: Sources

@@ -104,6 +104,10 @@ servePrimary({
     )
   }),
   metrics: async () => ({ index, body: (await started().publicServer.metricsText()).body }),
+  observe: async ({ kind, query }) => {
+    const observations = await started().publicServer.observe(kind, query)
+    return observations.map(observation => ({ ...observation, worker: index }))
+  },
   countEndings: async ({ before, after }) =>
     await started().publicServer.countEndings(before, after),
   reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),

@@ -28,6 +28,7 @@ import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners } from './listeners.ts'
+import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
@@ -59,6 +60,8 @@ export interface PublicServer {
   }>
   /** All metrics, for Prometheus. */
   readonly metricsText: Metrics['text']
+  /** Asks each process of this server about itself; the kinds are those of `Observers`. */
+  readonly observe: Observe
   /** Adds the routes to the operators' listener that only a serving process can answer. */
   readonly addAdminRoutes: (ops: FastifyInstance) => void
   /**
@@ -125,6 +128,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     endUnread
   })
   const server = createListener(config, generations, services, upgrades)
+  const observers = new Observers()
   const listeners = createListeners({ config, server, upgrades, log })
 
   return {
@@ -144,6 +148,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,
     metricsText: services.metrics.text,
+    observe: async (kind, query) => [await observers.ask(kind, query)],
     addAdminRoutes: ops => {
       const sources = config.gateway.login.sources.map(sourceName)
       addOpsSessions(ops, { sessions: services.sessions, sources, log })
