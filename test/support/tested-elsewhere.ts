@@ -144,6 +144,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'config/load/differences': ['config/load/risks'],
   'config/load/layers': ['config/load/document'],
   'cli/presets': ['config/load/merged'],
+  'config/load/written': ['config/load/config-hash'],
   'config/load/presets': ['config/schema/presets'],
   'config/load/load': [
     'config/schema/config',

@@ -76,6 +76,11 @@ function load(
     users: loader.readUsers(files.gateway, running),
     contracts: loader.readContracts(files.routes),
     authorities: loader.readAuthorities(files.routes),
+    written: {
+      gateway: files.gateway.written,
+      routes: files.routes.written,
+      limits: files.limits.written
+    },
     ...loader.readServerTls(files.gateway)
   }
   const restartNeeded =

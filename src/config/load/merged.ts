@@ -2,26 +2,18 @@
 import { basename, dirname } from 'node:path'
 import type { ConfigFile } from '../schema/config.ts'
 import type { Fault } from '../schema/faults.ts'
-import { gatewaySchema } from '../schema/gateway.ts'
-import { limitsSchema } from '../schema/limits.ts'
-import { routesSchema } from '../schema/routes.ts'
-import { asNode, type Node, type Path, visit } from '../schema/visit.ts'
+import type { Path } from '../schema/visit.ts'
 import { createInputs } from './inputs.ts'
 import { mergeLayers, type Place } from './layers.ts'
 import { readLayers } from './presets.ts'
-import { type Environment, isReference } from './references.ts'
+import type { Environment } from './references.ts'
+import { hideSecrets, schemaOf } from './written.ts'
 
 interface MergedConfig {
   /** Secrets are the references that stand in the files. */
   readonly value: Record<string, unknown>
   /** Such as `routes.yaml:12` and `console/vben.yaml:7`. */
   readonly originOf: (path: Path) => string | undefined
-}
-
-const schemas: Readonly<Record<ConfigFile, Node>> = {
-  gateway: asNode(gatewaySchema),
-  routes: asNode(routesSchema),
-  limits: asNode(limitsSchema)
 }
 
 /** @throws ConfigError when a file or a preset cannot be read */
@@ -32,19 +24,11 @@ export function mergedConfig(
   const faults: Fault[] = []
   const layers = readLayers(folder, { environment, inputs: createInputs(), faults })
   const merge = (file: ConfigFile): MergedConfig => {
-    const { value, placeOf } = mergeLayers(schemas[file], layers[file])
-    hideSecrets(schemas[file], value)
+    const { value, placeOf } = mergeLayers(schemaOf[file], layers[file])
+    hideSecrets(schemaOf[file], value)
     return { value, originOf: path => originAt(placeOf(path)) }
   }
   return { gateway: merge('gateway'), routes: merge('routes'), limits: merge('limits') }
-}
-
-/** A secret that stands in the file by mistake is not printed. */
-function hideSecrets(schema: Node, value: unknown): void {
-  visit(schema, value, ({ schema: { format }, value: written, put }) => {
-    const isSecret = format === 'x-secret' && typeof written === 'string'
-    if (isSecret && !isReference(written)) put('(a secret)')
-  })
 }
 
 function originAt(place: Place | undefined): string | undefined {

@@ -6,9 +6,12 @@ import { asNode, isObject, type Node, type Path, visit } from '../schema/visit.t
 import type { Inputs } from './inputs.ts'
 import { type Layers, type MergedFile, mergeLayers } from './layers.ts'
 import { type Environment, resolveReferences } from './references.ts'
+import { copyTree, hideSecrets } from './written.ts'
 
 export interface LoadedFile<T> extends Omit<MergedFile, 'value'> {
   readonly value: T
+  /** The file and its presets before references and defaults, without any secret. */
+  readonly written: Readonly<Record<string, unknown>>
 }
 
 interface CompleteContext {
@@ -31,10 +34,12 @@ export function completeFile<T extends TSchema>(
     faults.push(merged.fault(path, message))
   }
   dropEmptySections(node, value)
+  const written = copyTree(value)
+  hideSecrets(node, written)
   resolveReferences(node, value, { environment, folder, read: inputs.read, report })
   fillDefaults(node, value)
   schemaFaults(node, value, report)
-  return { ...merged, value: normalise(node, value) as Static<T> }
+  return { ...merged, written, value: normalise(node, value) as Static<T> }
 }
 
 /** `server:` with nothing below it is null in YAML, but is meant as "nothing set". */

@@ -1,0 +1,32 @@
+/** Config as its files and presets have it: values from outside stand as their references. */
+import { isRecord } from '../../json/values.ts'
+import { asNode, type Node, visit } from '../schema/visit.ts'
+import { isReference } from './references.ts'
+import type { ConfigFile } from '../schema/config.ts'
+import { gatewaySchema } from '../schema/gateway.ts'
+import { limitsSchema } from '../schema/limits.ts'
+import { routesSchema } from '../schema/routes.ts'
+
+export const schemaOf: Readonly<Record<ConfigFile, Node>> = {
+  gateway: asNode(gatewaySchema),
+  routes: asNode(routesSchema),
+  limits: asNode(limitsSchema)
+}
+
+/** Replaces whatever stands in the place of a secret and is no reference. */
+export function hideSecrets(schema: Node, value: unknown): unknown {
+  return visit(schema, value, ({ schema: { format }, declared, value: written, put }) => {
+    const isSecret = format === 'x-secret' || declared.format === 'x-secret'
+    if (!isSecret || written === undefined || written === null) return
+    if (typeof written !== 'string' || !isReference(written)) put('(a secret)')
+  })
+}
+
+/** A copy of mappings and lists; other values stay, such as numbers that only JSON can write. */
+export function copyTree<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyTree) as T
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, copyTree(member)])
+  ) as T
+}

@@ -1,0 +1,79 @@
+/** Config with a secret at every key that takes one, and a search for their values. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { schemaOf } from '../../src/config/load/written.ts'
+import type { Node } from '../../src/config/schema/visit.ts'
+import { testAuthority } from './authority.ts'
+
+type Tree = Record<string, unknown>
+
+const valueOf = (name: string) => `value-of-${name}-${'x'.repeat(32)}`
+const names = ['SESSION_1', 'SESSION_2', 'OPS', 'REDIS', 'SENTINEL', 'API_KEY']
+
+export interface SecretConfig {
+  readonly gateway: Tree
+  readonly upstream: Tree
+  readonly environment: Record<string, string>
+  /** Texts of which none may leave the process. */
+  readonly values: readonly string[]
+}
+
+/**
+ * @param sslFolder gets the files of the private keys
+ * @param redis whether the passwords of Redis are among them: then none can be reached
+ */
+export function allSecrets(
+  cleanUp: (undo: () => unknown) => void,
+  sslFolder: string,
+  redis: boolean
+): SecretConfig {
+  const { key, certificate } = testAuthority(cleanUp)
+  const [serverKey, clientKey] = ['server.key', 'client.key'].map(name => join(sslFolder, name))
+  const pem = readFileSync(key, 'utf8')
+  for (const file of [serverKey, clientKey]) writeFileSync(file ?? '', pem)
+  return {
+    gateway: {
+      server: { tls: { certificate, key: `file:${serverKey}` } },
+      session: { secrets: ['${SESSION_1}', '${SESSION_2}'] },
+      ops: { secret: '${OPS}' },
+      ...(redis && {
+        redis: {
+          sentinels: ['127.0.0.1:1'],
+          password: '${REDIS}',
+          sentinelPassword: '${SENTINEL}'
+        }
+      })
+    },
+    upstream: {
+      url: 'https://127.0.0.1:9',
+      secretHeaders: { 'x-api-key': '${API_KEY}' },
+      tls: { certificate, key: `file:${clientKey}` }
+    },
+    environment: Object.fromEntries(names.map(name => [name, valueOf(name)])),
+    values: [
+      ...names.map(valueOf),
+      ...pem.split('\n').filter(line => /^[A-Za-z0-9+/]{20}/.test(line))
+    ]
+  }
+}
+
+/** Every key of the three files that takes a secret, dotted; `*` for names that operators choose. */
+export function secretKeys(): string[] {
+  return Object.entries(schemaOf).flatMap(([file, schema]) => keysBelow(schema, file, []))
+}
+
+function keysBelow(schema: Node, path: string, above: readonly Node[]): string[] {
+  if (schema.format === 'x-secret') return [path]
+  if (above.includes(schema)) return []
+  const inner = [...above, schema]
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
+      keysBelow(member, `${path}.${name}`, inner)
+    ),
+    ...[
+      ...Object.values(schema.patternProperties ?? {}),
+      ...(schema.items ? [schema.items] : [])
+    ].flatMap(member => keysBelow(member, `${path}.*`, inner)),
+    ...(schema.anyOf ?? []).flatMap(branch => keysBelow(branch, path, inner))
+  ]
+}
