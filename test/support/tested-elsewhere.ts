@@ -216,6 +216,15 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'login/token-refresh': ['app/hooks/token-refresh'],
   'login/upstream-login': ['login/login-response'],
   'proxy/headers': ['proxy/cookie-header'],
+  'observability/audit/ledger': [
+    'observability/audit/chain',
+    'observability/audit/chain-files',
+    'observability/audit/entry',
+    'observability/audit/head',
+    'observability/audit/ledger-queue',
+    'observability/audit/line',
+    'observability/audit/tail'
+  ],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/primary': [
     'process/cluster/rpc',

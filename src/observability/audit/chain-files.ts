@@ -1,0 +1,61 @@
+/**
+ * The files of the ledger in a folder: `audit-CHAIN-NUMBER.jsonl`, the oldest with the lowest
+ * number. Each process that writes has a chain of its own.
+ */
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+export interface ChainFile {
+  readonly number: number
+  readonly path: string
+}
+
+const filePattern = /^audit-([0-9a-f]{12})-([0-9]{6,9})\.jsonl$/
+
+export const newChainId = (): string => randomBytes(6).toString('hex')
+
+export function chainFilePath(folder: string, chain: string, number: number): string {
+  return join(folder, `audit-${chain}-${String(number).padStart(6, '0')}.jsonl`)
+}
+
+export const headFilePath = (folder: string, chain: string): string =>
+  join(folder, `audit-${chain}.head`)
+
+/** The chains of a folder by their ids, in order; the files of each, the oldest first. */
+export function chainsIn(folder: string): Map<string, ChainFile[]> {
+  const chains = new Map<string, ChainFile[]>()
+  for (const name of readdirSync(folder).toSorted()) {
+    const [, chain, number] = filePattern.exec(name) ?? []
+    if (chain === undefined) continue
+    const files = chains.get(chain) ?? []
+    files.push({ number: Number(number), path: join(folder, name) })
+    chains.set(chain, files)
+  }
+  for (const files of chains.values()) files.sort((a, b) => a.number - b.number)
+  return chains
+}
+
+/**
+ * Takes a chain for this process. The kernel holds the lock, through SQLite, since Node has no file
+ * locks: it ends with the process however that ends, and holds between containers that share a
+ * volume. A file with a process id would have to guess whether its process is alive.
+ * @returns what releases it; undefined while another process has it
+ */
+export function lockChain(folder: string, chain: string): (() => void) | undefined {
+  const database = new DatabaseSync(join(folder, `audit-${chain}.lock`), { timeout: 0 })
+  try {
+    database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE')
+    return () => database.close()
+  } catch (error) {
+    database.close()
+    if (isLocked(error)) return undefined
+    throw error
+  }
+}
+
+/** https://sqlite.org/rescode.html#busy */
+function isLocked(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('database is locked')
+}
