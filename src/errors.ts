@@ -3,6 +3,7 @@
  */
 
 import { type ErrorKind, kind } from './error-kind.ts'
+import { opsErrorKinds } from './ops-errors.ts'
 import { signInErrorKinds } from './sign-in-errors.ts'
 
 const badGateway = (en: string, zh: string) => kind(502, 2, en, zh)
@@ -55,18 +56,7 @@ export const errorKinds = {
     '此操作需要使用其他类型的账户登录。'
   ),
   'route.forbidden': kind(403, 2, 'Your role does not allow this.', '您的角色无权执行此操作。'),
-  'ops.host': kind(
-    421,
-    2,
-    'The operators’ listener has no such name. Call it by its address, or list the name in ops.hosts.',
-    '运维端口没有此名称。请使用其地址访问,或将该名称加入 ops.hosts。'
-  ),
-  'ops.secret': kind(
-    401,
-    2,
-    'This is answered only with the operators’ secret (Authorization: Bearer …).',
-    '此请求需要运维密钥(Authorization: Bearer …)。'
-  ),
+  ...opsErrorKinds,
   'origin.refused': kind(
     403,
     2,

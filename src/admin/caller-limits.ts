@@ -5,7 +5,8 @@ import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { guardAdminScope } from './browser-guard.ts'
+import { addAct } from './acts.ts'
+import { addOpsScope, withAlias } from './api.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
@@ -61,32 +62,44 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
     })
   }
 
-  ops.register(async scope => {
-    guardAdminScope(scope)
-    const schemaErrorFormatter = malformed(
-      'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+  async function reset(body: NamedCaller): Promise<object> {
+    const caller = callerOf(body.caller)
+    const counted = await orUnavailable(countsOf(caller))
+    const keys = attemptLimitsOf(caller, limits()).map(({ key }) => key)
+    await orUnavailable(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
+    await orUnavailable(Promise.all(keys.map(key => counters.forget(key))))
+    const fields = {
+      event: 'limits.reset',
+      by: 'operator',
+      caller: body.caller,
+      reset: counted.length
+    }
+    log.info(fields, 'limits count a caller anew')
+    return { reset: counted.length }
+  }
+
+  const add = (scope: FastifyInstance) => {
+    const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+    const schema = { summary: 'The counts of one caller.', querystring: callerSchema }
+    scope.get<{ Querystring: NamedCaller }>(
+      '/limits/caller',
+      { schema, schemaErrorFormatter: malformed(hint) },
+      async ({ query }) => ({ limits: await orUnavailable(countsOf(callerOf(query.caller))) })
     )
-    const ofQuery = { schema: { querystring: callerSchema }, schemaErrorFormatter }
-    const ofBody = { schema: { body: callerSchema }, schemaErrorFormatter }
-    scope.get<{ Querystring: NamedCaller }>('/limits/caller', ofQuery, async ({ query }) => ({
-      limits: await orUnavailable(countsOf(callerOf(query.caller)))
-    }))
-    scope.post<{ Body: NamedCaller }>('/limits/caller/reset', ofBody, async ({ body }) => {
-      const caller = callerOf(body.caller)
-      const reset = await orUnavailable(countsOf(caller))
-      const keys = attemptLimitsOf(caller, limits()).map(({ key }) => key)
-      await orUnavailable(Promise.all(caller.subjects.map(subject => callers.forget(subject))))
-      await orUnavailable(Promise.all(keys.map(key => counters.forget(key))))
-      const fields = {
-        event: 'limits.reset',
-        by: 'operator',
-        caller: body.caller,
-        reset: reset.length
-      }
-      log.info(fields, 'limits count a caller anew')
-      return { reset: reset.length }
+    addAct(scope, {
+      path: '/limits/caller/reset',
+      kind: 'limits.reset',
+      summary: 'Counts a caller anew.',
+      body: callerSchema,
+      hint,
+      preview: async ({ caller }) => ({
+        limits: (await orUnavailable(countsOf(callerOf(caller)))).length
+      }),
+      run: reset,
+      undo: undefined
     })
-  })
+  }
+  addOpsScope(ops, add, withAlias)
 }
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
+import { secretOperator } from './operator.ts'
 
 export interface Guard {
   /** Whether these headers carry the secret. */
@@ -32,7 +33,8 @@ export function createGuard({ secret, openMetrics }: Options): Guard {
     isOperator,
     check: async (request, reply) => {
       const { url = '' } = request.routeOptions
-      if (openPaths.has(url) || isOperator(request.headers)) return
+      if (isOperator(request.headers)) request.operator = secretOperator
+      if (openPaths.has(url) || request.operator !== undefined) return
       const { status, message, code } = new GatewayError('ops.secret')
       return await reply
         .code(status)

@@ -7,7 +7,7 @@ import type { Static } from 'typebox'
 import type { LimitsConfig } from '../config/schema/limits.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { guardAdminScope } from './browser-guard.ts'
+import { addOpsScope, withAlias } from './api.ts'
 import { countsBody, type CountsBody, suggestQuery } from './request-schemas.ts'
 import { inFlightRouteKey, inFlightKey } from '../app/hooks/limits.ts'
 import type { Leases } from '../limits/counting/leases.ts'
@@ -47,12 +47,11 @@ export function addOpsLimits(
   ops: FastifyInstance,
   { limits, readUsage, leases, inFlight }: Options
 ): void {
-  ops.register(async scope => {
-    guardAdminScope(scope)
+  const add = (scope: FastifyInstance) => {
     scope.get<{ Querystring: Static<typeof suggestQuery> }>(
       '/limits/suggest',
       {
-        schema: { querystring: suggestQuery },
+        schema: { summary: 'Numbers for limits, from recorded use.', querystring: suggestQuery },
         schemaErrorFormatter: malformed(
           'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
         )
@@ -69,7 +68,7 @@ export function addOpsLimits(
     scope.post<{ Body: CountsBody }>(
       '/limits/counts',
       {
-        schema: { body: countsBody },
+        schema: { summary: 'The state of limits for a request.', body: countsBody },
         schemaErrorFormatter: malformed(
           'Name the request: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
             '"source": "NAME", "user": "ID", "roles": []}'
@@ -77,7 +76,8 @@ export function addOpsLimits(
       },
       async ({ body }) => await countsOf(body)
     )
-  })
+  }
+  addOpsScope(ops, add, withAlias)
 
   async function countsOf(body: CountsBody): Promise<Counts> {
     const { route, method, address } = body

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { guardAdminScope } from './browser-guard.ts'
+import { addAct } from './acts.ts'
+import { addOpsScope, withAlias } from './api.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
 import { lockoutsOf, type LockoutsOf } from './request-schemas.ts'
@@ -31,9 +32,6 @@ interface Selection {
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
 
-/** The current path, and its name in 0.2.0, which is kept for one release. */
-const paths = ['/lockouts', '/bans']
-
 export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
   async function list({ query }: FastifyRequest<{ Querystring: LockoutsOf }>) {
     const selection = selectionOf(query, ipv6Prefix())
@@ -44,23 +42,28 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     return { lockouts: shown, total: selected.length, bans: shown }
   }
 
-  async function lift({ body }: FastifyRequest<{ Body: LockoutsOf }>) {
+  async function locksOf(body: LockoutsOf) {
     const selection = selectionOf(body, ipv6Prefix())
     if (isEmpty(selection)) {
       throw malformed(
         'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
       )()
     }
-    const { account, address } = selection
-    const locked = (await orUnavailable(lockouts.list()))
-      .filter(lock => isSelected(lock, selection))
-      .map(({ key }) => key)
+    const locked = (await orUnavailable(lockouts.list())).filter(lock =>
+      isSelected(lock, selection)
+    )
+    return { ...selection, locked }
+  }
+
+  async function lift(body: LockoutsOf) {
+    const { account, address, locked } = await locksOf(body)
     // Failures that have not locked yet are forgotten too.
     const counted = [
       ...(account === undefined ? [] : [`account:${account}`]),
       ...(address === undefined ? [] : [`address:${address}`])
     ]
-    await orUnavailable(lockouts.lift([...new Set([...locked, ...counted])]))
+    const keys = locked.map(({ key }) => key)
+    await orUnavailable(lockouts.lift([...new Set([...keys, ...counted])]))
     log.info(
       {
         event: 'bans.lifted',
@@ -74,16 +77,24 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     return { lifted: locked.length }
   }
 
-  ops.register(async scope => {
-    guardAdminScope(scope)
-    const schemaErrorFormatter = malformed(
-      'An account is given by its user name, an address as an IP address.'
-    )
-    for (const path of paths) {
-      scope.get(path, { schema: { querystring: lockoutsOf }, schemaErrorFormatter }, list)
-      scope.post(`${path}/lift`, { schema: { body: lockoutsOf }, schemaErrorFormatter }, lift)
-    }
-  })
+  const addAt = (path: string) => (scope: FastifyInstance) => {
+    const hint = 'An account is given by its user name, an address as an IP address.'
+    const schema = { summary: 'Who is locked out of sign-in.', querystring: lockoutsOf }
+    scope.get(path, { schema, schemaErrorFormatter: malformed(hint) }, list)
+    addAct(scope, {
+      path: `${path}/lift`,
+      kind: 'lockouts.lift',
+      summary: 'Lifts the lockouts of an account or an address.',
+      body: lockoutsOf,
+      hint,
+      preview: async body => ({ lockouts: (await locksOf(body)).locked.length }),
+      run: lift,
+      undo: undefined
+    })
+  }
+  addOpsScope(ops, addAt('/lockouts'), withAlias)
+  // The name in 0.2.0.
+  addOpsScope(ops, addAt('/bans'), [''])
 }
 
 async function orUnavailable<T>(result: Promise<T>): Promise<T> {

@@ -1,10 +1,14 @@
 /** The operators' listener, with liveness, readiness, metrics and OpenAPI. */
+import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import type { ActLedger } from './acts.ts'
+import { addApiDescription } from './api.ts'
 import type { Guard } from './guard.ts'
 import type { createHostCheck } from './hosts.ts'
 import { sendAdminError } from './browser-guard.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { forwarded, takeForwarded } from './forwarded.ts'
 import { adopt } from '../observability/emitters.ts'
 
 export interface Readiness {
@@ -30,6 +34,9 @@ interface Options {
   /** `checked elsewhere` in a worker: the primary has checked the request with its own guard. */
   readonly guard: Guard | 'checked elsewhere'
   readonly checkHost?: ReturnType<typeof createHostCheck>
+  readonly version: string
+  /** The audit ledger, where config has one. */
+  readonly ledger?: ActLedger | undefined
 }
 
 /**
@@ -42,21 +49,27 @@ export function createAdminServer({
   metrics,
   openApi,
   guard,
-  checkHost
+  checkHost,
+  version,
+  ledger
 }: Options): FastifyInstance {
   const ops = Fastify({
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
-    return503OnClosing: false
+    return503OnClosing: false,
+    genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
   })
   adopt(ops.server)
+  ops.decorate('ledger', ledger)
+  ops.decorateRequest('operator', undefined)
   readJsonBodies(ops)
   ops.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
   })
   if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
-  if (guard !== 'checked elsewhere') ops.addHook('onRequest', guard.check)
+  ops.addHook('onRequest', guard === 'checked elsewhere' ? takeForwarded : guard.check)
   ops.setErrorHandler(sendAdminError)
+  addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async (request, reply) => {
     const { ready, parts } = await readiness()

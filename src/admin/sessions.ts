@@ -3,7 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { createUserFinder, maxSignedIn } from './find-users.ts'
 import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
-import { guardAdminScope } from './browser-guard.ts'
+import { addAct } from './acts.ts'
+import { addOpsScope, withAlias } from './api.ts'
 import { describeSession } from '../session/describe.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { SignedIn } from '../session/record.ts'
@@ -23,6 +24,14 @@ export type ShownSession = ReturnType<typeof describeSession> & {
   readonly user: string
 }
 
+interface ShownSessions {
+  readonly sessions: readonly ShownSession[]
+  readonly unreadable: number
+  /** Whether nothing was left out. */
+  readonly isWhole: boolean
+  readonly users: number
+}
+
 /** Bounds the list of all sessions; of the rest only the users are counted. */
 const maxShown = 1000
 const usersAtOnce = 50
@@ -36,14 +45,18 @@ const ofList =
 
 export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
   const { find } = createUserFinder({ sessions, sources })
-  const { closeAll, closeOf, shownOf, listAll } = createOperations({ sessions, log })
+  const { closeAll, closeOf, shownOf, listAll, effectOn, effectOnAll } = createOperations({
+    sessions,
+    log
+  })
 
-  ops.register(async scope => {
-    guardAdminScope(scope)
-
+  const add = (scope: FastifyInstance) => {
     scope.get<{ Querystring: Static<typeof sessionsQuery> }>(
       '/sessions',
-      { schema: { querystring: sessionsQuery }, schemaErrorFormatter: malformed(ofList) },
+      {
+        schema: { summary: 'Live sessions, of a user or of all.', querystring: sessionsQuery },
+        schemaErrorFormatter: malformed(ofList)
+      },
       async ({ query }) => {
         if (query.user === undefined) return await listAll()
         const { users, near } = await find(query)
@@ -55,19 +68,31 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
       }
     )
 
-    scope.post<{ Body: Static<typeof closeSessionsBody> }>(
-      '/sessions/close',
-      { schema: { body: closeSessionsBody }, schemaErrorFormatter: malformed(ofClose) },
-      async ({ body }) => {
+    addAct(scope, {
+      path: '/sessions/close',
+      kind: 'sessions.close',
+      summary: 'Closes one session, all of a user, or everybody’s.',
+      body: closeSessionsBody,
+      hint: ofClose,
+      preview: async body => {
+        if (body.user === undefined) return await effectOnAll()
+        const { users } = await find(body)
+        const [user] = users
+        if (user === undefined || users.length > 1) return { sessions: 0, users: users.length }
+        return await effectOn(user, body.id)
+      },
+      run: async body => {
         if (body.user === undefined) return await closeAll()
         const { users, near } = await find(body)
         const [user] = users
         if (user === undefined) return { closed: 0, unreadable: 0, near }
         if (users.length > 1) return { closed: 0, unreadable: 0, candidates: users }
         return await closeOf(user, body.id)
-      }
-    )
-  })
+      },
+      undo: undefined
+    })
+  }
+  addOpsScope(ops, add, withAlias)
 }
 
 /** Lists and closes live sessions for operators. */
@@ -111,7 +136,7 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
   }
 
   /** Of all users, up to `maxShown` sessions. */
-  async function listAll(): Promise<object> {
+  async function listAll(): Promise<ShownSessions> {
     const users = await sessions.signedIn(maxSignedIn)
     const shown: ShownSession[] = []
     let unreadable = 0
@@ -132,7 +157,18 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
     }
   }
 
-  return { closeAll, closeOf, shownOf, listAll }
+  async function effectOn(user: SignedIn, id: string | undefined): Promise<object> {
+    const { listed, unreadable } = await sessions.inspect(keyOf(user))
+    if (id === undefined) return { sessions: listed.length, unreadable, users: 1 }
+    return { sessions: listed.filter(({ session }) => session.id === id).length, users: 1 }
+  }
+
+  async function effectOnAll(): Promise<object> {
+    const { sessions: shown, unreadable, isWhole, users } = await listAll()
+    return { sessions: shown.length, isWhole, unreadable, users }
+  }
+
+  return { closeAll, closeOf, shownOf, listAll, effectOn, effectOnAll }
 }
 
 function keyOf({ source, id }: SignedIn) {

@@ -60,6 +60,10 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'route.forbidden': ({ access }) => typeof access === 'object',
   'ops.host': never,
   'ops.secret': never,
+  'ops.session': never,
+  'ops.role': never,
+  'ops.origin': never,
+  'ops.ledger': never,
   'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
     isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,

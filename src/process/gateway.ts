@@ -2,30 +2,22 @@
  * The running gateway: public server, operators' listener and the config in force: load → build →
  * listen → watch → swap → drain.
  */
-import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createGuard } from '../admin/guard.ts'
-import { createHostCheck } from '../admin/hosts.ts'
-import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
-import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
-import { comparePlan } from '../config/load/plan.ts'
-import { openApi } from '../api-docs/openapi.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
-import { createAdminServer, type Readiness } from '../admin/server.ts'
-import { addConfigRoutes } from '../admin/config.ts'
-import { validate, type Validated } from './reload/validator.ts'
+import type { Readiness } from '../admin/server.ts'
+import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import type { Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { urlOf } from './server/listeners.ts'
-import { createPublicServer, type PublicServer } from './server/public-server.ts'
-import { createStatus, measureConfig } from './status.ts'
+import { openOperators } from './operators.ts'
+import { createPublicServer } from './server/public-server.ts'
+import { measureConfig } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
 export interface Gateway {
@@ -68,8 +60,6 @@ interface Start {
   readonly opened: Array<() => unknown>
 }
 
-type Validate = (running?: GatewayConfig) => Promise<Validated>
-
 async function open({ config, log, environment, opened }: Start): Promise<Gateway> {
   const { folder, gateway } = config
   const state = { isStopping: false }
@@ -98,7 +88,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
-  const admin = await openAdmin({
+  const admin = await openOperators({
     config,
     publicServer,
     reloader,
@@ -132,81 +122,6 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     }
   )
   return { url, opsUrl: admin.url, reload: reloader.reload, stop }
-}
-
-interface AdminOptions extends Omit<Start, 'environment'> {
-  readonly publicServer: PublicServer
-  readonly reloader: Reloader
-  readonly readiness: () => Promise<Readiness>
-  readonly validate: Validate
-}
-
-/** Opens the operators' listener. A secret that config does not set is written to a file. */
-async function openAdmin({
-  config,
-  publicServer,
-  reloader,
-  readiness,
-  validate: validateFiles,
-  log,
-  opened
-}: AdminOptions): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
-  const { listen, hosts, openMetrics, secret: configured } = config.gateway.ops
-  const secret = configured ?? randomBytes(32).toString('base64url')
-  const app = createAdminServer({
-    readiness,
-    metrics: { text: publicServer.metricsText },
-    openApi: () => openApi(reloader.current().config),
-    guard: createGuard({ secret, openMetrics }),
-    checkHost: createHostCheck({ hosts, log })
-  })
-  publicServer.addAdminRoutes(app)
-  addConfigRoutes(app, {
-    status: createStatus(reloader, readiness, publicServer.workers),
-    reload: confirmed => reloader.reload('operator', confirmed),
-    rollback: reloader.rollback,
-    plan: async balancerMs => {
-      const { result } = await validateFiles()
-      const { config: running } = reloader.current()
-      if ('config' in result) return comparePlan(running, result.config, balancerMs)
-      const faults = result.faults.filter(({ severity }) => severity === 'fault')
-      return { faults: faults.map(describeFault) }
-    }
-  })
-  opened.push(() => app.close())
-  const address = splitHostPort(listen)
-  await app.listen(address)
-  const url = urlOf(address.host, app.server)
-  const secretFile = configured === undefined ? leaveSecret(url, secret, log) : undefined
-  opened.push(() => secretFile?.remove())
-  return {
-    url,
-    close: async () => {
-      await app.close()
-      secretFile?.remove()
-    }
-  }
-}
-
-/** Without the file only local commands fail, so the gateway starts all the same. */
-function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
-  try {
-    const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
-    log.info(
-      { file: secretFile.file },
-      'ops.secret is not set: generated one for this run ' +
-        'and wrote it to a file for commands on this machine'
-    )
-    return secretFile
-  } catch (err) {
-    log.warn(
-      { err },
-      'ops.secret is not set, and the generated one cannot be written to a file: ' +
-        '`console-gateway status` and the other commands that ask this gateway are refused. ' +
-        'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user'
-    )
-    return undefined
-  }
 }
 
 /** One process without Redis: others could not see its embedded store. */

@@ -26,7 +26,7 @@ const common = ['base', 'observability']
 const parts: readonly Part[] = [
   {
     name: 'base',
-    holds: ['errors.ts', 'error-kind.ts', 'sign-in-errors.ts', 'bounded-map.ts'],
+    holds: ['errors.ts', 'error-kind.ts', 'sign-in-errors.ts', 'ops-errors.ts', 'bounded-map.ts'],
     mayImport: []
   },
   { name: 'observability', holds: ['observability/'], mayImport: [] },
@@ -96,7 +96,7 @@ const parts: readonly Part[] = [
   {
     name: 'admin',
     holds: ['admin/'],
-    mayImport: ['config/schema', 'session', 'limits', 'app/hooks']
+    mayImport: ['json', 'config/schema', 'session', 'limits', 'app/hooks']
   },
   {
     name: 'dry-run',

@@ -5,6 +5,7 @@
 
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
+  'admin/acts': ['admin/forwarded', 'admin/operator', 'process/operators'],
   'admin/hosts': ['admin/browser-guard'],
   'admin/request-schemas': ['app/hooks/validation'],
   'api-docs/openapi': [
@@ -42,7 +43,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'proxy/response',
     'proxy/linked-list'
   ],
-  'errors': ['error-kind', 'sign-in-errors'],
+  'errors': ['error-kind', 'ops-errors', 'sign-in-errors'],
   'app/hooks/captcha-jar': ['app/endpoints/captcha-stages'],
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
   'app/endpoints/refresh': ['config/schema/refresh'],

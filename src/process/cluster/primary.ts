@@ -3,7 +3,10 @@
  * merged.
  */
 import type { FastifyInstance } from 'fastify'
+import { apiPrefix, type Paths, pathsIn } from '../../admin/api.ts'
+import { secretOperator } from '../../admin/operator.ts'
 import type { Readiness } from '../../admin/server.ts'
+import { forwardedOf } from '../../admin/forwarded.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
 import { createMetrics, type Metrics } from '../../observability/metrics.ts'
@@ -142,15 +145,32 @@ async function metricsTextOf(
 
 /** Paths that the primary does not answer itself go to one of the workers. */
 function forwardToWorker(app: FastifyInstance, pool: WorkerPool): void {
-  app.all('/*', async ({ method, url, headers, body }, reply) => {
+  app.all('/*', async (request, reply) => {
+    const { method, url, headers, body } = request
     const [any] = pool.serving()
     if (any === undefined) return await reply.code(503).send({ error: 'No worker is running.' })
+    const { authorization: _, cookie: _cookie, ...forwardedHeaders } = headers
     const { status, type, text } = await any.call('admin', {
       method,
       url,
-      headers,
-      ...(body !== undefined && { body })
+      headers: forwardedHeaders,
+      ...(body !== undefined && { body }),
+      forwarded: forwardedOf(request)
     })
     return await reply.code(status).type(type).send(text)
   })
+  app.describeAlso(() => describedByWorker(pool))
+}
+
+/** The paths of the operators' API that workers answer. */
+async function describedByWorker(pool: WorkerPool): Promise<Paths> {
+  const { text } = await pool.callAny(call =>
+    call('admin', {
+      method: 'GET',
+      url: `${apiPrefix}/openapi.json`,
+      headers: { host: 'localhost' },
+      forwarded: { operator: secretOperator, requestId: '', address: '' }
+    })
+  )
+  return pathsIn(text)
 }

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../config/schema/config.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
+import type { Forwarded } from '../../admin/forwarded.ts'
 import type { Readiness } from '../../admin/server.ts'
 import type { Observation } from '../server/observers.ts'
 
@@ -59,6 +60,7 @@ export interface WorkerCalls {
     readonly url: string
     readonly headers: IncomingHttpHeaders
     readonly body?: unknown
+    readonly forwarded: Forwarded
   }) => Promise<{ readonly status: number; readonly type: string; readonly text: string }>
   /**
    * Takes no more requests, ends those in flight after the time, then the process. @returns whether

@@ -1,4 +1,6 @@
 /** A worker process: serves the calls of the primary, and ends when the primary is gone. */
+import packageJson from '../../../package.json' with { type: 'json' }
+import { forwarded } from '../../admin/forwarded.ts'
 import { createAdminServer } from '../../admin/server.ts'
 import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
@@ -65,7 +67,8 @@ servePrimary({
       readiness: server.readiness,
       metrics: server.metrics,
       openApi: () => ({}),
-      guard: 'checked elsewhere'
+      guard: 'checked elsewhere',
+      version: packageJson.version
     })
     server.addAdminRoutes(admin)
     const first = await server.create(number, config)
@@ -112,18 +115,20 @@ servePrimary({
     await started().publicServer.countEndings(before, after),
   reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),
   reviewSignedIn: async ({ sources }) => await started().publicServer.reviewSignedIn(sources),
-  admin: async ({ method, url, headers, body }) => {
+  admin: async ({ method, url, headers, body, forwarded: from }) => {
     const { 'content-length': _, ...rest } = headers
     const {
       statusCode,
       headers: { 'content-type': type = 'application/json' },
       body: text
-    } = await started().admin.inject({
-      method: method as 'GET',
-      url,
-      headers: rest,
-      ...(body !== undefined && { payload: body as object })
-    })
+    } = await forwarded.run(from, () =>
+      started().admin.inject({
+        method: method as 'GET',
+        url,
+        headers: rest,
+        ...(body !== undefined && { payload: body as object })
+      })
+    )
     return { status: statusCode, type, text }
   },
   stop: async ({ graceMs: within }) => {

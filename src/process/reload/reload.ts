@@ -23,6 +23,11 @@ export interface Reloader {
    * @throws GatewayError `request.malformed` when there is none
    */
   readonly rollback: (to?: number, confirmed?: Confirmed) => Promise<Outcome>
+  /**
+   * The revision that a rollback would run.
+   * @throws GatewayError `request.malformed` when there is none
+   */
+  readonly revisionOf: (to?: number) => Revision
   readonly files: () => FilesState
   readonly restartNeeded: () => readonly string[]
   readonly revisions: () => readonly Revision[]
@@ -99,6 +104,19 @@ class ConfigReloader implements Reloader {
   readonly rollback: Reloader['rollback'] = (to, confirmed = {}) =>
     this.#enqueue(() => this.#takeRevision(to, confirmed))
 
+  readonly revisionOf: Reloader['revisionOf'] = to => {
+    const target = this.#revisions.find(to)
+    if (target !== undefined) return target
+    const all = this.#revisions.all().map(({ number }) => number)
+    const numbers = all.join(', ')
+    throw new GatewayError('request.malformed', {
+      message:
+        to === undefined
+          ? `There is no earlier config to go back to. Name one with its number: ${numbers}.`
+          : `There is no revision ${to}; there are ${numbers}.`
+    })
+  }
+
   readonly close = async (): Promise<void> => {
     await this.#lastAttempt
     await this.#generations.close()
@@ -172,7 +190,7 @@ class ConfigReloader implements Reloader {
   }
 
   async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
-    const revision = this.#revisionOf(to)
+    const revision = this.revisionOf(to)
     const before = this.current().config
     const target = { ...revision, config: withCertificateOf(before, revision.config) }
     const changes = configDifferences(before, target.config).map(({ text }) => text)
@@ -206,22 +224,6 @@ class ConfigReloader implements Reloader {
       sessions,
       restartNeeded: this.#restartNeeded
     }
-  }
-
-  /** @throws GatewayError `request.malformed` when there is none */
-  #revisionOf(to: number | undefined): Revision {
-    const target = this.#revisions.find(to)
-    if (target !== undefined) return target
-    const numbers = this.#revisions
-      .all()
-      .map(({ number }) => number)
-      .join(', ')
-    throw new GatewayError('request.malformed', {
-      message:
-        to === undefined
-          ? `There is no earlier config to go back to. Name one with its number: ${numbers}.`
-          : `There is no revision ${to}; there are ${numbers}.`
-    })
   }
 
   /** The files hold the running config. */

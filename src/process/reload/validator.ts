@@ -13,6 +13,9 @@ export interface Validated {
   readonly result: { readonly config: Config } | { readonly faults: readonly Fault[] }
 }
 
+/** Validates the config files; with the running config it finds the keys that need a restart. */
+export type Validate = (running?: GatewayConfig) => Promise<Validated>
+
 /** The message to the thread. */
 export interface ValidationTask {
   readonly folder: string

@@ -1,0 +1,117 @@
+/**
+ * Acts of operators: every route that changes anything is added here, so that each has a preview
+ * with its effect in numbers, and stands in the audit ledger before it takes effect.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import { clientAddress } from '../app/hooks/address.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
+import { type Operator, secretOperator } from './operator.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Act<S extends TSchema> {
+  /** Below the scope's prefix; the method is POST. */
+  readonly path: string
+  /** Names the act in the ledger, such as `sessions.close`. */
+  readonly kind: string
+  /** One line for OpenAPI. */
+  readonly summary: string
+  readonly body: S
+  /** The message for a body that does not fit; without it the common one. */
+  readonly hint?: string
+  /** The effect in numbers. Changes nothing. */
+  readonly preview: (body: Static<S>, request: FastifyRequest) => Promise<object>
+  readonly run: (body: Static<S>, request: FastifyRequest) => Promise<object>
+  /** What takes the act back, for people; undefined: nothing does. */
+  readonly undo: string | undefined
+}
+
+export interface ActEntry {
+  /** `begun` is on disk before the act takes effect; its outcome has the same `requestId`. */
+  readonly event: 'act.begun' | 'act.done' | 'act.failed'
+  readonly act: string
+  readonly operator: Operator
+  readonly address: string
+  readonly requestId: string
+  /** The body of the request; of `act.done` the response. */
+  readonly details: Fields
+  /** The error's code, of `act.failed`. */
+  readonly code?: string
+}
+
+/** The part of the audit ledger that acts write to. */
+export interface ActLedger {
+  /** Resolves when the entry is on disk. */
+  readonly commit: (entry: ActEntry) => Promise<void>
+  /** Writes the entry soon. */
+  readonly append: (entry: ActEntry) => void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Set where config has a ledger. */
+    ledger?: ActLedger | undefined
+  }
+}
+
+/** Adds an act to a scope of `addOpsScope`. */
+export function addAct<S extends TSchema>(scope: FastifyInstance, act: Act<S>): void {
+  const { path, kind, summary, body, hint, undo } = act
+  scope.post(
+    path,
+    {
+      schema: {
+        summary,
+        description:
+          'With `"preview": true` in the body it answers its effect and changes nothing.',
+        body
+      },
+      ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) })
+    },
+    async request => {
+      const content = request.body as Static<S>
+      if (isPreview(request)) {
+        return { act: kind, effect: await act.preview(content, request), undo: undo ?? null }
+      }
+      return await inLedger(scope.ledger, kind, request, () => act.run(content, request))
+    }
+  )
+}
+
+/** @throws GatewayError: a `preview` that is no flag must never run the act */
+function isPreview({ body }: FastifyRequest): boolean {
+  const { preview = false } = body as { readonly preview?: unknown }
+  if (typeof preview === 'boolean') return preview
+  throw malformed('"preview" is true or false.')()
+}
+
+async function inLedger(
+  ledger: ActLedger | undefined,
+  act: string,
+  request: FastifyRequest,
+  run: () => Promise<object>
+): Promise<object> {
+  if (ledger === undefined) return await run()
+  const common = {
+    act,
+    operator: request.operator ?? secretOperator,
+    address: clientAddress(request),
+    requestId: request.id
+  }
+  try {
+    await ledger.commit({ event: 'act.begun', ...common, details: request.body as Fields })
+  } catch (cause) {
+    throw new GatewayError('ops.ledger', { cause })
+  }
+  try {
+    const result = await run()
+    ledger.append({ event: 'act.done', ...common, details: { ...result } })
+    return result
+  } catch (error) {
+    const { code } = toGatewayError(error)
+    ledger.append({ event: 'act.failed', ...common, details: {}, code })
+    throw error
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * A request that the primary has checked and a worker answers. The operator travels beside the
+ * request, never in a header: a client could write one.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { FastifyRequest } from 'fastify'
+import { clientAddress } from '../app/hooks/address.ts'
+import { GatewayError } from '../errors.ts'
+import type { Operator } from './operator.ts'
+
+export interface Forwarded {
+  readonly operator: Operator
+  readonly requestId: string
+  readonly address: string
+}
+
+export const forwarded = new AsyncLocalStorage<Forwarded>()
+
+/** A hook for a worker's routes: the operator is whom the primary has found. */
+export async function takeForwarded(request: FastifyRequest): Promise<void> {
+  const from = forwarded.getStore()
+  request.operator = from?.operator
+  request.address = from?.address
+}
+
+/** In the primary: what a worker has to know. @throws GatewayError without an operator */
+export function forwardedOf(request: FastifyRequest): Forwarded {
+  const { operator, id: requestId } = request
+  if (operator === undefined) throw new GatewayError('ops.secret')
+  return { operator, requestId, address: clientAddress(request) }
+}

@@ -1,0 +1,127 @@
+/**
+ * The operators' listener of the running gateway, and the routes that the primary answers itself.
+ * Those that only a serving process can answer come from `publicServer.addAdminRoutes`.
+ */
+import { randomBytes } from 'node:crypto'
+import { addConfigRoutes } from '../admin/config.ts'
+import { createGuard } from '../admin/guard.ts'
+import { createHostCheck } from '../admin/hosts.ts'
+import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
+import { createAdminServer, type Readiness } from '../admin/server.ts'
+import { openApi } from '../api-docs/openapi.ts'
+import { comparePlan } from '../config/load/plan.ts'
+import { splitHostPort } from '../config/schema/host-port.ts'
+import { describeFault } from '../config/schema/faults.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { Log } from '../services/services.ts'
+import type { Reloader } from './reload/reload.ts'
+import type { Validate } from './reload/validator.ts'
+import { urlOf } from './server/listeners.ts'
+import type { PublicServer } from './server/public-server.ts'
+import { createStatus, version } from './status.ts'
+
+/** The parts of the gateway that operators see and act on. */
+export interface Operated {
+  readonly config: Config
+  readonly publicServer: PublicServer
+  readonly reloader: Reloader
+  readonly readiness: () => Promise<Readiness>
+  readonly validate: Validate
+  readonly log: Log
+}
+
+interface Options extends Operated {
+  /** Closes what was opened, when a later step fails. */
+  readonly opened: Array<() => unknown>
+}
+
+/** Opens the operators' listener. A secret that config does not set is written to a file. */
+export async function openOperators({
+  opened,
+  ...operated
+}: Options): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const { config, publicServer, reloader, readiness, log } = operated
+  const { listen, hosts, openMetrics, secret: configured } = config.gateway.ops
+  const secret = configured ?? randomBytes(32).toString('base64url')
+  const app = createAdminServer({
+    readiness,
+    metrics: { text: publicServer.metricsText },
+    openApi: () => openApi(reloader.current().config),
+    guard: createGuard({ secret, openMetrics }),
+    checkHost: createHostCheck({ hosts, log }),
+    version
+  })
+  publicServer.addAdminRoutes(app)
+  addConfig(app, operated)
+  opened.push(() => app.close())
+  const address = splitHostPort(listen)
+  await app.listen(address)
+  const url = urlOf(address.host, app.server)
+  const secretFile = configured === undefined ? leaveSecret(url, secret, log) : undefined
+  opened.push(() => secretFile?.remove())
+  return {
+    url,
+    close: async () => {
+      await app.close()
+      secretFile?.remove()
+    }
+  }
+}
+
+/** Status, plan, reload and rollback. */
+function addConfig(
+  app: ReturnType<typeof createAdminServer>,
+  { publicServer, reloader, readiness, validate }: Operated
+): void {
+  const planned = async (balancerMs: number) => {
+    const { result } = await validate()
+    const { config: running } = reloader.current()
+    if ('config' in result) return comparePlan(running, result.config, balancerMs)
+    const faults = result.faults.filter(({ severity }) => severity === 'fault')
+    return { faults: faults.map(describeFault) }
+  }
+  /** In numbers. */
+  const effectOf = async (next: Config) => {
+    const { config: running } = reloader.current()
+    const { changes } = comparePlan(running, next, 0)
+    const { ending } = await publicServer.countEndings(running, next)
+    return {
+      changes: changes.length,
+      restartNeeded: changes.filter(({ restart }) => restart).length,
+      sessions: ending
+    }
+  }
+  addConfigRoutes(app, {
+    status: createStatus(reloader, readiness, publicServer.workers),
+    reload: confirmed => reloader.reload('operator', confirmed),
+    rollback: reloader.rollback,
+    plan: planned,
+    reloadEffect: async () => {
+      const { result } = await validate(reloader.current().config.gateway)
+      if ('config' in result) return await effectOf(result.config)
+      return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
+    },
+    rollbackEffect: async to => await effectOf(reloader.revisionOf(to).config)
+  })
+}
+
+/** Without the file only local commands fail, so the gateway starts all the same. */
+function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
+  try {
+    const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
+    log.info(
+      { file: secretFile.file },
+      'ops.secret is not set: generated one for this run ' +
+        'and wrote it to a file for commands on this machine'
+    )
+    return secretFile
+  } catch (err) {
+    log.warn(
+      { err },
+      'ops.secret is not set, and the generated one cannot be written to a file: ' +
+        '`console-gateway status` and the other commands that ask this gateway are refused. ' +
+        'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user'
+    )
+    return undefined
+  }
+}

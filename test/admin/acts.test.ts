@@ -1,0 +1,94 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { Type } from 'typebox'
+import { type ActEntry, addAct } from '../../src/admin/acts.ts'
+import { addOpsScope } from '../../src/admin/api.ts'
+import { GatewayError } from '../../src/errors.ts'
+
+/** An operators' listener with one act, and what happened in their order. */
+function withAct({ isFull = false, fails = false } = {}) {
+  const steps: string[] = []
+  const entries: ActEntry[] = []
+  const ops = Fastify()
+  ops.decorateRequest('operator', undefined)
+  ops.decorate('ledger', {
+    commit: async (entry: ActEntry) => {
+      if (isFull) throw new Error('no space left on device')
+      entries.push(entry)
+      await new Promise(setImmediate)
+      steps.push('on disk')
+    },
+    append: (entry: ActEntry) => {
+      entries.push(entry)
+      steps.push(entry.event)
+    }
+  })
+  ops.addHook('onRequest', async request => {
+    request.operator = { name: 'olga', via: 'session' }
+  })
+  addOpsScope(ops, scope =>
+    addAct(scope, {
+      path: '/lamps/off',
+      kind: 'lamps.off',
+      summary: 'Turns lamps off.',
+      body: Type.Object({ room: Type.String() }),
+      preview: async ({ room }) => ({ lamps: room.length }),
+      run: async () => {
+        steps.push('run')
+        if (fails) throw new GatewayError('session.unavailable')
+        return { off: 4 }
+      },
+      undo: 'Turn them on.'
+    })
+  )
+  const post = async (payload: object) =>
+    await ops.inject({
+      method: 'POST',
+      url: '/ops/api/lamps/off',
+      headers: { host: 'localhost' },
+      payload
+    })
+  return { post, steps, entries }
+}
+
+t.test('a preview answers the effect in numbers, and changes nothing', async t => {
+  const { post, steps } = withAct()
+  const response = await post({ room: 'hall', preview: true })
+  t.same(response.json(), { act: 'lamps.off', effect: { lamps: 4 }, undo: 'Turn them on.' })
+  t.same(steps, [])
+})
+
+t.test('a preview that is no flag never runs the act', async t => {
+  const { post, steps } = withAct()
+  for (const preview of ['true', 1, null, {}]) {
+    t.equal((await post({ room: 'hall', preview })).statusCode, 400, JSON.stringify(preview))
+  }
+  t.same(steps, [])
+  t.equal((await post({ room: 'hall', preview: false })).statusCode, 200)
+})
+
+t.test('an act is on disk before it takes effect, and its outcome after', async t => {
+  const { post, steps, entries } = withAct()
+  t.same((await post({ room: 'hall' })).json(), { off: 4 })
+  t.same(steps, ['on disk', 'run', 'act.done'])
+  const operator = { name: 'olga', via: 'session' }
+  t.match(entries, [
+    { event: 'act.begun', act: 'lamps.off', operator, details: { room: 'hall' } },
+    { event: 'act.done', act: 'lamps.off', operator, details: { off: 4 } }
+  ])
+  t.equal(entries[0]?.requestId, entries[1]?.requestId)
+})
+
+t.test('an act that failed stands in the ledger with its code', async t => {
+  const { post, entries } = withAct({ fails: true })
+  t.equal((await post({ room: 'hall' })).statusCode, 503)
+  t.match(entries[1], { event: 'act.failed', code: 'session.unavailable' })
+})
+
+t.test('an act that cannot be written into the ledger does not happen', async t => {
+  const { post, steps } = withAct({ isFull: true })
+  const response = await post({ room: 'hall' })
+  t.equal(response.statusCode, 503)
+  t.match(response.json(), { code: 'ops.ledger' })
+  t.same(steps, [])
+})

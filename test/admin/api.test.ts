@@ -1,0 +1,52 @@
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+
+t.test('the operators’ API stands below /ops/api, and the former paths are aliases', async t => {
+  const gateway = await testGateway(t.after)
+  await gateway.signIn()
+  for (const path of ['/sessions', '/status', '/plan', '/lockouts', '/limits/caller?caller=::1']) {
+    const [present, former] = await Promise.all(
+      ['/ops/api', ''].map(async prefix => await gateway.ops(prefix + path))
+    )
+    t.equal(present?.status, 200, path)
+    t.equal(former?.status, 200, path)
+    const members = async (response?: Response) => Object.keys((await response?.json()) as object)
+    t.same(await members(present), await members(former))
+  }
+})
+
+t.test('each act shows its effect before, at both places', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  const previews = [
+    ['/sessions/close', { user: 'alice' }, { sessions: 1, users: 1 }],
+    ['/sessions/close', { everyone: true }, { sessions: 1, users: 1, isWhole: true }],
+    ['/lockouts/lift', { account: 'alice' }, { lockouts: 0 }],
+    ['/limits/caller/reset', { caller: '127.0.0.1' }, { limits: 0 }],
+    ['/reload', {}, { changes: 0, restartNeeded: 0, sessions: 0 }]
+  ] as const
+  for (const [path, body, effect] of previews) {
+    for (const prefix of ['/ops/api', '']) {
+      const response = await gateway.ops(prefix + path, { json: { ...body, preview: true } })
+      t.match(await response.json(), { effect }, prefix + path)
+    }
+  }
+  t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200)
+  const closed = await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
+  t.match(await closed.json(), { closed: 1 })
+})
+
+t.test('the API describes each of its routes', async t => {
+  const gateway = await testGateway(t.after)
+  const response = await gateway.ops('/ops/api/openapi.json')
+  const { paths } = (await response.json()) as { readonly paths: Record<string, object> }
+  t.match(paths, {
+    '/ops/api/sessions': { get: { parameters: [{ name: 'user', in: 'query' }] } },
+    '/ops/api/sessions/close': { post: { requestBody: { content: {} } } },
+    '/ops/api/limits/suggest': { get: {} },
+    '/ops/api/openapi.json': { get: {} }
+  })
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const operation of Object.values(operations)) t.type(operation.summary, 'string', path)
+  }
+})
