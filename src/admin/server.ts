@@ -9,6 +9,7 @@ import { sendAdminError } from './browser-guard.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { forwarded, takeForwarded } from './forwarded.ts'
+import { formatFor } from '../observability/metrics-text.ts'
 import { adopt } from '../observability/emitters.ts'
 
 export interface Readiness {
@@ -77,9 +78,9 @@ export function createAdminServer({
     const mayKnow = guard === 'checked elsewhere' || guard.isOperator(request.headers)
     return await reply.code(ready ? 200 : 503).send(mayKnow ? { status, ...parts } : { status })
   })
-  ops.get('/metrics', async (_request, reply) => {
-    const { type, body } = await metrics.text()
-    return reply.type(type).send(body)
+  ops.get('/metrics', async (request, reply) => {
+    const { type, body } = await metrics.text(formatFor(request.headers.accept))
+    return reply.header('vary', 'accept').type(type).send(body)
   })
   ops.get('/openapi.json', () => openApi())
   ops.setNotFoundHandler((_request, reply) =>

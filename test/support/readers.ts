@@ -16,6 +16,7 @@ import { jsonFault } from '../../src/json/json-fault.ts'
 import { isPoisoned } from '../../src/json/poisoned.ts'
 import { holdsCredential } from '../../src/login/leaked-credential.ts'
 import { cookiesIn, LoginResponse } from '../../src/login/login-response.ts'
+import { formatFor } from '../../src/observability/metrics-text.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
 import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
@@ -374,6 +375,15 @@ export const readers: readonly Reader[] = [
     of: ['src/app/endpoints/shaped.ts#namesTag'],
     read: text => namesTag(text, '"tag"'),
     worst: { tags: repeated('W/"a",'), blanks: within('"', ' ', '"') }
+  },
+  {
+    of: ['src/observability/metrics-text.ts#formatFor'],
+    read: formatFor,
+    worst: {
+      types: repeated('text/plain,'),
+      parameters: within('application/openmetrics-text', ';q=', '1'),
+      blanks: repeated(' ')
+    }
   }
 ]
 

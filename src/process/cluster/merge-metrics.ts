@@ -1,4 +1,5 @@
 /** The metrics of several processes as one text for Prometheus. */
+import type { MetricsFormat } from '../../observability/metrics-text.ts'
 
 interface LabelledText {
   /** Labels that each series of this text gets, such as `worker="1"`; empty for none. */
@@ -11,7 +12,10 @@ interface LabelledText {
  * Each metric stands once, with the series of all texts; its help is that of the first text that
  * has it.
  */
-export function mergeTexts(texts: readonly LabelledText[]): string {
+export function mergeTexts(
+  texts: readonly LabelledText[],
+  format: MetricsFormat = 'prometheus'
+): string {
   const metrics = new Map<string, { readonly head: string[]; readonly series: string[] }>()
   for (const { labels, text } of texts) {
     let name = ''
@@ -31,7 +35,8 @@ export function mergeTexts(texts: readonly LabelledText[]): string {
       metrics.get(name)?.series.push(labels === '' ? line : withLabels(line, labels))
     }
   }
-  return `${[...metrics.values()].flatMap(({ head, series }) => [...head, ...series]).join('\n')}\n`
+  const lines = [...metrics.values()].flatMap(({ head, series }) => [...head, ...series])
+  return `${lines.join('\n')}\n${format === 'openmetrics' ? '# EOF\n' : ''}`
 }
 
 function withLabels(line: string, labels: string) {

@@ -9,7 +9,8 @@ import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
-import { createMetrics, type Metrics } from '../../observability/metrics.ts'
+import { createMetrics, type Metrics, type MetricsText } from '../../observability/metrics.ts'
+import type { MetricsFormat } from '../../observability/metrics-text.ts'
 import type { Log } from '../../services/services.ts'
 import type { Generation } from '../server/generation.ts'
 import type { PublicServer } from '../server/public-server.ts'
@@ -74,9 +75,9 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
             : [{ worker: index, pid: state.pid, ready: state.readiness.ready }]
         ),
     metrics,
-    metricsText: () => metricsTextOf(pool, metrics),
     observe: async (kind, query) =>
       (await pool.callAll(call => call('observe', { kind, query }))).flat(),
+    metricsText: format => metricsTextOf(pool, metrics, format),
     addAdminRoutes: app => forwardToWorker(app, pool),
     stop: graceMs => pool.stop(graceMs),
     close: () => pool.close()
@@ -135,12 +136,13 @@ function sum(numbers: readonly number[]): number {
 
 async function metricsTextOf(
   pool: WorkerPool,
-  metrics: Metrics
-): Promise<{ readonly type: string; readonly body: string }> {
-  const { type, body } = await metrics.text()
-  const texts = await pool.callAll(call => call('metrics', {}))
+  metrics: Metrics,
+  format: MetricsFormat = 'prometheus'
+): Promise<MetricsText> {
+  const { type, body } = await metrics.text(format)
+  const texts = await pool.callAll(call => call('metrics', { format }))
   const ofWorkers = texts.map(({ index, body: text }) => ({ labels: `worker="${index}"`, text }))
-  return { type, body: mergeTexts([{ labels: '', text: body }, ...ofWorkers]) }
+  return { type, body: mergeTexts([{ labels: '', text: body }, ...ofWorkers], format) }
 }
 
 /** Paths that the primary does not answer itself go to one of the workers. */

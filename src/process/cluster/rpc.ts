@@ -7,6 +7,7 @@ import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
 import type { Forwarded } from '../../admin/forwarded.ts'
 import type { Readiness } from '../../admin/server.ts'
 import type { Observation } from '../server/observers.ts'
+import type { MetricsFormat } from '../../observability/metrics-text.ts'
 
 export interface WorkerState {
   readonly index: number
@@ -39,13 +40,13 @@ export interface WorkerCalls {
     readonly graceMs: number
   }) => Promise<number>
   readonly state: (parameters: object) => Promise<WorkerState>
-  readonly metrics: (
-    parameters: object
-  ) => Promise<{ readonly index: number; readonly body: string }>
   readonly observe: (parameters: {
     readonly kind: string
     readonly query: unknown
   }) => Promise<Observation[]>
+  readonly metrics: (parameters: {
+    readonly format?: MetricsFormat
+  }) => Promise<{ readonly index: number; readonly body: string }>
   /** One worker does it for all, since they share the store. */
   readonly countEndings: (parameters: {
     readonly before: Sources

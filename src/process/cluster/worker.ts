@@ -106,11 +106,14 @@ servePrimary({
       ([number, generation]) => [number, generation.requests()] as const
     )
   }),
-  metrics: async () => ({ index, body: (await started().publicServer.metricsText()).body }),
   observe: async ({ kind, query }) => {
     const observations = await started().publicServer.observe(kind, query)
     return observations.map(observation => ({ ...observation, worker: index }))
   },
+  metrics: async ({ format }) => ({
+    index,
+    body: (await started().publicServer.metricsText(format)).body
+  }),
   countEndings: async ({ before, after }) =>
     await started().publicServer.countEndings(before, after),
   reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),

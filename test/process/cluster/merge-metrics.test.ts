@@ -27,3 +27,26 @@ c{worker="2"} 7
 `
   )
 })
+
+t.test('OpenMetrics of several processes has one end, and keeps examples', async t => {
+  const text =
+    '# HELP d D.\n# TYPE d histogram\nd_bucket{le="1"} 2 # {trace_id="{abc}"} 0.5 1\nd_count 2\n# EOF\n'
+  t.equal(
+    mergeTexts(
+      [
+        { labels: '', text: '# HELP c C.\n# TYPE c counter\nc_total 9\n# EOF\n' },
+        { labels: 'worker="1"', text }
+      ],
+      'openmetrics'
+    ),
+    `# HELP c C.
+# TYPE c counter
+c_total 9
+# HELP d D.
+# TYPE d histogram
+d_bucket{worker="1",le="1"} 2 # {trace_id="{abc}"} 0.5 1
+d_count{worker="1"} 2
+# EOF
+`
+  )
+})
