@@ -1,6 +1,7 @@
 /** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
 import { rmSync } from 'node:fs'
 import { build } from 'esbuild-wasm'
+import { bundlePage } from './src/admin/page/bundle.js'
 
 // What packages of CommonJS expect to find; each file gets it.
 const commonJs = `
@@ -38,3 +39,4 @@ await build({
   sourcemap: true,
   logLevel: 'warning'
 })
+await bundlePage(`${outdir}page`)

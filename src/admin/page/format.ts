@@ -1,0 +1,73 @@
+/** Numbers, times and sizes as people read them, in the chosen language. */
+import { language, localeOf } from './i18n.ts'
+
+const missing = '–'
+
+function locale(): string {
+  return localeOf(language.get())
+}
+
+/** Three significant digits; whole from 100 on. */
+export function formatNumber(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return missing
+  const digits = Math.abs(value) >= 100 ? 0 : 1
+  return value.toLocaleString(locale(), { maximumFractionDigits: Math.abs(value) < 1 ? 2 : digits })
+}
+
+/** @param value 0 to 1 */
+export function formatShare(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return missing
+  const percent = value * 100
+  const digits = percent === 0 || percent >= 10 ? 0 : 1
+  return `${percent.toLocaleString(locale(), { maximumFractionDigits: digits })} %`
+}
+
+export function formatMs(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return missing
+  if (ms >= 10_000) return `${formatNumber(ms / 1000)} s`
+  if (ms < 10) return `${ms.toLocaleString(locale(), { maximumFractionDigits: 1 })} ms`
+  return `${Math.round(ms).toLocaleString(locale())} ms`
+}
+
+const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1]
+]
+
+export function formatBytes(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return missing
+  const power = Math.min(3, Math.floor(Math.log2(Math.max(bytes, 1)) / 10))
+  const value = bytes / 1024 ** power
+  const number = value.toLocaleString(locale(), { maximumFractionDigits: value < 10 ? 1 : 0 })
+  return `${number} ${['B', 'KiB', 'MiB', 'GiB'][power]}`
+}
+
+type Moment = string | number | null | undefined
+
+/** The time of day; with the date where that is not today. */
+export function formatTime(moment: Moment): string {
+  if (moment === null || moment === undefined) return missing
+  const date = new Date(moment)
+  if (Number.isNaN(date.getTime())) return String(moment)
+  const isToday = date.toDateString() === new Date().toDateString()
+  return date.toLocaleString(locale(), {
+    ...(!isToday && { year: 'numeric', month: 'short', day: 'numeric' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23'
+  })
+}
+
+/** The distance from now, such as "3 minutes ago". */
+export function formatAgo(moment: Moment): string {
+  if (moment === null || moment === undefined) return missing
+  const time = new Date(moment).getTime()
+  if (Number.isNaN(time)) return String(moment)
+  const seconds = (time - Date.now()) / 1000
+  const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
+  const format = new Intl.RelativeTimeFormat(locale(), { numeric: 'auto' })
+  return format.format(Math.round(seconds / size), unit)
+}

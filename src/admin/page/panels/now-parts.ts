@@ -1,0 +1,175 @@
+/** Cards of the panel Now: upstreams, processes and replicas. */
+import { type ComponentChildren, h } from 'preact'
+import type { ProcessNow, ReplicaNow, UpstreamNow } from '../api-types.ts'
+import { formatAgo, formatBytes, formatMs, formatNumber, formatShare } from '../format.ts'
+import { t } from '../i18n.ts'
+import { Card } from '../ui/layout.ts'
+import { Pill, StatePill } from '../ui/pill.ts'
+import { type Column, Table } from '../ui/table.ts'
+
+interface UpstreamsProps {
+  readonly upstreams: readonly UpstreamNow[]
+}
+
+export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren {
+  const columns: ReadonlyArray<Column<UpstreamNow>> = [
+    {
+      key: 'upstream',
+      head: t('now.upstream'),
+      sortBy: ({ upstream }) => upstream,
+      cell: ({ upstream }) => upstream
+    },
+    {
+      key: 'address',
+      head: t('now.address'),
+      width: '10.5rem',
+      sortBy: ({ address }) => address,
+      cell: ({ address }) => h('span', { class: 'mono', title: address }, address)
+    },
+    {
+      key: 'state',
+      head: t('now.state'),
+      width: '6.2rem',
+      sortBy: ({ state }) => state,
+      cell: ({ state, ejected }) =>
+        ejected !== undefined && ejected !== false && ejected !== null
+          ? h(Pill, { tone: 'warn', text: t('now.ejected'), title: String(ejected) })
+          : h(StatePill, { state })
+    },
+    {
+      key: 'breaker',
+      head: t('now.breaker'),
+      width: '6.2rem',
+      hide: 'phone',
+      sortBy: ({ breaker }) => breaker ?? '',
+      cell: ({ breaker }) => (breaker === undefined ? '–' : h(StatePill, { state: breaker }))
+    },
+    {
+      key: 'inFlight',
+      head: t('now.inFlight'),
+      isNumber: true,
+      width: '4.6rem',
+      sortBy: ({ inFlight }) => inFlight,
+      cell: ({ inFlight, queued = 0 }) =>
+        queued > 0 ? `${formatNumber(inFlight)} + ${formatNumber(queued)}` : formatNumber(inFlight)
+    },
+    {
+      key: 'errors',
+      head: t('now.errorsShort'),
+      isNumber: true,
+      width: '4.4rem',
+      hide: 'phone',
+      sortBy: ({ errorShare }) => errorShare ?? -1,
+      cell: ({ errorShare }) => formatShare(errorShare)
+    }
+  ]
+  return h(
+    Card,
+    { title: t('now.upstreams'), count: upstreams.length },
+    h(Table<UpstreamNow>, {
+      label: t('now.upstreams'),
+      columns,
+      rows: upstreams,
+      keyOf: ({ upstream, address }) => `${upstream} ${address}`,
+      empty: t('now.noUpstreams'),
+      maxRows: 10
+    })
+  )
+}
+
+interface ProcessesProps {
+  readonly processes: readonly ProcessNow[]
+}
+
+export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren {
+  const columns: ReadonlyArray<Column<ProcessNow>> = [
+    {
+      key: 'process',
+      head: t('now.process'),
+      cell: ({ worker, pid }) => [
+        worker === undefined ? t('now.main') : t('now.worker', { n: worker }),
+        h('span', { class: 'muted' }, ` ${pid}`)
+      ]
+    },
+    {
+      key: 'loop',
+      head: t('now.loopDelay'),
+      isNumber: true,
+      width: '7.5rem',
+      cell: ({ eventLoopDelayMs }) => formatMs(eventLoopDelayMs)
+    },
+    {
+      key: 'memory',
+      head: t('now.memory'),
+      isNumber: true,
+      width: '6rem',
+      cell: ({ rssBytes }) => formatBytes(rssBytes)
+    },
+    {
+      key: 'cpu',
+      head: t('now.cpu'),
+      isNumber: true,
+      width: '4.5rem',
+      cell: ({ cpu }) => formatShare(cpu)
+    }
+  ]
+  return h(
+    Card,
+    { title: t('now.processes'), count: processes.length },
+    h(Table<ProcessNow>, {
+      label: t('now.processes'),
+      columns,
+      rows: processes,
+      keyOf: ({ pid }) => String(pid)
+    })
+  )
+}
+
+interface ReplicasProps {
+  readonly replicas: readonly ReplicaNow[]
+  readonly self: string | undefined
+}
+
+export function ReplicasCard({ replicas, self }: ReplicasProps): ComponentChildren {
+  const columns: ReadonlyArray<Column<ReplicaNow>> = [
+    {
+      key: 'replica',
+      head: t('now.replica'),
+      cell: ({ id, host = '' }) => [
+        h('span', { title: id }, host === '' ? id : host),
+        id === self && h('span', { class: 'muted' }, ` (${t('now.thisReplica')})`)
+      ]
+    },
+    {
+      key: 'ready',
+      head: t('now.state'),
+      width: '7rem',
+      cell: ({ ready = true }) => h(StatePill, { state: ready ? 'ready' : 'not ready' })
+    },
+    { key: 'version', head: t('now.version'), width: '5rem', cell: ({ version = '–' }) => version },
+    {
+      key: 'config',
+      head: t('now.config'),
+      width: '6.5rem',
+      cell: ({ configHash = '–' }) =>
+        h('span', { class: 'mono', title: configHash }, configHash.slice(0, 8))
+    },
+    {
+      key: 'seen',
+      head: t('now.seen'),
+      width: '8rem',
+      hide: 'phone',
+      cell: ({ seenAt }) => formatAgo(seenAt)
+    }
+  ]
+  return h(
+    Card,
+    { title: t('now.replicas'), count: replicas.length },
+    h(Table<ReplicaNow>, {
+      label: t('now.replicas'),
+      columns,
+      rows: replicas,
+      keyOf: ({ id }) => id
+    })
+  )
+}

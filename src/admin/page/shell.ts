@@ -1,0 +1,208 @@
+/** The frame around the panels: navigation, connection, operator, theme and language. */
+import { type ComponentChildren, type ComponentType, h } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { getJson, operator, type Operator, postJson } from './api.ts'
+import { formatTime } from './format.ts'
+import { type Language, language, languages, setLanguage, t } from './i18n.ts'
+import { live, startLive, stopLive } from './live.ts'
+import { NowPanel } from './panels/now.ts'
+import { SignInDialog, SignInForm } from './sign-in.ts'
+import { useStore } from './store.ts'
+import { setTheme, type Theme, themeChoice } from './theme.ts'
+import { Icon } from './ui/icons.ts'
+import { Select } from './ui/layout.ts'
+
+const panels = {
+  now: NowPanel
+} satisfies Readonly<Record<string, ComponentType>>
+
+const themes: readonly Theme[] = ['system', 'light', 'dark']
+
+type PanelName = keyof typeof panels
+
+const panelNames = Object.keys(panels) as PanelName[]
+
+function panelOfAddress(): PanelName {
+  const [name = ''] = location.hash.replace(/^#\/?/, '').split('?', 1)
+  return panelNames.find(panel => panel === name) ?? 'now'
+}
+
+export function Page(): ComponentChildren {
+  const signedIn = useStore(operator)
+  useStore(language)
+  const [hadSession, setHadSession] = useState(false)
+  useEffect(() => {
+    getJson<Operator>('me').then(
+      me => operator.set(me),
+      () => operator.set(null)
+    )
+  }, [])
+  useEffect(() => {
+    if (signedIn === null || signedIn === undefined) {
+      stopLive()
+      return
+    }
+    setHadSession(true)
+    startLive()
+  }, [signedIn])
+  if (signedIn === undefined) return h('p', { class: 'boot' }, 'Console Gateway…')
+  if (signedIn === null && !hadSession) return h(SignInPage, null)
+  return h(Shell, null, signedIn === null && h(SignInDialog, null))
+}
+
+function SignInPage(): ComponentChildren {
+  return h(
+    'main',
+    { class: 'sign-in-page' },
+    h(Brand, null),
+    h(SignInForm, { title: t('signIn.title') }),
+    h('div', { class: 'settings' }, h(Settings, null))
+  )
+}
+
+function Brand(): ComponentChildren {
+  return h(
+    'p',
+    { class: 'brand' },
+    h('span', { 'class': 'mark', 'aria-hidden': 'true' }),
+    'Console Gateway'
+  )
+}
+
+function Shell({ children }: { readonly children?: unknown }): ComponentChildren {
+  const [name, setName] = useState(panelOfAddress)
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const onHash = () => {
+      setName(panelOfAddress())
+      main.current?.focus({ preventScroll: true })
+      scrollTo(0, 0)
+    }
+    addEventListener('hashchange', onHash)
+    return () => removeEventListener('hashchange', onHash)
+  }, [])
+  useEffect(() => {
+    document.title = `${t(`nav.${name}`)} · Console Gateway`
+  })
+  return h(
+    'div',
+    { class: 'shell' },
+    h('a', { class: 'skip', href: '#content', onClick: skipTo(main) }, t('nav.skip')),
+    h(
+      'aside',
+      { 'class': 'side', 'aria-label': 'Console Gateway' },
+      h(Brand, null),
+      h(Navigation, { name }),
+      h('div', { class: 'side-foot' }, h(Connection, null), h(WhoAmI, null), h(Settings, null))
+    ),
+    h(
+      'main',
+      { id: 'content', ref: main, tabIndex: -1 },
+      h(LostNotice, null),
+      h(panels[name], null)
+    ),
+    children as ComponentChildren
+  )
+}
+
+function skipTo(main: { readonly current: HTMLElement | null }) {
+  return (event: Event) => {
+    event.preventDefault()
+    main.current?.focus()
+  }
+}
+
+function Navigation({ name }: { readonly name: PanelName }): ComponentChildren {
+  return h(
+    'nav',
+    { 'aria-label': t('nav.label') },
+    h(
+      'ul',
+      null,
+      panelNames.map(panel =>
+        h(
+          'li',
+          { key: panel },
+          h(
+            'a',
+            { href: `#/${panel}`, ...(panel === name && { 'aria-current': 'page' as const }) },
+            h(Icon, { name: panel }),
+            t(`nav.${panel}`)
+          )
+        )
+      )
+    )
+  )
+}
+
+function Connection(): ComponentChildren {
+  const { state } = useStore(live)
+  return h(
+    'p',
+    { class: `connection ${state}`, role: 'status' },
+    h('span', { 'class': 'dot', 'aria-hidden': 'true' }),
+    t(`live.${state}`)
+  )
+}
+
+function LostNotice(): ComponentChildren {
+  const { state, lastAt } = useStore(live)
+  if (state !== 'lost') return null
+  return h(
+    'p',
+    { class: 'notice warn', role: 'alert' },
+    h(Icon, { name: 'warn' }),
+    h('span', null, t('live.lostLong', { time: formatTime(lastAt) }))
+  )
+}
+
+function WhoAmI(): ComponentChildren {
+  const signedIn = useStore(operator)
+  if (signedIn === null || signedIn === undefined) return null
+  const signOut = () => {
+    void postJson('sign-out', {}).then(
+      () => location.reload(),
+      () => location.reload()
+    )
+  }
+  const { name, endsAt } = signedIn
+  return h(
+    'p',
+    { class: 'who' },
+    h(
+      'span',
+      {
+        class: 'who-name',
+        ...(endsAt !== undefined && { title: t('session.until', { time: formatTime(endsAt) }) })
+      },
+      name
+    ),
+    h(
+      'button',
+      { type: 'button', class: 'button small', onClick: signOut },
+      h(Icon, { name: 'out' }),
+      t('signIn.out')
+    )
+  )
+}
+
+function Settings(): ComponentChildren {
+  const chosenTheme = useStore(themeChoice)
+  const chosenLanguage = useStore(language)
+  return h(
+    'div',
+    { class: 'choices' },
+    h(Select, {
+      label: t('theme.label'),
+      value: chosenTheme,
+      options: themes.map(each => [each, t(`theme.${each}`)] as const),
+      onChange: value => setTheme(value as Theme)
+    }),
+    h(Select, {
+      label: t('language.label'),
+      value: chosenLanguage,
+      options: languages,
+      onChange: value => setLanguage(value as Language)
+    })
+  )
+}

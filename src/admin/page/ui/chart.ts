@@ -1,0 +1,141 @@
+/** A line chart of the last minutes, with its numbers as text for screen readers. */
+import { type ComponentChildren, h } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { language, localeOf, t } from '../i18n.ts'
+import { theme } from '../theme.ts'
+import { useStore } from '../store.ts'
+import { historyLength } from '../live.ts'
+
+export interface Line {
+  readonly label: string
+  /** 1 to 3, a colour of page.css (`--line-1`). */
+  readonly colour: 1 | 2 | 3
+  readonly values: ReadonlyArray<number | null>
+}
+
+interface ChartProps {
+  readonly label: string
+  readonly times: readonly number[]
+  readonly lines: readonly Line[]
+  readonly format: (value: number | null | undefined) => string
+}
+
+const height = 172
+
+export function Chart({ label, times, lines, format }: ChartProps): ComponentChildren {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const colours = useStore(theme)
+  const shownLanguage = useStore(language)
+  const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return undefined
+    const chart = new uPlot(optionsOf(element, lines, format), data, element)
+    plot.current = chart
+    const observer = new ResizeObserver(() => {
+      chart.setSize({ width: element.clientWidth, height })
+    })
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      chart.destroy()
+    }
+  }, [colours, shownLanguage, lines.map(line => line.label).join()])
+  useEffect(() => plot.current?.setData(data))
+  return h(
+    'figure',
+    { class: 'chart' },
+    h(
+      'figcaption',
+      null,
+      h('span', { class: 'chart-title' }, label),
+      h(
+        'span',
+        { class: 'legend' },
+        lines.map(line =>
+          h(
+            'span',
+            { key: line.label },
+            h('i', { class: `swatch line-${line.colour}` }),
+            line.label,
+            ' ',
+            h('b', null, format(line.values.at(-1)))
+          )
+        )
+      )
+    ),
+    h('div', {
+      'class': 'plot',
+      'ref': place,
+      'role': 'img',
+      'aria-label': summaryOf(lines, format)
+    })
+  )
+}
+
+function summaryOf(lines: readonly Line[], format: ChartProps['format']): string {
+  return lines
+    .map(({ label, values }) => {
+      const numbers = values.filter(value => value !== null)
+      return t('now.chart', {
+        label,
+        now: format(values.at(-1)),
+        max: format(numbers.length === 0 ? null : Math.max(...numbers)),
+        minutes: historyLength / 60
+      })
+    })
+    .join('. ')
+}
+
+function optionsOf(
+  element: HTMLElement,
+  lines: readonly Line[],
+  format: ChartProps['format']
+): uPlot.Options {
+  const styles = getComputedStyle(element)
+  const colourOf = (name: string) => styles.getPropertyValue(name).trim()
+  const axis = {
+    stroke: colourOf('--text-2'),
+    grid: { stroke: colourOf('--grid'), width: 1 },
+    ticks: { show: false },
+    font: `11px ${styles.fontFamily}`
+  }
+  const time = new Intl.DateTimeFormat(localeOf(language.get()), {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23'
+  })
+  return {
+    width: element.clientWidth,
+    height,
+    padding: [8, 4, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 } },
+    scales: {
+      x: { range: (_plot, _min, max) => [max - historyLength, max] },
+      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, 1)] }
+    },
+    axes: [
+      {
+        ...axis,
+        size: 26,
+        space: 60,
+        incrs: [60, 120],
+        values: (_plot, ticks) => ticks.map(tick => time.format(tick * 1000))
+      },
+      { ...axis, size: 56, space: 34, values: (_plot, ticks) => ticks.map(tick => format(tick)) }
+    ],
+    series: [
+      {},
+      ...lines.map(({ label, colour }) => ({
+        label,
+        stroke: colourOf(`--line-${colour}`),
+        fill: colourOf(`--line-${colour}-fill`),
+        width: 1.5,
+        points: { show: false }
+      }))
+    ]
+  }
+}

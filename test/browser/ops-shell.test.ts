@@ -1,0 +1,116 @@
+/** The ops page around its panels: sign-in, ended sessions, lost connections, theme, language, keys. */
+import t from 'tap'
+import { testBrowser } from '../support/chromium.ts'
+import { until } from '../support/until.ts'
+import { fakeOps } from './ops-fake.ts'
+import { axeFindings, visitOps } from './ops-page.ts'
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+t.test(
+  'sign-in: a wrong password is said with the request’s id, the right one leads in',
+  async t => {
+    const fake = await fakeOps(undo => t.teardown(undo))
+    fake.state.isSignedIn = false
+    const page = await visitOps(t, browser, `${fake.url}/ops/`)
+    await page.getByLabel('User name').fill('olivia')
+    await page.getByLabel('Password').fill('wrong')
+    t.same(await axeFindings(page), [])
+    await page.keyboard.press('Enter')
+    const alert = page.getByRole('alert')
+    await alert.filter({ hasText: 'The user name or the password is wrong.' }).waitFor()
+    t.match(await alert.textContent(), 'request-1')
+    await page.getByLabel('Password').fill('right')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+    t.equal(await page.evaluate('document.cookie'), '', 'scripts see no cookie')
+  }
+)
+
+t.test('an ended session asks above the panel, whose filter stays', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  const filter = page.getByLabel('Filter routes')
+  await filter.fill('order')
+  fake.state.isSignedIn = false
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('User name').fill('olivia')
+  await page.keyboard.press('Escape')
+  await dialog.getByLabel('Password').fill('right')
+  t.same(await axeFindings(page), [])
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  t.equal(await filter.inputValue(), 'order')
+  await page.getByText('Live', { exact: true }).waitFor()
+})
+
+t.test('a lost connection is said, the numbers stay, and it comes back by itself', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  fake.state.isDown = true
+  await page.getByRole('alert').filter({ hasText: 'No connection to the gateway' }).waitFor()
+  t.ok(await page.getByRole('table', { name: 'Routes' }).isVisible())
+  t.same(await axeFindings(page), [])
+  fake.state.isDown = false
+  await page.getByText('Live', { exact: true }).waitFor()
+  t.equal(await page.getByRole('alert').count(), 0)
+})
+
+t.test('charts move: numbers and lines change with each frame', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  const canvas = page.locator('.plot canvas').first()
+  await canvas.waitFor()
+  const image = async () =>
+    await page.evaluate('document.querySelector(".plot canvas").toDataURL()')
+  const shown = async () => await page.locator('.figure dd').first().textContent()
+  const [before, number] = [await image(), await shown()]
+  await until('the chart is another', async () => (await image()) !== before)
+  await until('the number is another', async () => (await shown()) !== number)
+  await page.getByRole('button', { name: 'invoices' }).click()
+  await page.getByRole('heading', { name: 'Route invoices' }).waitFor()
+  t.match(
+    await page.getByRole('img').nth(1).getAttribute('aria-label'),
+    /p50: now [\d.]+ ms, highest [\d.]+ ms in the last 5 minutes/
+  )
+})
+
+t.test('language and theme are those of the browser, can be chosen, and stay chosen', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/`, {
+    locale: 'zh-CN',
+    colorScheme: 'dark'
+  })
+  await page.getByRole('heading', { level: 1, name: '实时' }).waitFor()
+  t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
+  const background = async () =>
+    await page.evaluate('getComputedStyle(document.body).backgroundColor')
+  const dark = await background()
+  await page.getByLabel('主题').selectOption('light')
+  await until('the colours are others', async () => (await background()) !== dark)
+  await page.getByLabel('语言').selectOption('en')
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  await page.reload()
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  t.not(await background(), dark)
+  t.equal(await page.locator('html').getAttribute('lang'), 'en')
+})
+
+t.test('the first paint comes within 300 ms, and nothing is loaded from elsewhere', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  const hosts = new Set<string>()
+  page.on('request', request => hosts.add(new URL(request.url()).origin))
+  const paints: number[] = []
+  for (let round = 0; round < 5; round++) {
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+    const entries = 'performance.getEntriesByName("first-contentful-paint")[0].startTime'
+    paints.push((await page.evaluate(entries)) as number)
+  }
+  t.comment(`first contentful paint, ms: ${paints.map(Math.round).join(', ')}`)
+  t.ok(Math.min(...paints) < 300)
+  t.same([...hosts], [fake.url])
+})
