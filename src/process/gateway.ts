@@ -14,10 +14,11 @@ import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import type { Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
+import { createOpsServices } from '../services/ops-services.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { openOperators } from './operators.ts'
 import { createPublicServer } from './server/public-server.ts'
-import { measureConfig } from './status.ts'
+import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
 export interface Gateway {
@@ -88,12 +89,28 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
+  const readiness = async () =>
+    readinessOf(await publicServer.readiness(), reloader, state.isStopping)
+  const ops = createOpsServices({
+    gateway,
+    folder,
+    log,
+    metrics: publicServer.metrics,
+    version,
+    state: async () => ({
+      generation: reloader.current().number,
+      ready: (await readiness()).ready,
+      workers: publicServer.workers?.().length ?? 0
+    })
+  })
+  opened.push(ops.close)
   const admin = await openOperators({
     config,
     publicServer,
     reloader,
-    readiness: async () => readinessOf(await publicServer.readiness(), reloader, state.isStopping),
+    readiness,
     validate: validateFiles,
+    ops,
     log,
     opened
   })
@@ -117,6 +134,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
       }
       await reloader.close()
       await admin.close()
+      await ops.close()
       await publicServer.close()
       log.info('stopped')
     }

@@ -13,6 +13,7 @@ import { comparePlan } from '../config/load/plan.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
+import type { OpsServices } from '../services/ops-services.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'
@@ -27,6 +28,7 @@ export interface Operated {
   readonly reloader: Reloader
   readonly readiness: () => Promise<Readiness>
   readonly validate: Validate
+  readonly ops: OpsServices
   readonly log: Log
 }
 

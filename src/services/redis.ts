@@ -104,18 +104,22 @@ class Dialler {
     )
   }
 
+  /** For messages on channels: every server of a Cluster passes on those that any of them took. */
+  channelConnection(client: Redis | Cluster): Redis | undefined {
+    const options = { ...this.#tracking, connectionName: 'console-gateway-channels' }
+    if (!(client instanceof Cluster)) return this.#dialServer(options)
+    const primaries = client.nodes('master')
+    const any = primaries[Math.floor(Math.random() * primaries.length)]
+    if (any === undefined) return undefined
+    return adopt(new Redis({ ...options, ...addressOf(any) }))
+  }
+
   /** Connections that bring invalidations, one for each primary that `client` knows. */
   trackingConnections(client: Redis | Cluster): Redis[] {
     if (!(client instanceof Cluster)) return [this.#dialServer(this.#tracking)]
-    return client.nodes('master').map(({ options }) =>
-      adopt(
-        new Redis({
-          ...this.#tracking,
-          ...(options.host !== undefined && { host: options.host }),
-          ...(options.port !== undefined && { port: options.port })
-        })
-      )
-    )
+    return client
+      .nodes('master')
+      .map(node => adopt(new Redis({ ...this.#tracking, ...addressOf(node) })))
   }
 
   /** Calls its listener when the primaries have changed. */
@@ -243,6 +247,10 @@ function dialSentinels(config: RedisConfig): Sentinels {
         })
       )
   })
+}
+
+function addressOf({ options: { host, port } }: Redis) {
+  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
 function primariesOf(cluster: Cluster): string {

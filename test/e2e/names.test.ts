@@ -45,6 +45,8 @@ const events = [
   'ops.host',
   'process.stray-error',
   'process.uncaught',
+  'replicas.message-refused',
+  'replicas.refused',
   'session.epoch-forgotten',
   'sessions.closed',
   'sessions.rounded',
@@ -77,6 +79,7 @@ const metrics = [
   'lockouts_total',
   'parts_missing_total',
   'reloads_total',
+  'replica_messages_refused_total',
   'request_duration_seconds',
   'requests_in_flight',
   'requests_total',
@@ -222,7 +225,8 @@ function plain(key: string): string {
 }
 
 /** Written when the process gets to it, which may be before or after the test looks. */
-const isLater = (key: string) => ['cg:bans', 'cg:users:users-file'].includes(key)
+const isLater = (key: string) =>
+  ['cg:bans', 'cg:replica-directory', 'cg:users:users-file'].includes(key)
 
 /** The names of all members, also of members' members, as `a.b`. */
 function membersOf(value: unknown): string[] {
@@ -243,6 +247,9 @@ t.test('the beginnings of keys in Redis', async t => {
     'limit:',
     'lock:',
     'lockout:',
+    'replica-directory',
+    'replica-questions',
+    'replica-replies:',
     'replicas',
     'session',
     'signed-in',

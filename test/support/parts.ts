@@ -65,7 +65,16 @@ const parts: readonly Part[] = [
   {
     name: 'services',
     holds: ['services/'],
-    mayImport: ['config/schema', 'contract', 'session', 'login', 'limits', 'shaping', 'proxy']
+    mayImport: [
+      'json',
+      'config/schema',
+      'contract',
+      'session',
+      'login',
+      'limits',
+      'shaping',
+      'proxy'
+    ]
   },
   {
     name: 'app/hooks',

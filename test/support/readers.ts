@@ -23,6 +23,7 @@ import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
 import { compileQuery } from '../../src/proxy/query.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
+import { createReplicaSeal } from '../../src/services/replica-seal.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import { readHandshake } from '../../src/proxy/websocket/handshake.ts'
@@ -53,6 +54,7 @@ for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/*']) {
 }
 await app.ready()
 
+const replicaSeal = createReplicaSeal(['x'.repeat(32), 'y'.repeat(32)])
 const captchaJar = new CaptchaJar({
   upstream: 'b',
   names: ['sid'],
@@ -114,6 +116,16 @@ const tried = (read: () => unknown): unknown => {
 }
 
 export const readers: readonly Reader[] = [
+  {
+    of: ['src/services/replica-seal.ts#open', 'src/services/replica-seal.ts#isForeign'],
+    read: text => replicaSeal.open('question', text) ?? replicaSeal.isForeign(text),
+    worst: {
+      'blanks': repeated(' '),
+      'one long copy': within('abcdef.', 'A', ''),
+      'a copy that almost fits': within('abcdef.', 'A', '!'),
+      'many copies': repeated(`abcdef.${'A'.repeat(40)} `)
+    }
+  },
   {
     of: ['src/proxy/websocket/handshake.ts#listOf'],
     read: list => tried(() => readHandshake(handshakeOf(list))),

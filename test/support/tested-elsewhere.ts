@@ -337,6 +337,13 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/streams': ['proxy/event-stream', 'proxy/stream-share', 'app/endpoints/streamed-response'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
   'cli/check-live': ['services/reach'],
+  'services/replica-bus': [
+    'services/ops-services',
+    'services/redis-channels',
+    'services/replica-directory',
+    'services/replica-messages',
+    'services/replica-seal'
+  ],
   'wire/upstream-addresses': ['services/upstream-events'],
   'wire/uploads': ['proxy/request-body'],
   'wire/upstream-faults': ['proxy/upstream'],

@@ -1,0 +1,118 @@
+/** The bus of replicas over a real Redis: which replicas are heard, and what is refused. */
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { inTouch, secret, testMember } from '../support/ops-services.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const newSecret = 'another secret of at least thirty-two characters'
+
+async function pair(t: Test) {
+  const server = await testRedis(t.after)
+  const settings = { url: server.url, commandTimeout: '5s' }
+  const [a, b] = [await testMember(t.after, settings), await testMember(t.after, settings)]
+  const redis = new Redis(server.url)
+  t.after(() => redis.disconnect())
+  await inTouch([a, b])
+  return { a, b, redis, server, settings }
+}
+
+/** Keeps the texts that go over the channel of questions. */
+async function overhear(t: Test, url: string) {
+  const listener = new Redis(url)
+  t.after(() => listener.disconnect())
+  const texts: string[] = []
+  listener.on('message', (_channel, text: string) => texts.push(text))
+  await listener.subscribe('cg:replica-questions')
+  return texts
+}
+
+t.test('each replica answers a question, the asker first', async t => {
+  const { a, b } = await pair(t)
+  for (const { bus } of [a, b]) {
+    bus.serve('greet', payload => ({ ...(payload as object), by: bus.id }))
+  }
+  const { replies, silent, problem } = await a.bus.ask('greet', { hello: 'all' }, 5000)
+  t.same(replies, [
+    { replica: a.bus.id, value: { hello: 'all', by: a.bus.id } },
+    { replica: b.bus.id, value: { hello: 'all', by: b.bus.id } }
+  ])
+  t.same(silent, [])
+  t.equal(problem, undefined)
+})
+
+t.test('an error is a reply, and so is a kind that a replica does not know', async t => {
+  const { a, b } = await pair(t)
+  a.bus.serve('fail', () => 'fine')
+  b.bus.serve('fail', () => {
+    throw new Error('not here')
+  })
+  t.same((await a.bus.ask('fail', {}, 5000)).replies, [
+    { replica: a.bus.id, value: 'fine' },
+    { replica: b.bus.id, error: 'not here' }
+  ])
+  const [, reply] = (await a.bus.ask('unheard-of', {}, 5000)).replies
+  t.match(reply, { error: /does not know unheard-of: it runs another version/ })
+})
+
+t.test('a replica that does not reply in time is named', async t => {
+  const { a, b } = await pair(t)
+  a.bus.serve('slow', () => 'quick')
+  b.bus.serve('slow', async () => await new Promise(() => {}))
+  const { replies, silent } = await a.bus.ask('slow', {}, 300)
+  t.same(replies, [{ replica: a.bus.id, value: 'quick' }])
+  t.same(silent, [b.bus.id])
+})
+
+t.test('without Redis the bus reaches this replica alone', async t => {
+  const alone = await testMember(t.after, undefined)
+  alone.bus.serve('greet', () => 'hello')
+  t.same(await alone.bus.ask('greet', {}, 5000), {
+    replies: [{ replica: alone.bus.id, value: 'hello' }],
+    silent: []
+  })
+  t.equal((await alone.bus.replicas()).length, 1)
+  t.equal(alone.redis, undefined)
+})
+
+t.test('while Redis is away only this replica is asked, and the reply says so', async t => {
+  const { a, b, server } = await pair(t)
+  a.bus.serve('greet', () => 'hello')
+  await server.kill()
+  const { replies, silent, problem } = await a.bus.ask('greet', {}, 5000)
+  t.same(replies, [{ replica: a.bus.id, value: 'hello' }])
+  t.same(silent, [b.bus.id])
+  t.match(problem, /Redis is unavailable/)
+  await server.start()
+  await inTouch([a, b])
+})
+
+t.test('replicas that share any secret hear each other; others do not', async t => {
+  const { url } = await testRedis(t.after)
+  const before = await testMember(t.after, { url }, [secret])
+  const rotating = await testMember(t.after, { url }, [newSecret, secret])
+  const after = await testMember(t.after, { url }, [newSecret])
+  await inTouch([rotating], 3)
+  const heardBy = async ({ bus }: typeof before) =>
+    (await bus.ask('none', {}, 1000)).replies.map(({ replica }) => replica).toSorted()
+  t.same(await heardBy(rotating), [before.bus.id, rotating.bus.id, after.bus.id].toSorted())
+  t.same(await heardBy(before), [before.bus.id, rotating.bus.id].toSorted())
+  t.same(await heardBy(after), [rotating.bus.id, after.bus.id].toSorted())
+  t.match(await after.refused(), { foreign: 1 })
+})
+
+t.test('a message that is sent again is refused', async t => {
+  const { a, b, redis, settings } = await pair(t)
+  let calls = 0
+  b.bus.serve('count', () => calls++)
+  const texts = await overhear(t, settings.url)
+  await a.bus.ask('count', {}, 5000)
+  await until('the question was overheard', () => texts.length === 1)
+  await redis.publish('cg:replica-questions', texts[0] ?? '')
+  await until('the copy is refused', async () => (await b.refused())['replayed'] === 1)
+  t.equal(calls, 1)
+  t.match(
+    b.log.filter(({ event }) => event === 'replicas.message-refused'),
+    [{ reason: 'replayed' }]
+  )
+})
