@@ -53,7 +53,12 @@ export async function buildApp(
   readJsonBodies(app)
 
   // Every request, in this order.
-  addAccessLog(app, services.log, context.metrics.requests, services.running)
+  addAccessLog(app, {
+    log: services.log,
+    requests: context.metrics.requests,
+    running: services.running,
+    tracer: services.tracer
+  })
   addStandardHeaders(app, headers)
   addStalledReaders(app, server.idleTimeout)
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes }))

@@ -20,6 +20,7 @@ export type GenerationServices = Pick<
   | 'expressions'
   | 'metrics'
   | 'drift'
+  | 'tracer'
 > & {
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream

@@ -4,19 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts'
 import { ownText } from '../bounded-map.ts'
-
-/** W3C trace context. */
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string
-  /** Of the request's own span: 16 hexadecimal digits. */
-  readonly spanId: string
-  /** Of the caller's span. */
-  readonly parentId?: string | undefined
-  readonly sampled: boolean
-  /** `tracestate`, as it came. */
-  readonly state?: string | undefined
-}
+import type { TraceContext } from './traces/trace-context.ts'
 
 /** One request to a back-end. Times as of `performance.now()`. */
 export interface TrailAttempt {

@@ -8,6 +8,7 @@ import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { createDrift, type Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { createTracer, type Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
@@ -39,6 +40,7 @@ export interface Services extends LimitServices {
   readonly expressions: Expressions
   readonly metrics: Metrics
   readonly drift: Drift
+  readonly tracer: Tracer
   readonly redis: () => RedisState
   readonly close: () => Promise<void>
 }
@@ -74,6 +76,7 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
     secrets,
     expressions,
     drift: createDrift({ log, metrics }),
+    tracer: createTracer(),
     metrics,
     upstreams,
     redis,

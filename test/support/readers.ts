@@ -18,6 +18,7 @@ import { holdsCredential } from '../../src/login/leaked-credential.ts'
 import { cookiesIn, LoginResponse } from '../../src/login/login-response.ts'
 import { formatFor } from '../../src/observability/metrics-text.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import { readTraceparent, readTracestate } from '../../src/observability/traces/trace-context.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
 import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
 import { mapBody } from '../../src/proxy/body-mapping.ts'
@@ -124,6 +125,18 @@ export const readers: readonly Reader[] = [
       'one long copy': within('abcdef.', 'A', ''),
       'a copy that almost fits': within('abcdef.', 'A', '!'),
       'many copies': repeated(`abcdef.${'A'.repeat(40)} `)
+    }
+  },
+  {
+    of: ['src/observability/traces/trace-context.ts#readTracestate'],
+    read: text => [readTraceparent(text), readTracestate(text)],
+    worst: {
+      'commas': repeated(','),
+      'blanks': within('a=b', ' ', 'c'),
+      'a long value': within('a=', 'b', ''),
+      'a long key': repeated('a'),
+      'members': listOf,
+      'a later version': within(`cc-${'1'.repeat(32)}-${'1'.repeat(16)}-01`, '-', '')
     }
   },
   {

@@ -249,6 +249,11 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'observability/audit/line',
     'observability/audit/tail'
   ],
+  'observability/traces/trace-context': [
+    'observability/traces/random-ids',
+    'observability/traces/sampler',
+    'observability/traces/tracer'
+  ],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/primary': [
     'process/cluster/rpc',

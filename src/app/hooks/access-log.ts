@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { Tracer } from '../../observability/traces/tracer.ts'
 import { Trail } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
@@ -19,11 +20,16 @@ export interface Running {
   readonly begin: (member: { readonly destroy: () => unknown }) => () => void
 }
 
+interface Options {
+  readonly log: Logger
+  readonly requests: RequestMetrics
+  readonly running: Running
+  readonly tracer: Tracer
+}
+
 export function addAccessLog(
   app: FastifyInstance,
-  log: Logger,
-  { inFlight, meter }: RequestMetrics,
-  running: Running
+  { log, requests: { inFlight, meter }, running, tracer }: Options
 ): void {
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
@@ -39,6 +45,7 @@ export function addAccessLog(
     // disconnects.
     const address = clientAddress(request)
     request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
+    request.trail.trace = tracer.begin(request.raw.headers)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings

@@ -1,0 +1,170 @@
+/** W3C Trace Context, by the cases of its Recommendation. */
+import fc from 'fast-check'
+import t from 'tap'
+import { createSampler } from '../../../src/observability/traces/sampler.ts'
+import {
+  contextOf,
+  readTraceparent,
+  readTracestate,
+  writeContext
+} from '../../../src/observability/traces/trace-context.ts'
+import { seed } from '../../support/seed.ts'
+
+const traceId = '0af7651916cd43dd8448eb211c80319c'
+const spanId = 'b7ad6b7169203331'
+const sampled = `00-${traceId}-${spanId}-01`
+const recording = { sampler: createSampler('parentbased_always_on', 1), isRecording: true }
+const silent = { ...recording, isRecording: false }
+
+t.test('a traceparent of this version is read, whatever its reserved flags are', async t => {
+  t.same(readTraceparent(sampled), { traceId, spanId, sampled: true })
+  t.same(readTraceparent(`00-${traceId}-${spanId}-00`), { traceId, spanId, sampled: false })
+  t.equal(readTraceparent(`00-${traceId}-${spanId}-fe`)?.sampled, false)
+  t.equal(readTraceparent(`00-${traceId}-${spanId}-ff`)?.sampled, true)
+})
+
+t.test('a malformed traceparent counts as none', async t => {
+  const malformed = {
+    'empty': '',
+    'upper case of the trace': `00-${traceId.toUpperCase()}-${spanId}-01`,
+    'upper case of the span': `00-${traceId}-${spanId.toUpperCase()}-01`,
+    'a trace of zeros': `00-${'0'.repeat(32)}-${spanId}-01`,
+    'a span of zeros': `00-${traceId}-${'0'.repeat(16)}-01`,
+    'the invalid version': `ff-${traceId}-${spanId}-01`,
+    'more than version 00 has': `${sampled}-what`,
+    'a dash at its end': `${sampled}-`,
+    'a short trace': `00-${traceId.slice(1)}-${spanId}-01`,
+    'a long span': `00-${traceId}-${spanId}0-01`,
+    'no flags': `00-${traceId}-${spanId}`,
+    'one digit of flags': `00-${traceId}-${spanId}-1`,
+    'other digits': `00-${traceId.replace('a', 'g')}-${spanId}-01`,
+    'a blank before it': ` ${sampled}`,
+    'two of them, as Node joins them': `${sampled}, ${sampled}`,
+    'two of a later version': `cc-${traceId}-${spanId}-01-x, cc-${traceId}-${spanId}-01`
+  }
+  for (const [what, header] of Object.entries(malformed)) {
+    t.equal(readTraceparent(header), undefined, what)
+  }
+})
+
+t.test('of a later version the members of this one are read', async t => {
+  const expected = { traceId, spanId, sampled: true }
+  t.same(readTraceparent(`cc-${traceId}-${spanId}-01`), expected)
+  t.same(readTraceparent(`cc-${traceId}-${spanId}-01-what-the-future`), expected)
+  t.equal(readTraceparent(`cc-${traceId}-${spanId}-01.what`), undefined)
+  t.equal(readTraceparent(`cc-${traceId}-${spanId}-011`), undefined)
+})
+
+t.test('a valid tracestate passes in its order, without empty members and blanks', async t => {
+  t.equal(readTracestate('foo=1'), 'foo=1')
+  t.equal(readTracestate('foo=1 , \tbar=2,,'), 'foo=1,bar=2')
+  t.equal(readTracestate('a1b2@vendor=x y,0tenant@v=1'), 'a1b2@vendor=x y,0tenant@v=1')
+  t.equal(readTracestate('a/b*c_d-e=!+-<>~'), 'a/b*c_d-e=!+-<>~')
+})
+
+t.test('a malformed tracestate is dropped as a whole', async t => {
+  const malformed = {
+    'nothing but commas': ' , ,',
+    'a key in upper case': 'FOO=1',
+    'a key that begins with a digit': '1foo=1',
+    'no value': 'foo=',
+    'no key': '=1',
+    'no sign': 'foo',
+    'a value with a sign': 'foo=a=b',
+    'a blank in the key': 'fo o=1',
+    'a key twice': 'foo=1,foo=2',
+    'a tenant without a vendor': 'foo@=1',
+    'a long key': `${'x'.repeat(257)}=1`,
+    'a long vendor': `t@${'v'.repeat(15)}=1`,
+    'a long value': `foo=${'x'.repeat(257)}`,
+    'a character that is not ASCII': 'foo=ü',
+    '33 members': Array.from({ length: 33 }, (_, index) => `k${index}=1`).join(',')
+  }
+  for (const [what, header] of Object.entries(malformed)) {
+    t.equal(readTracestate(header), undefined, what)
+  }
+  const most = Array.from({ length: 32 }, (_, index) => `k${index}=1`).join(',')
+  t.equal(readTracestate(most), most, '32 members pass')
+})
+
+t.test('a tracestate over 512 characters loses its long members, then its last ones', async t => {
+  const long = `long=${'x'.repeat(200)}`
+  const short = Array.from({ length: 8 }, (_, index) => `k${index}=${'y'.repeat(50)}`)
+  t.equal(readTracestate([short[0], long, ...short.slice(1)].join(',')), short.join(','))
+  const many = Array.from({ length: 12 }, (_, index) => `m${index}=${'y'.repeat(50)}`)
+  t.equal(readTracestate(many.join(',')), many.slice(0, 9).join(','))
+})
+
+t.test('whatever tracestate comes, one that passes is valid, bounded and stays', async () => {
+  const member = fc.stringMatching(/^[a-z@0-9=, ]{0,40}$/)
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 40 }), members => {
+      const state = readTracestate(members.join(','))
+      if (state === undefined) return true
+      return state.length <= 512 && readTracestate(state) === state
+    }),
+    { seed }
+  )
+})
+
+t.test('a caller’s trace goes on, with a span of the gateway’s own', async t => {
+  const context = contextOf({ traceparent: sampled, tracestate: 'foo=1' }, recording)
+  t.match(context, { traceId, parentId: spanId, sampled: true, isRecorded: true, state: 'foo=1' })
+  t.match(context.spanId, /^[0-9a-f]{16}$/)
+  t.not(context.spanId, spanId)
+  const headers: Record<string, string> = { tracestate: 'FOO=malformed' }
+  writeContext(headers, context, true)
+  t.same(headers, {
+    traceparent: `00-${traceId}-${context.spanId}-01`,
+    tracestate: 'foo=1'
+  })
+})
+
+t.test('without spans of its own the gateway names the caller’s span', async t => {
+  const headers: Record<string, string> = {}
+  for (const flags of ['00', '01']) {
+    const traceparent = `00-${traceId}-${spanId}-${flags}`
+    writeContext(headers, contextOf({ traceparent }, silent), true)
+    t.equal(headers['traceparent'], traceparent)
+  }
+})
+
+t.test('a tracestate passes only with its traceparent, and where it may', async t => {
+  const headers: Record<string, string> = { tracestate: 'foo=1' }
+  writeContext(headers, contextOf({ tracestate: 'foo=1' }, recording), true)
+  t.notOk('tracestate' in headers, 'no traceparent')
+  headers['tracestate'] = 'foo=1'
+  writeContext(headers, contextOf({ traceparent: sampled, tracestate: 'foo=1' }, recording), false)
+  t.notOk('tracestate' in headers, 'not to this upstream')
+})
+
+t.test('a new trace has ids of its own, which never repeat', async t => {
+  const contexts = Array.from({ length: 2000 }, () => contextOf({ traceparent: 'x' }, recording))
+  t.equal(new Set(contexts.map(context => context.traceId)).size, contexts.length)
+  t.equal(new Set(contexts.map(context => context.spanId)).size, contexts.length)
+  const headers: Record<string, string> = {}
+  for (const context of contexts.slice(0, 20)) {
+    writeContext(headers, context, true)
+    const { traceId, spanId } = context
+    t.same(readTraceparent(headers['traceparent'] ?? ''), { traceId, spanId, sampled: true })
+    t.equal(context.parentId, undefined)
+  }
+})
+
+t.test('samplers: of the parent, of all, of none, of a share of the traces', async t => {
+  const decide = (name: string, ratio: number, parent?: boolean) =>
+    createSampler(name, ratio)(traceId, parent)
+  t.equal(decide('always_on', 1, false), true)
+  t.equal(decide('always_off', 1, true), false)
+  t.equal(decide('parentbased_always_on', 1, false), false)
+  t.equal(decide('parentbased_always_on', 1), true)
+  t.equal(decide('parentbased_always_off', 1, true), true)
+  t.equal(decide('parentbased_always_off', 1), false)
+  t.equal(decide('traceidratio', 0, true), false)
+  t.equal(decide('traceidratio', 1, false), true)
+  t.equal(decide('parentbased_traceidratio', 0, true), true)
+  const sampler = createSampler('traceidratio', 0.25)
+  const options = { sampler, isRecording: true }
+  const share = Array.from({ length: 20_000 }, () => contextOf({}, options).sampled).filter(Boolean)
+  t.ok(Math.abs(share.length / 20_000 - 0.25) < 0.03, `${share.length} of 20,000`)
+})
