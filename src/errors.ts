@@ -212,6 +212,9 @@ interface ErrorDetail {
   readonly headers?: Readonly<Record<string, string>>
   /** The back-end's errors of single fields of a form, by name. */
   readonly fieldErrors?: Readonly<Record<string, readonly string[]>>
+  /** The limit or bound that refused, and its number: for the log and `console-gateway why`. */
+  readonly limit?: string
+  readonly limitMax?: number
   /** Members for the envelope, beside the standard ones. */
   readonly extra?: Readonly<Record<string, unknown>>
 }

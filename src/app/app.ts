@@ -3,6 +3,9 @@ import { resolve } from 'node:path'
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
+import { toRouterPath } from '../config/schema/public-path.ts'
+import { mountOf } from '../config/schema/resolved.ts'
+import type { TrailAlias } from '../observability/trail.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { logoutAnswer } from './endpoint-answers.ts'
 import { addAggregated } from './endpoints/aggregated.ts'
@@ -57,7 +60,9 @@ export async function buildApp(
     log: services.log,
     requests: context.metrics.requests,
     running: services.running,
-    tracer: services.tracer
+    tracer: services.tracer,
+    aliases: aliasesOf(config),
+    recent: services.recent
   })
   addStandardHeaders(app, headers)
   addStalledReaders(app, server.idleTimeout)
@@ -230,6 +235,17 @@ function addOnRequest(
   hooks: ReadonlyArray<onRequestHookHandler | undefined>
 ): void {
   for (const hook of hooks) if (hook !== undefined) scope.addHook('onRequest', hook)
+}
+
+/** The aliases, by their paths as the router has them. */
+function aliasesOf(config: Config): Map<string | undefined, TrailAlias> {
+  const mount = mountOf(config)
+  return new Map(
+    Object.entries(config.routes.aliases).map(([path, target]) => [
+      mount + toRouterPath(path),
+      { path, target }
+    ])
+  )
 }
 
 function sessionOptions({ services, cookie: sessionCookie }: AppContext) {

@@ -1,6 +1,7 @@
 /** The services and back-ends that one generation of the app is built with. */
 import type { FastifyInstance } from 'fastify'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
+import type { RecentRequests } from '../observability/recent-requests.ts'
 import type { Running } from './hooks/access-log.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
@@ -22,6 +23,8 @@ export type GenerationServices = Pick<
   | 'drift'
   | 'tracer'
 > & {
+  /** Remembers requests that have ended; without it none. */
+  readonly recent?: Pick<RecentRequests, 'add'>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running

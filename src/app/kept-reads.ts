@@ -146,7 +146,7 @@ class KeptRead {
     const body = fixedBodyOf(fallback, liveOf(this.#exchange.request)?.session.identity.roles ?? [])
     if (body === undefined) return false
     response?.body.destroy()
-    this.#options.onUsed('fixed')
+    this.#use('fixed')
     reply
       .code(fallback.status)
       .header('content-type', jsonType)
@@ -230,13 +230,18 @@ class KeptRead {
   }
 
   #sendCopy(copy: Copy, use: 'fresh' | 'validated' | 'stale', mark: string): void {
-    this.#options.onUsed(use)
+    this.#use(use)
     this.#exchange.reply.header('age', String(Math.floor(ageOf(copy) / 1000)))
     this.#done(null, {
       status: 200,
       headers: marked(copy.headers, mark),
       body: new CollectedBody(copy.bytes)
     })
+  }
+
+  #use(use: Parameters<KeepOptions['onUsed']>[0]): void {
+    this.#exchange.trail.copy = use
+    this.#options.onUsed(use)
   }
 
   /** Milliseconds in which a copy may still be used without asking; 0 if it may not. */

@@ -131,6 +131,7 @@ class SharedCall {
       exchange.attempt = undefined
       exchange.startedAt = startedAt
       exchange.firstByteMs = firstByteMs
+      if (index > 0 || exchange !== this.#first.exchange) this.#recordSharing(exchange)
       if (response === undefined || this.#maySend(response)) {
         done(error, response)
       } else if (index === 0) {
@@ -142,6 +143,13 @@ class SharedCall {
         dispatch(request, exchange, done)
       } else done(new GatewayError('request.repeated'))
     }
+  }
+
+  #recordSharing({ trail }: ProxiedExchange): void {
+    const { trail: ofCall } = this.#first.exchange
+    trail.copy = 'shared'
+    trail.sharedWith = ofCall.requestId
+    trail.attempts = ofCall.attempts?.slice()
   }
 
   /** Whether a response serves all who wait. */

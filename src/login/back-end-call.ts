@@ -1,4 +1,5 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
+import type { Recorded } from '../observability/trail.ts'
 import type { Credential } from '../session/record.ts'
 import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
 
@@ -12,6 +13,7 @@ export type Send = (options: {
   /** To the last byte. */
   totalMs: number
   maxBytes: number
+  recorded?: Recorded | undefined
 }) => Promise<RawResponse>
 
 /** The form in which an upstream takes credentials. */
@@ -36,6 +38,7 @@ interface SessionCall {
 export interface CallContext extends CredentialForm {
   readonly send: Send
   readonly timeoutMs: number
+  readonly recorded?: Recorded | undefined
   /** Headers that are no templates. */
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -47,7 +50,7 @@ export const contentTypes = {
 
 /** @throws GatewayError `upstream.invalid` for a token that no header can hold */
 export function callWith(
-  { send, timeoutMs, headers: fixedHeaders, ...form }: CallContext,
+  { send, timeoutMs, recorded, headers: fixedHeaders, ...form }: CallContext,
   call: SessionCall,
   credential: Credential
 ): Promise<RawResponse> {
@@ -71,7 +74,8 @@ export function callWith(
     ...(body !== undefined && { body: writeBody(fill(body, values) as object, format) }),
     timeoutMs,
     totalMs: timeoutMs,
-    maxBytes: maxResponseBytes
+    maxBytes: maxResponseBytes,
+    recorded
   })
 }
 

@@ -1,4 +1,5 @@
 /** Credential sources: take a user name and password, give an identity. */
+import type { Trail } from '../observability/trail.ts'
 import type { Credential, FileState, Identity, Session } from '../session/record.ts'
 
 export interface SignInAttempt {
@@ -8,6 +9,8 @@ export interface SignInAttempt {
   readonly extra: Readonly<Record<string, unknown>>
   readonly address: string
   readonly requestId: string
+  /** Of the request to sign in. */
+  readonly trail?: Trail
   /** Sources pass parts of it on, by the names of their config. */
   readonly request?: ConsoleRequest
 }
@@ -61,9 +64,10 @@ export interface CredentialSource {
   readonly renewBeforeMs?: number
   /**
    * A new credential for a session's old one, or undefined where the source refuses.
+   * @param trail of the request that needs it
    * @throws GatewayError when it cannot tell
    */
-  renew?(session: Session): Promise<Credential | undefined>
+  renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
   /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session): Promise<void>
 }

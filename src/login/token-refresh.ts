@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
+import type { Trail } from '../observability/trail.ts'
 import type { Live, Evaluation } from '../session/evaluate.ts'
 import { isSameCredential } from '../session/renewals.ts'
 import type { Sessions } from '../session/session.ts'
@@ -13,8 +14,9 @@ export interface TokenRefresh {
    * The session with a valid token. Waits for a renewal only when the old token has expired.
    * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is
    * unavailable and the old token has expired
+   * @param trail of the request that needs the token
    */
-  readonly ensureFresh: (live: Live) => Promise<Live>
+  readonly ensureFresh: (live: Live, trail?: Trail) => Promise<Live>
 }
 
 interface Context {
@@ -52,7 +54,7 @@ export function createTokenRefresh({
   const context: Context = { sessions, now, onFailed }
   const running = new Map<string, Promise<Live>>()
 
-  async function ensureFresh(lookedUp: Live): Promise<Live> {
+  async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
     const live = sessions.withHeld(lookedUp)
     const { credential, source: name } = live.session
     const source =
@@ -61,7 +63,9 @@ export function createTokenRefresh({
     if (source?.renew === undefined || now() < end - (source.renewBeforeMs ?? 0)) return live
     let renewal = running.get(live.key)
     if (renewal === undefined) {
-      renewal = new Renewal(context, live, source).run().finally(() => running.delete(live.key))
+      renewal = new Renewal(context, live, source, trail)
+        .run()
+        .finally(() => running.delete(live.key))
       running.set(live.key, renewal)
     }
     if (now() >= end) return await renewal
@@ -79,11 +83,13 @@ class Renewal {
   readonly #source: CredentialSource
   readonly #lockName: string
   readonly #owner = randomUUID()
+  readonly #trail: Trail | undefined
   /** Whether an earlier holder of the lock may still write the credential that it got. */
   #isContested = false
 
-  constructor(context: Context, live: Live, source: CredentialSource) {
+  constructor(context: Context, live: Live, source: CredentialSource, trail?: Trail) {
     this.#context = context
+    this.#trail = trail
     this.#live = live
     this.#source = source
     this.#lockName = `renew:${live.key}`
@@ -140,7 +146,7 @@ class Renewal {
     const heartbeat = setInterval(() => {
       this.#extendLock().catch(onFailed)
     }, lockMs / 3)
-    const response = this.#source.renew?.(live.session) ?? Promise.resolve(undefined)
+    const response = this.#source.renew?.(live.session, this.#trail) ?? Promise.resolve(undefined)
     const credential = await response.finally(() => clearInterval(heartbeat))
     if (credential === undefined) return await this.#onRefused(live)
     const renewed = await sessions.renew(live, credential, fence.number)

@@ -1,6 +1,7 @@
 /** Credential source: a back-end's own sign-in, with requests and responses described by config. */
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors.ts'
+import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
 import type { Credential, Identity, Session } from '../session/record.ts'
 import {
   callWith,
@@ -36,7 +37,7 @@ export function createUpstreamLogin(options: Options): CredentialSource {
     verify: attempt => verify(options, attempt),
     ...(refresh !== undefined && {
       renewBeforeMs: refresh.before,
-      renew: session => renew(options, refresh, session)
+      renew: (session, trail) => renew(options, refresh, session, trail)
     }),
     signOut: async ({ credential }: Session) => {
       if (credential !== undefined) await signOut(options, credential)
@@ -60,7 +61,8 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     body: bodyOf(config, attempt),
     timeoutMs: config.timeout,
     totalMs: config.timeout,
-    maxBytes: maxResponseBytes
+    maxBytes: maxResponseBytes,
+    recorded: recordedFor('sign-in', attempt.trail)
   })
   const response = new LoginResponse(config, raw)
   const refusal = response.refusal()
@@ -96,7 +98,14 @@ async function identify(
   const { path, method, query, success, timeout } = from
   const headers = headersOf(attempt, passed)
   const raw = await callWith(
-    { send, timeoutMs: timeout, headers, credentialStyle, credentialScheme },
+    {
+      send,
+      timeoutMs: timeout,
+      recorded: recordedFor('sign-in', attempt.trail),
+      headers,
+      credentialStyle,
+      credentialScheme
+    },
     { path, method, query },
     credential
   )
@@ -107,6 +116,10 @@ async function identify(
   return userResponse.identity(attempt.username)
 }
 
+function recordedFor(purpose: AttemptPurpose, trail: Trail | undefined): Recorded | undefined {
+  return trail && { trail, purpose }
+}
+
 function headersOf({ address, requestId }: SignInAttempt, { headers }: PassedOn) {
   return { 'x-forwarded-for': address, 'x-request-id': requestId, ...headers }
 }
@@ -115,12 +128,14 @@ function headersOf({ address, requestId }: SignInAttempt, { headers }: PassedOn)
 async function renew(
   { config, send, credentialStyle, credentialScheme }: Options,
   refresh: Refresh,
-  { credential }: Session
+  { credential }: Session,
+  trail?: Trail
 ): Promise<Credential | undefined> {
   if (credential === undefined) return undefined
   const { body, ...call } = refresh
+  const recorded = recordedFor('renewal', trail)
   const raw = await callWith(
-    { send, timeoutMs: config.timeout, credentialStyle, credentialScheme },
+    { send, timeoutMs: config.timeout, recorded, credentialStyle, credentialScheme },
     refresh.method === 'GET' ? call : { ...call, body },
     credential
   )

@@ -6,19 +6,66 @@ import type { ErrorCode } from '../errors.ts'
 import { ownText } from '../bounded-map.ts'
 import type { TraceContext } from './traces/trace-context.ts'
 
-/** One request to a back-end. Times as of `performance.now()`. */
-export interface TrailAttempt {
+/** Why a back-end is asked. */
+export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'websocket'
+
+/** Names what a call of the gateway's own is for, and the request that it belongs to. */
+export interface Recorded {
+  readonly trail: Trail
+  readonly purpose: AttemptPurpose
+  /** Name of the part. */
+  readonly part?: string
+}
+
+/** One request to one address of a back-end. */
+export class TrailAttempt {
   /** Name of the upstream, in `routes.yaml`. */
   readonly upstream: string
-  /** `HOST:PORT` that was asked. */
+  /** As operators see it in the status: the address that was asked. */
   readonly address: string
-  readonly startedAt: number
-  /** Milliseconds to the end of the attempt: its whole body, or the failure. */
-  ms: number | undefined
+  readonly purpose: AttemptPurpose
+  readonly part: string | undefined
+  /** As of `performance.now()`. */
+  readonly startedAt = performance.now()
+  /** Milliseconds to its end: the last byte of its response, or the failure. */
+  ms: number | undefined = undefined
   /** Of the response. */
-  status: number | undefined
-  /** Of the failure. */
-  code: ErrorCode | undefined
+  status: number | undefined = undefined
+  /** Of the failure; `left` where the response was not needed any more. */
+  failure: ErrorCode | 'left' | undefined = undefined
+  /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
+  reason: string | undefined = undefined
+
+  constructor(
+    upstream: string,
+    address: string,
+    purpose: AttemptPurpose = 'request',
+    part?: string
+  ) {
+    this.upstream = upstream
+    this.address = address
+    this.purpose = purpose
+    this.part = part
+  }
+
+  /** @param status of the response */
+  end(status?: number): void {
+    this.status ??= status
+    this.ms = performance.now() - this.startedAt
+  }
+
+  fail(error: unknown, failure: ErrorCode | 'left'): void {
+    this.failure = failure
+    const { code } = (error ?? {}) as NodeJS.ErrnoException
+    if (typeof code === 'string' && code !== failure) this.reason = code
+    this.end()
+  }
+}
+
+/** A path that stands for another one. */
+export interface TrailAlias {
+  readonly path: string
+  readonly target: string
 }
 
 /** A limit that applied to the request; the rules of `limits/counting`. */
@@ -61,15 +108,17 @@ export class Trail {
   trace: TraceContext | undefined = undefined
   /** The route's name in logs and limits; `unknown` where no route takes the request. */
   route = ''
-  /** The route's path that was called, where it is an alias. */
-  alias: string | undefined = undefined
+  /** Set where the client called the route by an alias. */
+  alias: TrailAlias | undefined = undefined
+  /** Name of the route's upstream. */
+  upstream: string | undefined = undefined
 
   /** Where the session was found; `none` where the cookie names none that is alive. */
   sessionFrom: 'cache' | 'store' | 'none' | undefined = undefined
-  /** Milliseconds of the session's lookup. */
+  /** Milliseconds of asking the store for the session. */
   sessionMs = 0
-  /** Milliseconds since the session was opened. */
-  sessionAgeMs: number | undefined = undefined
+  /** When the session was opened, as of `Date.now()`. */
+  sessionOpenedAt: number | undefined = undefined
   /** Why the session that the cookie names is over. */
   sessionEnded: string | undefined = undefined
 
@@ -80,6 +129,10 @@ export class Trail {
   limitsMs = 0
   /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
+  /** Of a bound that is none of `rules`. */
+  limitMax: number | undefined = undefined
+  /** Roles of which the route needs one, where it refused the user. */
+  needsRoles: readonly string[] | undefined = undefined
 
   /** Requests to back-ends: the route's, its parts', those of a sign-in or a token's renewal. */
   attempts: TrailAttempt[] | undefined = undefined
@@ -90,10 +143,11 @@ export class Trail {
   /** Names of the parts that were missing. */
   missing: string[] | undefined = undefined
   /** Where the response came from, if not from a call of its own. */
-  copy: 'shared' | 'kept' | 'stale' | undefined = undefined
+  copy: 'shared' | 'fresh' | 'validated' | 'stale' | 'fixed' | undefined = undefined
+  /** Id of the request whose call was shared. */
+  sharedWith: string | undefined = undefined
+  /** Milliseconds of reading, shaping and writing JSON. */
   shapeMs = 0
-  /** Milliseconds of waiting for Redis. */
-  redisMs = 0
 
   /** Of the response; 499 where the client left before its end. */
   status = 0
@@ -109,12 +163,35 @@ export class Trail {
   userId: string | undefined = undefined
   /** Public id of the session, also of one that is over. */
   session: string | undefined = undefined
+  /** Credential source of the user. */
+  source: string | undefined = undefined
 
   constructor(requestId: string, method: string, target: string, address: string) {
     this.requestId = requestId
     this.method = method
     this.path = pathOf(target)
     this.address = address
+  }
+
+  /** Milliseconds since the session was opened, when the request began. */
+  get sessionAgeMs(): number | undefined {
+    return this.sessionOpenedAt && Math.max(0, this.at - this.sessionOpenedAt)
+  }
+
+  /** Milliseconds of waiting for the store that replicas share. */
+  get redisMs(): number {
+    return this.sessionMs + this.limitsMs
+  }
+
+  addAttempt(attempt: TrailAttempt): TrailAttempt {
+    if (this.attempts === undefined) this.attempts = [attempt]
+    else this.attempts.push(attempt)
+    return attempt
+  }
+
+  addMissing(part: string): void {
+    if (this.missing === undefined) this.missing = [part]
+    else this.missing.push(part)
   }
 }
 

@@ -11,6 +11,7 @@ import type { GatewayError } from '../errors.ts'
 import { type Address, isConnectError, isLocalError } from './address.ts'
 import type { Failure } from './address-state.ts'
 import type { Balancer } from './balancer.ts'
+import { TrailAttempt } from '../observability/trail.ts'
 import { upstreamError } from './failures.ts'
 import type { ConnectionQueue } from './queue.ts'
 import {
@@ -35,6 +36,8 @@ export type Done = (error: GatewayError | null, response?: UpstreamResponse) => 
 
 /** Shared by all calls of one upstream. */
 export interface CallContext {
+  /** In `routes.yaml`. */
+  readonly upstream: string
   readonly balancer: Balancer
   readonly queue: ConnectionQueue
   readonly streams: StreamShare
@@ -96,6 +99,8 @@ export class Call implements Watcher {
   #isStream = false
   #streamTimer: NodeJS.Timeout | undefined
   #tried = noAddresses
+  /** The running attempt, in the trail of the request. */
+  #recorded: TrailAttempt | undefined
 
   constructor(
     context: CallContext,
@@ -125,11 +130,13 @@ export class Call implements Watcher {
         bytes: typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0,
         isUpload: this.#isUpload,
         start: () => {
-          // The wait for a connection is not the upstream's time.
-          this.#exchange.startedAt = performance.now()
+          this.#endWait()
           this.start()
         },
-        refuse: this.#done
+        refuse: error => {
+          this.#endWait()
+          this.#done(error)
+        }
       })
       this.#exchange.attempt = {
         fail: error => {
@@ -140,6 +147,14 @@ export class Call implements Watcher {
     } catch (error) {
       this.#done(upstreamError(error))
     }
+  }
+
+  /** The wait for a connection is not the upstream's time. */
+  #endWait(): void {
+    const { startedAt, trail } = this.#exchange
+    const now = performance.now()
+    this.#exchange.startedAt = now
+    if (trail !== undefined) trail.queueMs += now - startedAt
   }
 
   start(): void {
@@ -158,6 +173,7 @@ export class Call implements Watcher {
   onResponse(response: UpstreamResponse): void {
     if (this.#context.failureStatuses.has(response.status)) this.#failed('request')
     else this.#address?.succeeded()
+    if (this.#recorded !== undefined) this.#recorded.status = response.status
     if (!(response.body instanceof CollectedBody)) {
       try {
         this.#countStream(response)
@@ -172,6 +188,7 @@ export class Call implements Watcher {
   onFailed(error: unknown, isFree: boolean): void {
     const failure = upstreamError(error)
     this.#tell(error, failure)
+    this.#recorded?.fail(error, this.#exchange.isGone ? 'left' : failure.code)
     if (isFree) {
       const next = this.#next(error, failure)
       if (next !== undefined) {
@@ -186,6 +203,7 @@ export class Call implements Watcher {
   onSettled(): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    if (this.#recorded?.ms === undefined) this.#recorded?.end()
     this.#releaseStream()
     this.#release()
     this.#context.queue.release(this.#isUpload)
@@ -224,7 +242,12 @@ export class Call implements Watcher {
   #send(address: Address): void {
     this.#address = address
     address.inFlight++
-    const attempt = new Attempt(this.#exchange, this)
+    const exchange = this.#exchange
+    const { trail, purpose, part } = exchange
+    this.#recorded = trail?.addAttempt(
+      new TrailAttempt(this.#context.upstream, address.label, purpose, part)
+    )
+    const attempt = new Attempt(exchange, this)
     try {
       address.dispatch(this.#options, attempt)
     } catch (error) {

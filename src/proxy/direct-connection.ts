@@ -1,6 +1,7 @@
 /** Connections outside the pools, for protocols that only begin as HTTP. */
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
+import type { TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
 import type { Balancer } from './balancer.ts'
 import { upstreamError } from './failures.ts'
@@ -9,6 +10,7 @@ export interface DirectConnection {
   readonly socket: Socket
   /** Name and port of the address, for `Host`. */
   readonly host: string
+  readonly recorded: TrailAttempt | undefined
 }
 
 type Done = (error: GatewayError | null, connection?: DirectConnection) => void
@@ -17,17 +19,23 @@ type Done = (error: GatewayError | null, connection?: DirectConnection) => void
  * Connects to an address; where that fails, to another one, since nothing was written yet. The
  * address counts the connection among what it has in flight.
  */
-export function connectDirectly(balancer: Balancer, done: Done): void {
+export function connectDirectly(
+  balancer: Balancer,
+  done: Done,
+  recordAttempt?: (address: string) => TrailAttempt
+): void {
   const tried: Address[] = []
   const connect = (address: Address) => {
     address.inFlight++
+    const recorded = recordAttempt?.(address.label)
     address.connect((error, socket) => {
       if (error === null && socket !== null) {
         countUntilClosed(socket, address)
         address.succeeded()
-        return done(null, { socket, host: new URL(address.endpoint.origin).host })
+        return done(null, { socket, host: new URL(address.endpoint.origin).host, recorded })
       }
       address.inFlight--
+      recorded?.fail(error, upstreamError(error).code)
       tried.push(address)
       if (isLocalError(error)) address.state.abandonTrial()
       else address.failed('connect')

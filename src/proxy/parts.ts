@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
+import type { Trail } from '../observability/trail.ts'
 import { responseError } from './failures.ts'
 import type { ForwardedFor, requestHeaders } from './headers.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
@@ -41,6 +42,8 @@ interface PartsRequest {
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly caller: ForwardedFor
+  /** Of the request that the parts are for. */
+  readonly trail?: Trail
   /** Aborts all requests. */
   readonly signal: AbortSignal
   /** Called when a part that is not required has failed. */
@@ -87,8 +90,8 @@ export async function gather({ parts }: Parts, request: PartsRequest): Promise<G
 }
 
 async function fetchPart(
-  { upstream, toUpstream, toHeaders, timeoutMs, maxBytes, shape, unwrap }: Part,
-  { target, headers, caller, signal }: PartsRequest
+  { name, upstream, toUpstream, toHeaders, timeoutMs, maxBytes, shape, unwrap }: Part,
+  { target, headers, caller, signal, trail }: PartsRequest
 ): Promise<Json> {
   const response = await upstream.fetchWhole({
     method: 'GET',
@@ -99,7 +102,8 @@ async function fetchPart(
     totalMs: timeoutMs,
     maxBytes,
     tooLarge: 'shape.too-large',
-    signal
+    signal,
+    recorded: trail && { trail, purpose: 'part', part: name }
   })
   if (response.status >= 300) {
     throw response.status < 400

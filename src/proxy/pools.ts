@@ -55,6 +55,7 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
   const open = (name: string, config: UpstreamConfig, tls: TlsFiles | undefined): SharedPool => ({
     name,
     upstream: createUpstream(config, {
+      name,
       ...(tls && { tls }),
       ...(eventsOf && { events: eventsOf(name) })
     }),

@@ -125,7 +125,7 @@ export class ConnectionQueue {
   wait(applicant: Applicant): () => void {
     const { queue, queueBytes, queueTimeout } = this.#bounds
     if (this.#waitingBytes + applicant.bytes > queueBytes) {
-      throw overloaded('the bodies of waiting requests are too large')
+      throw overloaded('the bodies of waiting requests are too large', 'queueBytes')
     }
     const user = this.#userOf(applicant.user)
     if (this.#waiting >= queue) this.#makeRoom(user)
@@ -188,7 +188,7 @@ export class ConnectionQueue {
    * @throws GatewayError `overloaded` where no other user has more
    */
   #makeRoom(newcomer: User): void {
-    const error = overloaded('too many requests wait for the upstream')
+    const error = overloaded('too many requests wait for the upstream', 'queue')
     const greedy = this.#byCount[this.#maxCount]?.first
     if (greedy === undefined || greedy.count < newcomer.count + 2) throw error
     const newest = laterOf(greedy.uploads.waiting.last, greedy.others.waiting.last)
@@ -280,7 +280,8 @@ export class ConnectionQueue {
     const now = performance.now()
     let next = this.#all.first
     while (next !== undefined && next.giveUpAt <= now) {
-      this.#refuse(next, overloaded('no connection to the upstream was free in time'))
+      const reason = 'no connection to the upstream was free in time'
+      this.#refuse(next, overloaded(reason, 'queueTimeout'))
       next = this.#all.first
     }
     if (next === undefined) return
@@ -309,6 +310,7 @@ function laterOf<T extends { readonly order: number }>(
   return second !== undefined && earlierOf(first, second) === first ? second : (first ?? second)
 }
 
-function overloaded(reason: string): GatewayError {
-  return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason) })
+/** @param limit the key of the upstream's config that refused */
+function overloaded(reason: string, limit: string): GatewayError {
+  return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason), limit })
 }

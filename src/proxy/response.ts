@@ -7,11 +7,12 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
+import type { Recorded } from '../observability/trail.ts'
 import { upstreamError } from './failures.ts'
 import { sweep, type SweptBody, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
-export interface Exchange {
+export interface Exchange extends Partial<Recorded> {
   /** Its user in the queue for a connection. Read only if it has to wait. */
   readonly user?: string | undefined
   /** To the first byte of the response. */

@@ -35,7 +35,7 @@ export class StreamShare {
 
 export function tooManyStreams(): GatewayError {
   const cause = new Error('streams hold their share of the connections to the upstream')
-  return new GatewayError('overloaded', { retryAfter: 5, cause })
+  return new GatewayError('overloaded', { retryAfter: 5, cause, limit: 'streams' })
 }
 
 /** Whether a request is for events, as every EventSource says. */

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { targetsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import { type Recorded, type Trail, TrailAttempt } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { type AddressEvents, AddressSet } from './address-set.ts'
 import type { Lookup } from './resolver.ts'
@@ -30,6 +31,8 @@ export interface FetchOptions {
   readonly tooLarge?: ErrorCode
   /** Ends it where the response is of no use any more. */
   readonly signal?: AbortSignal
+  /** The request that it is for, and why. */
+  readonly recorded?: Recorded | undefined
 }
 
 export interface WholeResponse {
@@ -46,6 +49,8 @@ export type Upstream = Pick<
 >
 
 export interface UpstreamOptions {
+  /** In `routes.yaml`. */
+  readonly name?: string
   /** The PEM texts of `config.ca` and `config.tls`. */
   readonly tls?: TlsFiles
   readonly events?: AddressEvents
@@ -62,7 +67,7 @@ const noEvents: AddressEvents = {
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(config: UpstreamConfig, options: UpstreamOptions = {}) {
-  const { tls = {}, events = noEvents, lookup } = options
+  const { name = '', tls = {}, events = noEvents, lookup } = options
   const targets = targetsOf(config)
   const { origin, pathname } = new URL(targets[0]?.url ?? '')
   const base = pathname.replace(/\/$/, '')
@@ -79,6 +84,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {
+    upstream: name,
     balancer,
     queue,
     streams: new StreamShare(config),
@@ -108,7 +114,12 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     config,
     dispatch,
     /** A connection outside the pool, for a protocol that only begins as HTTP. */
-    connect: (done: Parameters<typeof connectDirectly>[1]) => connectDirectly(balancer, done),
+    connect: (done: Parameters<typeof connectDirectly>[1], trail?: Trail) =>
+      connectDirectly(
+        balancer,
+        done,
+        trail && (address => trail.addAttempt(new TrailAttempt(name, address, 'websocket')))
+      ),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
@@ -162,6 +173,7 @@ async function fetchWhole(
     collectBytes: maxBytes,
     collectOnly: true,
     isHead: false,
+    ...options.recorded,
     startedAt: performance.now(),
     isGone: signal?.aborted === true
   }

@@ -331,7 +331,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/cross-site': ['app/hooks/cors'],
   'wire/cookies': ['app/hooks/session'],
   'wire/headers': ['app/hooks/standard-headers'],
-  'wire/logs': ['app/hooks/access-log', 'app/hooks/context', 'app/hooks/request-log'],
+  'wire/logs': [
+    'app/hooks/access-log',
+    'app/hooks/context',
+    'app/hooks/request-facts',
+    'app/hooks/request-log'
+  ],
   'wire/paths': ['app/hooks/request-policy'],
   'wire/sign-in-abuse': [
     'app/hooks/rate-limit-adapter',

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientAddress } from '../hooks/address.ts'
 import { liveSession } from '../hooks/session.ts'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Trail } from '../../observability/trail.ts'
 import type { GatheredParts } from '../../proxy/parts.ts'
 import { queueUserOf } from '../../proxy/queue.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
@@ -28,6 +29,7 @@ const noHeaders: Headers = {}
 export class ProxiedExchange implements Exchange {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  readonly trail: Trail
   readonly method: string
   readonly timeoutMs: number
   readonly timeOuts: TimeOuts
@@ -61,6 +63,7 @@ export class ProxiedExchange implements Exchange {
   constructor(request: FastifyRequest, reply: FastifyReply, options: ExchangeOptions) {
     this.request = request
     this.reply = reply
+    this.trail = request.trail
     this.method = options.isReadOnly === true && request.method === 'POST' ? 'GET' : request.method
     this.timeoutMs = options.timeoutMs
     this.timeOuts = options.timeOuts

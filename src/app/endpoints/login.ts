@@ -116,6 +116,7 @@ async function signIn(
     extra: withoutTokens(body.extra, options.tokenNames),
     address: clientAddress(request),
     requestId: request.id,
+    trail: request.trail,
     request: consoleRequest(request, options.captchaJars)
   }).catch(refund)
   if ('vouched' in verdict) {

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
+import { reasonsOfPart, whoOf } from '../hooks/request-facts.ts'
 import { type GatheredParts, gather, type Parts } from '../../proxy/parts.ts'
 
 export interface PartsOptions {
@@ -23,11 +24,14 @@ export function fetchParts(
   if (reply.raw.closed) end.abort()
   const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
     countMissing(route, name)
+    request.trail.addMissing(name)
     request.log.warn(
       {
         route,
         part: name,
         code: error.code,
+        ...whoOf(request),
+        ...reasonsOfPart(request.trail, name),
         ...(error.cause !== undefined && { reason: reasonOf(error.cause) })
       },
       'a part of the answer is missing'
@@ -38,6 +42,7 @@ export function fetchParts(
     headers: request.raw.headers,
     caller: forwardedForOf(request, forwardedHost),
     signal: end.signal,
+    trail: request.trail,
     onMissing
   })
 }

@@ -19,11 +19,11 @@ export function sendBody(
   body: Buffer | string,
   more?: Readonly<Record<string, string | string[]>>
 ): void {
-  const { raw } = reply
+  const { raw, request } = reply
   const length = Buffer.byteLength(body)
   const headers = {
     ...reply.standardHeaders,
-    'x-request-id': reply.request.id,
+    'x-request-id': request.id,
     ...reply.getHeaders(),
     ...more
   } as OutgoingHttpHeaders
@@ -32,6 +32,7 @@ export function sendBody(
   // Throws when an upstream's header holds characters that Node refuses. Before `hijack`, so that
   // the error can be sent.
   raw.writeHead(raw.statusCode, headers)
+  request.trail.sent = length
   reply.hijack()
   if (length > oneWriteBytes) limitStall(reply)
   // Latin-1 writes one byte for each unit of a string, as in headers: bytes and ASCII text stay the

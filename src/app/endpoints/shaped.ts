@@ -53,8 +53,10 @@ export function shapeResponse(
     })
   }
   let value: unknown
+  const startedAt = performance.now()
   try {
     value = readWhole(response, shaping.maxShaped)
+    reply.request.trail.shapeMs += performance.now() - startedAt
   } catch (error) {
     const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
     if (shaping.tooLarge === 'refuse' || !isTooLarge) throw error
@@ -108,17 +110,22 @@ export function sendShaped(
     parts === undefined || gathered === undefined
       ? { value, missing: [] }
       : merge(value, parts, gathered)
-  const send = (result: unknown) =>
-    sendJson(reply, parts === undefined ? result : withMissing(result, parts, merged.missing))
+  const startedAt = performance.now()
+  const send = (result: unknown) => {
+    const text = writeJson(
+      parts === undefined ? result : withMissing(result, parts, merged.missing)
+    )
+    reply.request.trail.shapeMs += performance.now() - startedAt
+    sendJson(reply, text)
+  }
   const shaped = shape(merged.value, liveOf(reply.request))
   if (shaped instanceof Promise) {
     shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
   } else send(shaped)
 }
 
-function sendJson(reply: FastifyReply, value: unknown): void {
+function sendJson(reply: FastifyReply, text: string): void {
   const { request } = reply
-  const text = writeJson(value)
   describeShaped(reply)
   // A response that may be cached may be requested again with If-None-Match.
   const mayKeep =

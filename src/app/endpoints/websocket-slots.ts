@@ -42,12 +42,15 @@ export function createSlots(
       onRefused('websocket.perUser', false)
       throw new GatewayError('limit.exceeded', {
         retryAfter: 1,
+        limit: 'websocket.perUser',
+        limitMax: perUser,
         message: 'Too many open connections. Please close some first.'
       })
     }
     if ((inFlight.get(routeKey) ?? 0) >= connections) {
       onRefused('websocket.connections', false)
-      throw new GatewayError('overloaded', { retryAfter: 1 })
+      const limit = 'websocket.connections'
+      throw new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: connections })
     }
     change(userKey, 1)
     change(routeKey, 1)

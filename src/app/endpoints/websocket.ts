@@ -97,7 +97,8 @@ function createOpening(
       path: exchange.path,
       headers: exchange.headers,
       connect: upstream.connect,
-      timeoutMs: route.exchange.timeoutMs
+      timeoutMs: route.exchange.timeoutMs,
+      trail: request.trail
     }
     const asked = hidesProtocols ? withBuiltProtocols(handshake, exchange.headers) : handshake
     const abandon = askUpstream(target, asked, (error, answer) => {
@@ -238,7 +239,11 @@ function startRelay(opened: Opened, { id: requestId }: FastifyRequest): void {
   const { route, webSocket, services, agreed, upgrade, slot, live } = opened
   const { name, access } = route.route
   const startedAt = performance.now()
-  const user = live && { user: live.session.identity.username, session: live.session.id }
+  const user = live && {
+    user: live.session.identity.username,
+    userId: live.session.identity.id,
+    session: live.session.id
+  }
   const options = {
     maxMessage: webSocket.maxMessage,
     mayCompress: agreed.headers['sec-websocket-extensions'] !== undefined,

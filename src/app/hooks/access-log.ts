@@ -5,10 +5,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Tracer } from '../../observability/traces/tracer.ts'
-import { Trail } from '../../observability/trail.ts'
+import { toHundredths } from '../../observability/request-record.ts'
+import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
+import { isRemarkable, reasonsOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 
 /** Registers requests and WebSockets while they run. */
@@ -25,11 +27,14 @@ interface Options {
   readonly requests: RequestMetrics
   readonly running: Running
   readonly tracer: Tracer
+  /** By their paths, as the router has them. */
+  readonly aliases: ReadonlyMap<string | undefined, TrailAlias>
+  readonly recent: { readonly add: (trail: Trail) => void } | undefined
 }
 
 export function addAccessLog(
   app: FastifyInstance,
-  { log, requests: { inFlight, meter }, running, tracer }: Options
+  { log, requests: { inFlight, meter }, running, tracer, aliases, recent }: Options
 ): void {
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
@@ -52,7 +57,8 @@ export function addAccessLog(
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)
-      complete(request, reply)
+      complete(request, reply, aliases)
+      recent?.add(request.trail)
       keep(request)
       for (const end of endings) end()
     })
@@ -82,7 +88,8 @@ export function addAccessLog(
         user: trail.user,
         userId: trail.userId,
         session: endedSession === undefined ? trail.session : undefined,
-        endedSession
+        endedSession,
+        ...(isRemarkable(trail) && reasonsOf(trail))
       },
       'request'
     )
@@ -90,11 +97,14 @@ export function addAccessLog(
 }
 
 /** Writes into the trail what is known at the end of a response. */
-function complete(request: FastifyRequest, reply: FastifyReply): void {
+function complete(request: FastifyRequest, reply: FastifyReply, aliases: Options['aliases']): void {
   const { trail, endedSession, actor, exchange } = request
   const isAnswered = reply.raw.writableFinished
   const session = liveSession(request)
-  trail.route = request.routeOptions.config.route ?? unknownRoute
+  const { config } = request.routeOptions
+  trail.route = config.route ?? unknownRoute
+  trail.upstream = config.upstream
+  if (aliases.size > 0) trail.alias = aliases.get(config.url)
   trail.ms = performance.now() - trail.startedAt
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
@@ -103,8 +113,13 @@ function complete(request: FastifyRequest, reply: FastifyReply): void {
   trail.user = session?.identity.username ?? (endedSession === undefined ? actor : undefined)
   trail.userId = session?.identity.id
   trail.session = session?.id ?? endedSession
+  trail.sessionOpenedAt = session?.createdAt
+  trail.source = session?.source
+  trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
 }
 
-function toHundredths(ms: number): number {
-  return Math.round(ms * 100) / 100
+/** The announced length of the body: of a stream without one, and of HEAD, nothing is known. */
+function lengthOf(reply: FastifyReply): number | undefined {
+  const length = reply.getHeader('content-length')
+  return length === undefined || reply.request.method === 'HEAD' ? undefined : Number(length)
 }

@@ -6,6 +6,7 @@ import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { unknownRoute } from './context.ts'
+import { reasonsOf, whoOf } from './request-facts.ts'
 import { liveOf } from './session.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
@@ -47,6 +48,7 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError }: Option
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
+    recordLimit(error, request)
     logError(error, request)
     onError(error.code)
     const extra = extraOf(request, error)
@@ -59,6 +61,13 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError }: Option
       status: statusOf(error.code) ?? generalStatus
     })
   }
+}
+
+/** Requests that the router refuses have no trail. */
+function recordLimit({ detail }: GatewayError, { trail }: Partial<Pick<FastifyRequest, 'trail'>>) {
+  if (trail === undefined || detail.limit === undefined) return
+  trail.limit = detail.limit
+  trail.limitMax = detail.limitMax
 }
 
 /** The texts of a back-end that quote the session's own token give way to ours. */
@@ -91,7 +100,8 @@ export function replyWith(
   error: GatewayError,
   { body, type, status }: ErrorResponse
 ): void {
-  reply.request.errorCode = error.code
+  const { request } = reply
+  request.errorCode = error.code
   for (const name of bodyHeaders) reply.removeHeader(name)
   reply.code(status).header('cache-control', 'no-store').header('content-type', type)
   if (error.detail.retryAfter !== undefined) {
@@ -99,7 +109,7 @@ export function replyWith(
   }
   if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
   // The unread rest of a request's body would be parsed as the next request.
-  if (isBodyPending(reply.request.raw)) reply.header('connection', 'close')
+  if (isBodyPending(request.raw)) reply.header('connection', 'close')
   void reply.send(JSON.stringify(body))
 }
 
@@ -109,6 +119,8 @@ function logError(error: GatewayError, request: FastifyRequest): void {
   const fields = {
     code: error.code,
     route: request.routeOptions.config.route ?? unknownRoute,
+    ...whoOf(request),
+    ...reasonsOf(request.trail),
     ...(tellsReason && { reason: reasonOf(error.cause) })
   }
   if (error.code === 'gateway.fault') {

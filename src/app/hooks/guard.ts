@@ -30,6 +30,7 @@ export function createGuard({ sessions, sendsTimeLeft }: Options) {
       access !== 'session' &&
       !live.session.identity.roles.some(role => access.roles.includes(role))
     ) {
+      request.trail.needsRoles = access.roles
       return done(new GatewayError('route.forbidden'))
     }
     if (credentialFrom !== undefined && live.session.source !== credentialFrom) {

@@ -14,6 +14,7 @@ import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { gate } from './gate.ts'
+import { whoOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 
 /** A hook, after the session's. */
@@ -56,11 +57,21 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
     const { rules } = limits
     if (rules.length === 0) return done()
     const keys = limits.keysOf(address, session)
+    const { trail } = request
+    trail.rules = rules
     const verdicts = leases.tryLocally(rules, keys)
-    if (verdicts !== undefined) return done(decide(request, reply, limits, verdicts))
+    if (verdicts !== undefined) {
+      trail.verdicts = verdicts
+      return done(decide(request, reply, limits, verdicts))
+    }
+    const startedAt = performance.now()
     leases
       .acquire(rules, keys)
-      .then(acquired => done(decide(request, reply, limits, acquired)))
+      .then(acquired => {
+        trail.limitsMs = performance.now() - startedAt
+        trail.verdicts = acquired
+        done(decide(request, reply, limits, acquired))
+      })
       .catch(done)
   })
 }
@@ -82,10 +93,9 @@ function createDecision({
       {
         event: 'limit.over',
         limit: name,
+        route: request.routeOptions.config.route ?? unknownRoute,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(session === undefined
-          ? { address: countedAddress(request) }
-          : { user: session.identity.username }),
+        ...(session === undefined ? { address: countedAddress(request) } : whoOf(request)),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'
@@ -99,6 +109,7 @@ function createDecision({
     verdicts: readonly Verdict[]
   ): GatewayError | undefined => {
     let refusal: Verdict | undefined
+    let limit = ''
     for (let index = 0; index < verdicts.length; index++) {
       const verdict = verdicts[index] as Verdict
       if (!verdict.exceeded) continue
@@ -107,6 +118,7 @@ function createDecision({
       if (verdict.isNews === true) logExceeded(request, rule, verdict.retryMs)
       if (rule.enforced && (refusal === undefined || verdict.retryMs > refusal.retryMs)) {
         refusal = verdict
+        limit = rule.name
       }
     }
     if (sendsHeaders(refusal !== undefined) && policy !== '') {
@@ -114,7 +126,7 @@ function createDecision({
     }
     return refusal === undefined
       ? undefined
-      : new GatewayError('limit.exceeded', { retryAfter: refusal.retryMs / 1000 })
+      : new GatewayError('limit.exceeded', { retryAfter: refusal.retryMs / 1000, limit })
   }
 }
 
@@ -142,12 +154,15 @@ function createSlots({ config, inFlight, onRefused }: Omit<Options, 'leases'>) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {
         retryAfter: 1,
+        limit: bound,
+        limitMax: config[bound],
         message: 'Too many requests at the same time. Please wait for some to finish.'
       })
     }
     if (maxOfRoute !== undefined && (inFlight.get(routeKey) ?? 0) >= maxOfRoute) {
-      onRefused('inFlightPerRoute', false)
-      return new GatewayError('overloaded', { retryAfter: 1 })
+      const limit = 'inFlightPerRoute'
+      onRefused(limit, false)
+      return new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: maxOfRoute })
     }
     change(subject, 1)
     if (maxOfRoute !== undefined) change(routeKey, 1)

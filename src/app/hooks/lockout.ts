@@ -138,9 +138,10 @@ function createAddressGuard(
     const { place, waitMs } = await queue.admit(key, rule)
     throwIfLocked(guard, waitMs)
     if (place === undefined) {
-      onRefused('lockout.address', false)
+      const limit = 'lockout.address'
+      onRefused(limit, false)
       const message = 'Too many sign-ins from this address at once. Please try again in a moment.'
-      throw new GatewayError('limit.exceeded', { retryAfter: 1, message })
+      throw new GatewayError('limit.exceeded', { retryAfter: 1, message, limit })
     }
     return { settle: async failed => log(await queue.settle(key, rule, place, failed)) }
   }
@@ -156,10 +157,11 @@ function createLockReports({ onRefused, onLocked }: Reports): LockReports {
   return {
     throwIfLocked: ({ kind, enforced }, waitMs) => {
       if (waitMs === 0) return
-      onRefused(`lockout.${kind}`, !enforced)
+      const limit = `lockout.${kind}`
+      onRefused(limit, !enforced)
       if (!enforced) return
       const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
-      throw new GatewayError(code, { retryAfter: waitMs / 1000 })
+      throw new GatewayError(code, { retryAfter: waitMs / 1000, limit })
     },
     logLock: (request, { kind, enforced }, lockMs, subject) => {
       if (lockMs === 0) return

@@ -84,7 +84,8 @@ export async function createAttemptLimits(
         onRefused(name, limit.mode === 'shadow')
         if (limit.mode !== 'enforce') continue
         const code = isOfAccount ? 'login.locked' : 'limit.exceeded'
-        throw new GatewayError(code, { retryAfter: Math.max(1, result.ttlInSeconds) })
+        const retryAfter = Math.max(1, result.ttlInSeconds)
+        throw new GatewayError(code, { retryAfter, limit: name, limitMax: limit.max })
       }
       return async of => {
         const refunded = hits.filter(({ isOfAccount }) => of === 'all' || isOfAccount)

@@ -78,19 +78,30 @@ export function addSessionReader(
     const { valid, value } =
       signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
     if (!valid || value === null) return done()
+    const { trail } = request
     request.live = sessions.getCached(value)
-    if (request.live !== undefined) return done()
+    if (request.live !== undefined) {
+      trail.sessionFrom = 'cache'
+      return done()
+    }
+    const startedAt = performance.now()
     sessions.get(value).then(
       lookup => {
+        trail.sessionMs = performance.now() - startedAt
+        trail.sessionFrom = 'live' in lookup ? 'store' : 'none'
         if ('unreadable' in lookup) return done(unreadableError())
         if ('live' in lookup) request.live = lookup.live
         else {
           request.ended = lookup.ended
+          trail.sessionEnded = lookup.ended
           request.endedSession = publicId(keyOf(value))
         }
         done()
       },
-      (error: Error) => done(error)
+      (error: Error) => {
+        trail.sessionMs = performance.now() - startedAt
+        done(error)
+      }
     )
   })
   scope.addHook('onRequest', readSession)

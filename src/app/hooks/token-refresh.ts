@@ -7,7 +7,7 @@ export function addTokenRefresh(scope: FastifyInstance, { ensureFresh }: TokenRe
   scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
     const live = liveOf(request)
     if (live?.session.credential?.expiresAt === undefined) return done()
-    ensureFresh(live).then(
+    ensureFresh(live, request.trail).then(
       kept => {
         if (kept !== live) setLiveSession(request, kept)
         done()

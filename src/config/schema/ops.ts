@@ -1,6 +1,6 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
-import { flag, lifetime, list, listen, secret, section, text } from './primitives.ts'
+import { flag, lifetime, list, listen, secret, section, text, whole } from './primitives.ts'
 
 export const ops = section(
   {
@@ -43,6 +43,27 @@ export const ops = section(
         'Redis was reached once. All replicas share one Redis, so taking them all out of the ' +
         'load balancer would not help.'
     }),
+    requests: section(
+      {
+        keep: whole({
+          default: 10_000,
+          maximum: 100_000,
+          description:
+            'How many requests that did not fail each process remembers. `0`: none. The oldest ' +
+            'gives way to the newest.'
+        }),
+        keepFailed: whole({
+          default: 2000,
+          maximum: 100_000,
+          description:
+            'The same for requests that were refused, failed or cut: successful ones do not push ' +
+            'them out.'
+        })
+      },
+      'The last requests, for `console-gateway why` and `/ops/api/requests`: route, status, ' +
+        'user, times and reasons, without queries, bodies, header values and tokens. They are in ' +
+        'the memory of each process, and end with it.'
+    ),
     useRecord: lifetime({
       default: '48h',
       description:

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { Copies } from '../../app/route-copies.ts'
+import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
@@ -38,6 +39,7 @@ interface Member {
 interface Outliving {
   readonly boundStreams: BoundStreams
   readonly copies: Copies
+  readonly recent: RecentRequests
 }
 
 /** The longest time over which the ends of an old generation's streams are spread. */
@@ -48,7 +50,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, copies }: Outliving
+  { boundStreams, copies, recent }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -73,7 +75,8 @@ export async function createGeneration(
     upstream,
     running: { begin },
     bindStream: streams.add,
-    copies
+    copies,
+    recent
   }).catch(async (error: unknown) => {
     await lease.release()
     throw error

@@ -14,6 +14,7 @@ import { addOpsLockouts } from '../../admin/lockouts.ts'
 import { addOpsSessions } from '../../admin/sessions.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
+import { RecentRequests, type RequestQuery } from '../../observability/recent-requests.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import {
@@ -128,12 +129,14 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     endUnread
   })
   const server = createListener(config, generations, services, upgrades)
+  const recent = new RecentRequests(config.gateway.ops.requests)
   const observers = new Observers()
+  observers.serve('requests', query => recent.find(query as RequestQuery))
   const listeners = createListeners({ config, server, upgrades, log })
 
   return {
     create: (number, next) =>
-      createGeneration(number, next, services, { boundStreams: streams, copies }),
+      createGeneration(number, next, services, { boundStreams: streams, copies, recent }),
     activate: async generation => {
       listeners.activate(generation.config)
       generations.activate(generation)

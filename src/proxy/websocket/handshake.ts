@@ -9,6 +9,7 @@ import {
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import { adopt } from '../../observability/emitters.ts'
+import type { Trail } from '../../observability/trail.ts'
 import type { DirectConnection } from '../direct-connection.ts'
 import { upstreamError } from '../failures.ts'
 import type { Upstream } from '../upstream.ts'
@@ -28,6 +29,8 @@ export interface UpstreamTarget {
   readonly connect: Upstream['connect']
   /** To the upstream's response, from the moment at which it is connected. */
   readonly timeoutMs: number
+  /** Of the client's request. */
+  readonly trail: Trail
 }
 
 /** The upstream has agreed. Its socket is not read yet. */
@@ -97,11 +100,20 @@ export function askUpstream(
   target.connect((error, connection) => {
     if (isOver) return void connection?.socket.destroy()
     if (connection === undefined) return fail(error)
-    timer = setTimeout(() => fail(new GatewayError('upstream.timeout')), target.timeoutMs)
+    const { recorded } = connection
+    const failAsked = (cause: unknown) => {
+      recorded?.fail(cause, upstreamError(cause).code)
+      fail(cause)
+    }
+    timer = setTimeout(failAsked, target.timeoutMs, new GatewayError('upstream.timeout'))
     asked = send(target, handshake, key, connection)
-    asked.on('error', fail)
-    asked.on('response', response => settle(undefined, { refused: response }))
+    asked.on('error', failAsked)
+    asked.on('response', response => {
+      recorded?.end(response.statusCode)
+      settle(undefined, { refused: response })
+    })
     asked.on('upgrade', (response, upgraded: Socket, first) => {
+      recorded?.end(response.statusCode)
       const fault = faultOf(response, handshake, key)
       if (isOver || fault !== undefined) upgraded.destroy()
       if (fault === undefined) {
@@ -110,7 +122,7 @@ export function askUpstream(
       settle(new GatewayError('upstream.invalid', { cause: new Error(fault) }))
     })
     asked.end()
-  })
+  }, target.trail)
   return reason => {
     isOver = true
     clearTimeout(timer)

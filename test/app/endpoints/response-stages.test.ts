@@ -20,6 +20,7 @@ import {
 } from '../../../src/app/endpoints/response-stages.ts'
 import { ProxiedExchange } from '../../../src/app/endpoints/exchange.ts'
 import { GatewayError } from '../../../src/errors.ts'
+import { Trail } from '../../../src/observability/trail.ts'
 import { createRewrite } from '../../../src/proxy/path.ts'
 import { CollectedBody, type UpstreamResponse } from '../../../src/proxy/response.ts'
 import { noTimeOuts as timeOuts } from '../../support/time-outs.ts'
@@ -53,6 +54,7 @@ async function run(
     url: '/public/x',
     handler: (request, reply) => {
       request.onResponseClose = []
+      request.trail = new Trail(request.id, method, request.url, request.ip)
       const exchange = new ProxiedExchange(request, reply.headers(before), bounds)
       reply.code(response.status)
       const sendRest: ResponseStage = () => {

@@ -1,0 +1,143 @@
+/** The last requests of this process, for `console-gateway why` and the operators' API. */
+import { type RequestRecord, recordOf } from './request-record.ts'
+import type { Trail } from './trail.ts'
+
+/** How many are kept; 0 keeps none. */
+export interface RequestBounds {
+  readonly keep: number
+  /** Failed ones, which others do not push out. */
+  readonly keepFailed: number
+}
+
+export interface RequestQuery {
+  readonly id?: string | undefined
+  /** Name or id of a user. */
+  readonly user?: string | undefined
+  /** `404`, `4xx` or `failed`. */
+  readonly status?: string | undefined
+  readonly route?: string | undefined
+  /** The newest so many. */
+  readonly last?: number | undefined
+}
+
+/** What one process still has of its requests. */
+export interface KeptRequests {
+  /** ISO 8601: the process keeps requests since then. */
+  readonly since: string
+  readonly ok: KeptRange
+  readonly failed: KeptRange
+}
+
+interface KeptRange {
+  readonly kept: number
+  readonly overwritten: number
+  /** ISO 8601, of the oldest that is kept. */
+  readonly oldestAt?: string | undefined
+}
+
+export interface FoundRequests {
+  /** Newest first. */
+  readonly requests: readonly RequestRecord[]
+  /** Whether more than `last` matched. */
+  readonly hasMore: boolean
+  readonly kept: KeptRequests
+}
+
+/** More are not given at once. */
+const maxLast = 500
+const defaultLast = 50
+
+/** A ring of trails: the oldest gives way. */
+class Ring {
+  readonly #size: number
+  readonly #trails: Trail[] = []
+  #next = 0
+  #overwritten = 0
+
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  add(trail: Trail): void {
+    if (this.#trails.length < this.#size) {
+      this.#trails.push(trail)
+      return
+    }
+    if (this.#size === 0) return
+    this.#trails[this.#next] = trail
+    this.#next = this.#next + 1 === this.#size ? 0 : this.#next + 1
+    this.#overwritten++
+  }
+
+  /** @returns the newest `count` that match, newest first */
+  newest(count: number, matches: (trail: Trail) => boolean): Trail[] {
+    const trails: Trail[] = []
+    const { length } = this.#trails
+    for (let back = 1; back <= length && trails.length < count; back++) {
+      const trail = this.#trails[(this.#next - back + length) % length] as Trail
+      if (matches(trail)) trails.push(trail)
+    }
+    return trails
+  }
+
+  range(): KeptRange {
+    const oldest = this.#trails[this.#next] ?? this.#trails[0]
+    return {
+      kept: this.#trails.length,
+      overwritten: this.#overwritten,
+      oldestAt: oldest && new Date(oldest.at).toISOString()
+    }
+  }
+}
+
+export class RecentRequests {
+  readonly #ok: Ring
+  readonly #failed: Ring
+  readonly #since = new Date().toISOString()
+
+  constructor({ keep, keepFailed }: RequestBounds) {
+    this.#ok = new Ring(keep)
+    this.#failed = new Ring(keepFailed)
+  }
+
+  /** @param trail of a request that has ended */
+  add(trail: Trail): void {
+    if (hasFailed(trail)) this.#failed.add(trail)
+    else this.#ok.add(trail)
+  }
+
+  find(query: RequestQuery): FoundRequests {
+    const matches = matcherOf(query)
+    const last = Math.min(query.last ?? defaultLast, maxLast)
+    const matching = [this.#ok, this.#failed]
+      .flatMap(ring => ring.newest(last + 1, matches))
+      .toSorted((a, b) => b.at - a.at || b.startedAt - a.startedAt)
+    return {
+      requests: matching.slice(0, last).map(recordOf),
+      hasMore: matching.length > last,
+      kept: { since: this.#since, ok: this.#ok.range(), failed: this.#failed.range() }
+    }
+  }
+}
+
+/** Also an error that is sent with status 200, as some consoles want it. */
+function hasFailed({ status, code }: Trail): boolean {
+  return status >= 400 || code !== undefined
+}
+
+function matcherOf({ id, user, status, route }: RequestQuery): (trail: Trail) => boolean {
+  const hasStatus = statusMatcher(status)
+  return trail =>
+    (id === undefined || trail.requestId === id) &&
+    (user === undefined || trail.user === user || trail.userId === user) &&
+    (route === undefined || trail.route === route) &&
+    hasStatus(trail)
+}
+
+function statusMatcher(status: string | undefined): (trail: Trail) => boolean {
+  if (status === undefined) return () => true
+  if (status === 'failed') return hasFailed
+  const first = Number(status.replace(/xx$/, '00'))
+  const last = status.endsWith('xx') ? first + 99 : first
+  return trail => trail.status >= first && trail.status <= last
+}

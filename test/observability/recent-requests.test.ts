@@ -1,0 +1,61 @@
+/** The last requests of a process. */
+import t from 'tap'
+import { RecentRequests } from '../../src/observability/recent-requests.ts'
+import { Trail } from '../../src/observability/trail.ts'
+
+function ended(id: string, members: Partial<Trail> = {}): Trail {
+  return Object.assign(new Trail(id, 'GET', `/api/${id}`, '192.0.2.1'), { status: 200, ...members })
+}
+
+const idsOf = (recent: RecentRequests, query = {}) =>
+  recent.find(query).requests.map(({ id }) => id)
+
+t.test('the newest come first, and the oldest give way', async t => {
+  const recent = new RecentRequests({ keep: 3, keepFailed: 3 })
+  for (const [index, id] of ['a', 'b', 'c', 'd', 'e'].entries()) {
+    recent.add(ended(id, { at: 1000 + index }))
+  }
+  t.same(idsOf(recent), ['e', 'd', 'c'])
+  t.match(recent.find({}).kept.ok, {
+    kept: 3,
+    overwritten: 2,
+    oldestAt: new Date(1002).toISOString()
+  })
+})
+
+t.test('requests that succeed do not push out those that failed', async t => {
+  const recent = new RecentRequests({ keep: 2, keepFailed: 2 })
+  recent.add(ended('refused', { status: 401 }))
+  recent.add(ended('hidden', { status: 200, code: 'login.refused' }))
+  for (const id of ['a', 'b', 'c']) recent.add(ended(id))
+  t.same(idsOf(recent, { status: 'failed' }).toSorted(), ['hidden', 'refused'])
+  t.same(recent.find({}).kept.failed.overwritten, 0)
+})
+
+t.test('0 keeps none', async t => {
+  const recent = new RecentRequests({ keep: 0, keepFailed: 0 })
+  for (const id of ['a', 'b']) recent.add(ended(id))
+  t.same(recent.find({}).requests, [])
+  t.match(recent.find({}).kept.ok, { kept: 0, overwritten: 0 })
+})
+
+t.test('queries by id, user, status and route; an id that was used twice gives both', async t => {
+  const recent = new RecentRequests({ keep: 10, keepFailed: 10 })
+  recent.add(ended('twice', { at: 1, user: 'ann', userId: '1', route: 'orders' }))
+  recent.add(ended('twice', { at: 2, user: 'ben', userId: '2', route: 'users', status: 503 }))
+  recent.add(ended('once', { at: 3, user: 'ann', userId: '1', route: 'users', status: 404 }))
+  t.equal(recent.find({ id: 'twice' }).requests.length, 2)
+  t.same(idsOf(recent, { user: 'ann' }), ['once', 'twice'])
+  t.same(idsOf(recent, { user: '2' }), ['twice'])
+  t.same(idsOf(recent, { status: '4xx' }), ['once'])
+  t.same(idsOf(recent, { status: '503' }), ['twice'])
+  t.same(idsOf(recent, { route: 'users', user: 'ann' }), ['once'])
+  t.match(recent.find({ last: 2 }), { requests: { length: 2 }, hasMore: true })
+  t.equal(recent.find({ last: 3 }).hasMore, false)
+})
+
+t.test('a query gives at most 500, whatever it asks for', async t => {
+  const recent = new RecentRequests({ keep: 2000, keepFailed: 0 })
+  for (let index = 0; index < 2000; index++) recent.add(ended(`r${index}`))
+  t.match(recent.find({ last: 1_000_000 }), { requests: { length: 500 }, hasMore: true })
+})
