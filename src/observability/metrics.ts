@@ -2,6 +2,7 @@
 import { type Exemplar, type MetricsFormat, type Sample, writeMetrics } from './metrics-text.ts'
 
 export interface Counter {
+  readonly value: number
   readonly inc: (by?: number) => void
 }
 
@@ -10,6 +11,9 @@ export interface Gauge extends Counter {
 }
 
 export interface Histogram {
+  /** Of each bucket, without those of lower ones; what is beyond the last is only in `count`. */
+  readonly counts: readonly number[]
+  readonly count: number
   /** @param traceId of a sampled trace: the value becomes the example of its bucket */
   readonly observe: (value: number, traceId?: string) => void
 }
@@ -21,7 +25,11 @@ export interface Histogram {
 export interface Family<C> {
   /** @param values in the order of the label names; never what a client chooses */
   readonly with: (...values: readonly string[]) => C
+  /** All series in the order in which they came; none ever goes. */
+  readonly list: () => ReadonlyArray<{ readonly labels: Labels; readonly cell: C }>
 }
+
+type Labels = Readonly<Record<string, string>>
 
 type Values = Iterable<readonly [labels: readonly string[], value: number]>
 type Read = () => Values | Promise<Values>

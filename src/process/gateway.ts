@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { describeFault } from '../config/schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
+import { configHashes } from '../config/load/config-hash.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import type { Readiness } from '../admin/server.ts'
@@ -99,6 +100,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     version,
     state: async () => ({
       generation: reloader.current().number,
+      configHash: configHashes(reloader.current().config).config,
       ready: (await readiness()).ready,
       workers: publicServer.workers?.().length ?? 0
     })

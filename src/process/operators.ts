@@ -7,30 +7,17 @@ import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
-import { createAdminServer, type Readiness } from '../admin/server.ts'
+import { createAdminServer } from '../admin/server.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { OpsServices } from '../services/ops-services.ts'
 import type { Log } from '../services/services.ts'
-import type { Reloader } from './reload/reload.ts'
-import type { Validate } from './reload/validator.ts'
+import type { Operated } from './operated.ts'
+import { addData } from './ops/data.ts'
 import { urlOf } from './server/listeners.ts'
-import type { PublicServer } from './server/public-server.ts'
 import { createStatus, version } from './status.ts'
-
-/** The parts of the gateway that operators see and act on. */
-export interface Operated {
-  readonly config: Config
-  readonly publicServer: PublicServer
-  readonly reloader: Reloader
-  readonly readiness: () => Promise<Readiness>
-  readonly validate: Validate
-  readonly ops: OpsServices
-  readonly log: Log
-}
 
 interface Options extends Operated {
   /** Closes what was opened, when a later step fails. */
@@ -55,6 +42,7 @@ export async function openOperators({
   })
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
+  addData(app, operated)
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)

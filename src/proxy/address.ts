@@ -55,6 +55,10 @@ export class Address {
   readonly state: AddressState
   /** Requests that have it. */
   inFlight = 0
+  /** Requests that it ever got; both numbers only rise. */
+  requests = 0
+  /** Those of them that failed by the back-end's doing. */
+  failures = 0
   /** Whether no other address could answer in its place. */
   isOnly = false
   readonly #pool: Pool

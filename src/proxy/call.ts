@@ -242,6 +242,7 @@ export class Call implements Watcher {
   #send(address: Address): void {
     this.#address = address
     address.inFlight++
+    address.requests++
     const exchange = this.#exchange
     const { trail, purpose, part } = exchange
     this.#recorded = trail?.addAttempt(
@@ -271,7 +272,9 @@ export class Call implements Watcher {
   }
 
   #failed(failure: Failure): void {
-    this.#address?.failed(failure)
+    if (this.#address === undefined) return
+    this.#address.failures++
+    this.#address.failed(failure)
   }
 
   /** The address for another attempt, if there may be one. */

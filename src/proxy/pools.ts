@@ -6,6 +6,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { Address } from './address.ts'
 import type { TlsFiles } from './tls-files.ts'
 import type { AddressEvents } from './address-set.ts'
+import type { Breaker } from './address-state.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 
 export interface PoolLease {
@@ -24,6 +25,14 @@ export interface AddressStatus {
   readonly inFlight: number
 }
 
+/** An address with what it ever did. */
+export interface AddressUse extends AddressStatus {
+  readonly breaker: Breaker
+  readonly requests: number
+  /** Requests that failed by the back-end's doing. */
+  readonly failures: number
+}
+
 export interface Pools {
   readonly lease: () => PoolLease
   /** Requests in flight, by upstream name. */
@@ -32,6 +41,8 @@ export interface Pools {
   readonly waiting: () => Iterable<readonly [name: string, requests: number]>
   /** Of upstreams that old and new generations have under one name, the latest. */
   readonly addresses: () => AddressStatus[]
+  /** The same addresses. */
+  readonly use: () => AddressUse[]
   readonly close: () => Promise<void>
 }
 
@@ -61,6 +72,14 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
     }),
     leases: 0
   })
+
+  const addresses = () => {
+    const latest = new Map<string, UpstreamPool>()
+    for (const { name, upstream } of held.values()) latest.set(name, upstream)
+    return [...latest].flatMap(([name, upstream]) =>
+      upstream.addresses().map(address => ({ name, address }))
+    )
+  }
 
   return {
     lease: () => {
@@ -93,13 +112,14 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
     },
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
     waiting: () => sumsOf(upstream => upstream.waiting()),
-    addresses: () => {
-      const latest = new Map<string, UpstreamPool>()
-      for (const { name, upstream } of held.values()) latest.set(name, upstream)
-      return [...latest].flatMap(([name, upstream]) =>
-        upstream.addresses().map(address => statusOf(name, address))
-      )
-    },
+    addresses: () => addresses().map(({ name, address }) => statusOf(name, address)),
+    use: () =>
+      addresses().map(({ name, address }) => ({
+        ...statusOf(name, address),
+        breaker: address.state.breaker,
+        requests: address.requests,
+        failures: address.failures
+      })),
     close: async () => {
       await Promise.all(
         [...[...held.values()].map(({ upstream }) => upstream), ...retiring].map(upstream =>

@@ -8,6 +8,8 @@ export interface RedisEvents {
   readonly onUp: () => void
   /** Once an outage for each reason. */
   readonly onDown: (reason: string) => void
+  /** About once a second while it is up: how long it took to answer. */
+  readonly onRoundTrip?: (ms: number) => void
 }
 
 type RedisError = Error & { readonly code?: string; readonly lastNodeError?: RedisError }
@@ -16,7 +18,7 @@ const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
 
-export function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): void {
+export function watch(client: Redis | Cluster, { onUp, onDown, onRoundTrip }: RedisEvents): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const reported = new Set<string>()
   const report = (reason: string) => {
@@ -29,7 +31,7 @@ export function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): v
   })
   client.on('error', (error: RedisError) => report(reasonOf(error.lastNodeError ?? error)))
   client.on('close', () => report('the connection closed'))
-  const ask = createWatchdog(client, report)
+  const ask = createWatchdog(client, { report, onRoundTrip })
   let timer: NodeJS.Timeout | undefined
   client.on('ready', () => {
     clearInterval(timer)
@@ -38,12 +40,20 @@ export function watch(client: Redis | Cluster, { onUp, onDown }: RedisEvents): v
   client.on('close', () => clearInterval(timer))
 }
 
+interface Watchdog {
+  readonly report: (reason: string) => void
+  readonly onRoundTrip?: ((ms: number) => void) | undefined
+}
+
 /**
  * A connection can stay open and yet lose its answers, or lead to a server that is no primary any
  * more; only asking shows it.
  * @returns what asks all servers of the client once
  */
-function createWatchdog(client: Redis | Cluster, report: (reason: string) => void): () => void {
+function createWatchdog(
+  client: Redis | Cluster,
+  { report, onRoundTrip = () => {} }: Watchdog
+): () => void {
   let redialledAt = -Infinity
 
   const redial = (node: Redis, reason: string) => {
@@ -53,8 +63,10 @@ function createWatchdog(client: Redis | Cluster, report: (reason: string) => voi
   }
 
   const ask = (node: Redis) => {
+    const askedAt = performance.now()
     node.role().then(
       ([role]) => {
+        onRoundTrip(performance.now() - askedAt)
         if (role === 'master' || performance.now() - redialledAt < redialReplicaEveryMs) return
         redialledAt = performance.now()
         redial(node, 'it became a replica')

@@ -17,16 +17,14 @@ import type { SessionStore } from '../session/store.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
-import { connectRedis, type Shared } from './shared.ts'
+import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
 export { tlsFilesOf } from '../proxy/tls-files.ts'
 
-/** `embedded`, or how Redis is. `hasConnected` turns true at the first contact. */
-type RedisState =
-  | { readonly kind: 'embedded' }
-  | { readonly kind: 'redis'; readonly up: boolean; readonly hasConnected: boolean }
+/** `embedded`, or how Redis is. */
+export type RedisState = { readonly kind: 'embedded' } | ({ readonly kind: 'redis' } & RedisHealth)
 
 export interface Services extends LimitServices {
   readonly log: Log

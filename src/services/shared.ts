@@ -23,6 +23,16 @@ import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
 
+export interface RedisHealth {
+  readonly up: boolean
+  /** Turns true at the first contact. */
+  readonly hasConnected: boolean
+  /** The last change of `up`, as of `Date.now()`. */
+  readonly since: number
+  /** How long it took to answer the last time; undefined while it is away. */
+  readonly latencyMs: number | undefined
+}
+
 export interface Shared {
   readonly clock: StoreClock
   readonly store: SessionStore
@@ -32,8 +42,7 @@ export interface Shared {
   readonly replicas: Replicas
   readonly followCallers: (onReset: (subject: SubjectKey) => void) => RedisCallers
   readonly shareUsage: (record: UsageRecord) => SharedUsage
-  /** `hasConnected` turns true at the first contact. */
-  readonly state: { readonly up: boolean; readonly hasConnected: boolean }
+  readonly state: RedisHealth
   readonly close: () => void
 }
 
@@ -88,14 +97,25 @@ export function connectRedis({ gateway, config, folder, log }: Options): Shared 
 }
 
 function dialSessions(dialler: RedisDialler, log: Log) {
-  const state = { up: false, hasConnected: false }
+  const state = {
+    up: false,
+    hasConnected: false,
+    since: Date.now(),
+    latencyMs: undefined as number | undefined
+  }
   const client = dialler.client({
     onUp: () => {
+      if (!state.up) state.since = Date.now()
       state.up = state.hasConnected = true
       log.info({ redis: dialler.place }, 'Redis connected')
     },
+    onRoundTrip: ms => {
+      state.latencyMs = ms
+    },
     onDown: reason => {
+      if (state.up) state.since = Date.now()
       state.up = false
+      state.latencyMs = undefined
       log.error(
         { redis: dialler.place, reason },
         'Redis unavailable: session routes answer 503; reconnecting'

@@ -6,6 +6,8 @@
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/acts': ['admin/forwarded', 'admin/operator', 'process/operators'],
+  'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data', 'process/ops/now'],
+  'process/server/present': ['app/request-rates', 'process/server/merge-present'],
   'admin/hosts': ['admin/browser-guard'],
   'admin/page-files': ['admin/page/bundle'],
   'admin/page/texts/texts': ['admin/page/texts/now', 'admin/page/texts/shell'],

@@ -2,10 +2,10 @@
  * The metrics of requests: their number by route, method and status, and how long they and their
  * upstreams took.
  */
-import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts'
+import type { Counter, Family, Histogram, Metrics } from '../../observability/metrics.ts'
 
-/** Seconds. */
-const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+/** Upper bounds of durations in seconds. */
+export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
@@ -26,18 +26,35 @@ export interface RequestMetrics {
   readonly meter: (route: string, upstream: string | undefined) => Meter
 }
 
+interface RequestFamilies {
+  readonly requests: Family<Counter>
+  readonly durations: Family<Histogram>
+  readonly inFlight: Family<Counter>
+}
+
+export function requestFamilies(metrics: Metrics): RequestFamilies {
+  return {
+    requests: metrics.counter(
+      'console_gateway_requests_total',
+      'Requests, by route (an alias counts as what it stands for), method and class of the ' +
+        'status; "gone" where the client left before the answer.',
+      ['route', 'method', 'status']
+    ),
+    durations: metrics.histogram(
+      'console_gateway_request_duration_seconds',
+      'From the first byte of a request to the last of its answer, by route.',
+      ['route'],
+      buckets
+    ),
+    inFlight: metrics.gauge(
+      'console_gateway_requests_in_flight',
+      'Requests that are being answered.'
+    )
+  }
+}
+
 export function createRequestMetrics(metrics: Metrics): RequestMetrics {
-  const requests = metrics.counter(
-    'console_gateway_requests_total',
-    'Requests, by route (an alias counts as what it stands for), method and class of the status; "gone" where the client left before the answer.',
-    ['route', 'method', 'status']
-  )
-  const durations = metrics.histogram(
-    'console_gateway_request_duration_seconds',
-    'From the first byte of a request to the last of its answer, by route.',
-    ['route'],
-    buckets
-  )
+  const { requests, durations, inFlight } = requestFamilies(metrics)
   const firstBytes = metrics.histogram(
     'console_gateway_upstream_first_byte_seconds',
     'How long upstreams took to the first byte of their answers.',
@@ -72,9 +89,7 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
   }
 
   return {
-    inFlight: metrics
-      .gauge('console_gateway_requests_in_flight', 'Requests that are being answered.')
-      .with(),
+    inFlight: inFlight.with(),
     meter: (route, upstream) => {
       const key = `${route} ${upstream ?? ''}`
       let meter = meters.get(key)

@@ -31,6 +31,7 @@ import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners } from './listeners.ts'
 import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
+import { Present } from './present.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
@@ -130,8 +131,10 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   })
   const server = createListener(config, generations, services, upgrades)
   const recent = new RecentRequests(config.gateway.ops.requests)
+  const present = new Present(services)
   const observers = new Observers()
   observers.serve('requests', query => recent.find(query as RequestQuery))
+  observers.serve('now', () => present.read())
   const listeners = createListeners({ config, server, upgrades, log })
 
   return {
@@ -181,6 +184,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       return await listeners.stop(graceMs, lingerMs)
     },
     close: async () => {
+      present.close()
       streams.close()
       copies.store.close()
       await services.close()

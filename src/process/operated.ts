@@ -1,0 +1,19 @@
+/** What the operators' listener shows and changes. */
+import type { Readiness } from '../admin/server.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { OpsServices } from '../services/ops-services.ts'
+import type { Log } from '../services/services.ts'
+import type { Reloader } from './reload/reload.ts'
+import type { Validate } from './reload/validator.ts'
+import type { PublicServer } from './server/public-server.ts'
+
+/** The parts of the gateway that operators see and act on. */
+export interface Operated {
+  readonly config: Config
+  readonly publicServer: PublicServer
+  readonly reloader: Reloader
+  readonly readiness: () => Promise<Readiness>
+  readonly validate: Validate
+  readonly ops: OpsServices
+  readonly log: Log
+}

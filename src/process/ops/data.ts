@@ -1,0 +1,11 @@
+/** The data of the operators' page that the primary puts together. */
+import type { FastifyInstance } from 'fastify'
+import { addNow } from '../../admin/now.ts'
+import type { Operated } from '../operated.ts'
+import { NowSource } from './now.ts'
+
+export function addData(app: FastifyInstance, operated: Operated): void {
+  const { publicServer, reloader, ops } = operated
+  const now = new NowSource({ observe: publicServer.observe, reloader, bus: ops.bus })
+  addNow(app, { read: now.read, isAllowed: async () => true })
+}

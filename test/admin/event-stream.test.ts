@@ -1,0 +1,112 @@
+/** Live views over real sockets: slow readers, ends of sessions. */
+import { connect, type Socket } from 'node:net'
+import Fastify, { type FastifyRequest } from 'fastify'
+import t, { type Test } from 'tap'
+import { StateStreams } from '../../src/admin/event-stream.ts'
+import { until } from '../support/until.ts'
+
+/** More than sockets hold on their way. */
+const large = 'x'.repeat(8 * 1024 * 1024)
+
+interface Options {
+  readonly read: () => Promise<object>
+  readonly isAllowed?: (request: FastifyRequest) => Promise<boolean>
+  readonly maxStallMs?: number
+}
+
+async function listenerWith(t: Test, { isAllowed = async () => true, ...options }: Options) {
+  const app = Fastify()
+  const streams = new StateStreams({ name: 'state', everyMs: 20, isAllowed, ...options })
+  streams.endWith(app)
+  app.get('/', async (request, reply) => {
+    await streams.open(request, reply)
+    return reply
+  })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => app.close())
+  const open = () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    return socket
+  }
+  return { streams, open }
+}
+
+function textOf(socket: Socket): () => string {
+  let text = ''
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk
+  })
+  return () => text
+}
+
+t.test('a slow reader delays nobody, misses events and gets the newest', async t => {
+  let number = 0
+  const { open } = await listenerWith(t, { read: async () => ({ number: ++number, large }) })
+  const slow = open()
+  await new Promise(resolve => {
+    slow.once('data', resolve)
+  })
+  slow.pause()
+  const quick = textOf(open())
+  const numbers = (text: string) =>
+    [...text.matchAll(/"number":(\d+)/g)].map(([, each]) => Number(each))
+  await until('the quick reader has ten events', () => numbers(quick()).length >= 10)
+  const missed = number
+  const slowText = textOf(slow)
+  slow.resume()
+  await until('the slow reader has a new event', () => (numbers(slowText()).at(-1) ?? 0) > missed)
+  const late = numbers(slowText()).filter(each => each > 2 && each < missed - 1)
+  t.same(late, [], 'nothing was queued for it')
+})
+
+t.test('a reader that takes nothing for too long is dropped', async t => {
+  const { streams, open } = await listenerWith(t, {
+    read: async () => ({ large }),
+    maxStallMs: 100
+  })
+  const slow = open()
+  await new Promise(resolve => {
+    slow.once('data', resolve)
+  })
+  slow.pause()
+  t.equal(streams.size, 1)
+  await until('it is dropped', () => streams.size === 0)
+})
+
+t.test('a stream ends with the session of its operator, not with an outage', async t => {
+  let state: 'alive' | 'unknown' | 'over' = 'alive'
+  let asked = 0
+  const { streams, open } = await listenerWith(t, {
+    read: async () => ({}),
+    isAllowed: async () => {
+      asked++
+      if (state === 'unknown') throw new Error('the store does not answer')
+      return state === 'alive'
+    }
+  })
+  const text = textOf(open())
+  await until('the session was asked for', () => asked > 0)
+  state = 'unknown'
+  const before = asked
+  await until('it was asked for without an answer', () => asked > before + 2)
+  t.equal(streams.size, 1)
+  state = 'over'
+  await until('the stream has ended', () => text().includes('event: end'))
+  t.equal(streams.size, 0)
+})
+
+t.test('what cannot be read once is read the next time', async t => {
+  let number = 0
+  const { open } = await listenerWith(t, {
+    read: async () => {
+      if (++number % 2 === 0) throw new Error('a worker is being replaced')
+      return { number }
+    }
+  })
+  const text = textOf(open())
+  await until('events go on', () => text().includes('"number":5'))
+  t.notOk(text().includes('"number":2'))
+})

@@ -1,0 +1,117 @@
+/** What a process reports of its present: differences, and what they cost. */
+import t from 'tap'
+import { createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
+import { boundsMs } from '../../../src/app/request-rates.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { mergePresent } from '../../../src/process/server/merge-present.ts'
+import { Present, type ProcessPresent } from '../../../src/process/server/present.ts'
+import type { AddressUse } from '../../../src/proxy/pools.ts'
+
+type Services = ConstructorParameters<typeof Present>[0]
+
+function processWith(routes: number, addresses: AddressUse[]) {
+  const metrics = createMetrics()
+  const requests = createRequestMetrics(metrics)
+  const meters = Array.from({ length: routes }, (_, index) =>
+    requests.meter(`r${index}`, undefined)
+  )
+  const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
+  const present = new Present({
+    metrics,
+    upstreams: upstreams as Services['upstreams'],
+    redis: () => ({ kind: 'embedded' })
+  })
+  t.after(() => present.close())
+  return { meters, present }
+}
+
+const address = (requests: number, failures: number): AddressUse => ({
+  upstream: 'b',
+  address: 'http://b:1',
+  state: 'up',
+  breaker: 'closed',
+  inFlight: 2,
+  requests,
+  failures
+})
+
+t.test('counts are those of the period; a new pool counts from zero', t => {
+  const addresses = [address(100, 10)]
+  const { meters, present } = processWith(2, addresses)
+  const [first] = meters
+  first?.count('GET', 200, 7, undefined)
+  first?.count('GET', 502, 70, undefined)
+  first?.count('GET', undefined, 40_000, undefined)
+  addresses[0] = address(120, 11)
+  const { routes, upstreams, queued } = present.read()
+  t.same(
+    routes.map(({ route, requests, errors }) => [route, requests, errors]),
+    [['r0', 3, 1]]
+  )
+  const [{ buckets } = { buckets: [] }] = routes
+  t.equal(buckets.length, boundsMs.length + 1)
+  t.equal(buckets[boundsMs.indexOf(10)], 1)
+  t.equal(buckets[boundsMs.indexOf(100)], 1)
+  t.equal(buckets.at(-1), 1, 'slower than the last bound')
+  t.match(upstreams, [{ requests: 20, failures: 1, inFlight: 2, queued: 3 }])
+  t.equal(queued, 3)
+  addresses[0] = address(5, 1)
+  t.match(present.read().upstreams, [{ requests: 5, failures: 1 }])
+  t.end()
+})
+
+t.test('percentiles of processes are read from the sum of their buckets', t => {
+  const of = (fast: number, slow: number, worker: number) => {
+    const { meters, present } = processWith(1, [])
+    for (let count = 0; count < fast; count++) meters[0]?.count('GET', 200, 2, undefined)
+    for (let count = 0; count < slow; count++) meters[0]?.count('GET', 200, 900, undefined)
+    return { worker, pid: worker, value: present.read() }
+  }
+  // The mean of both medians would be near 400 ms.
+  const merged = mergePresent([of(980, 0, 1), of(0, 20, 2)])
+  t.ok((merged.p50Ms ?? Infinity) < 2.5, `${merged.p50Ms}`)
+  t.ok((merged.p99Ms ?? 0) > 500, `${merged.p99Ms}`)
+  t.same(
+    merged.processes.map(({ worker }) => worker),
+    [1, 2]
+  )
+  const idle = mergePresent([{ pid: 1, value: processWith(1, []).present.read() }])
+  t.match(idle, { p50Ms: null, p99Ms: null, requestsPerSecond: 0, errorShare: 0, routes: [] })
+  t.end()
+})
+
+t.test('Redis is as it is for the process for which it is worst', t => {
+  const { present } = processWith(0, [])
+  const value = present.read()
+  const states: Array<ProcessPresent['redis']> = [
+    { kind: 'redis', up: true, hasConnected: true, since: 1000, latencyMs: 0.4 },
+    { kind: 'redis', up: false, hasConnected: true, since: 5000, latencyMs: undefined }
+  ]
+  const { redis } = mergePresent(states.map(redis => ({ pid: 1, value: { ...value, redis } })))
+  t.same(redis, { state: 'down', latencyMs: null, since: '1970-01-01T00:00:05.000Z' })
+  t.end()
+})
+
+t.test('1,000 routes and 100 addresses cost little', t => {
+  const addresses = Array.from({ length: 100 }, (_, index) => ({
+    ...address(index, 0),
+    upstream: `b${index % 50}`,
+    address: `http://b:${index}`
+  }))
+  const { meters, present } = processWith(1000, addresses)
+  const rounds = 50
+  const msOf = (work: () => unknown) => {
+    const before = process.cpuUsage()
+    for (let round = 0; round < rounds; round++) work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000 / rounds
+  }
+  for (const meter of meters) meter.count('GET', 500, 30, undefined)
+  const sampleMs = msOf(() => present.sample())
+  for (const meter of meters) meter.count('GET', 200, 30, undefined)
+  const answerMs = msOf(() => JSON.stringify(mergePresent([{ pid: 1, value: present.read() }])))
+  t.comment(`a sample takes ${sampleMs.toFixed(3)} ms, an answer ${answerMs.toFixed(3)} ms`)
+  t.ok(sampleMs < 5, `${sampleMs} ms`)
+  t.ok(answerMs < 20, `${answerMs} ms`)
+  t.end()
+})
