@@ -9,7 +9,8 @@ export interface AppMetrics {
   readonly onError: (code: ErrorCode) => void
   readonly onRefused: (limit: string, inShadow: boolean) => void
   readonly onLocked: (kind: string) => void
-  readonly onSignIn: (outcome: string) => void
+  /** @param source the name of the credential source that decided; empty where none did */
+  readonly onSignIn: (outcome: string, source: string) => void
   readonly onMissingPart: (route: string, part: string) => void
 }
 
@@ -39,15 +40,16 @@ export function createAppMetrics(metrics: Metrics): AppMetrics {
   const signIns = metrics.counter(
     'console_gateway_sign_ins_total',
     'Attempts to sign in, by what became of them: accepted, refused, challenge, blocked, ' +
-      'expired-password, limited, malformed, or failed where it could not be decided.',
-    ['outcome']
+      'expired-password, limited, malformed, or failed where it could not be decided; and by the ' +
+      'credential source that decided.',
+    ['source', 'outcome']
   )
   return {
     requests: createRequestMetrics(metrics),
     onError: code => errors.with(code).inc(),
     onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).with(limit).inc(),
     onLocked: kind => locks.with(kind).inc(),
-    onSignIn: outcome => signIns.with(outcome).inc(),
+    onSignIn: (outcome, source) => signIns.with(source, outcome).inc(),
     onMissingPart: (route, part) => missingParts.with(route, part).inc()
   }
 }

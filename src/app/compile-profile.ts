@@ -33,6 +33,7 @@ interface Options {
   readonly target: Target | undefined
   /** By the clock of the sessions. */
   readonly now: () => number
+  readonly onStretch: (ms: number) => void
 }
 
 interface CompiledProfile {
@@ -50,7 +51,8 @@ export function compileProfile(config: Config, options: Options): CompiledProfil
   const shaping = {
     shape: shapeWith(options.shape, bodyOf),
     maxShaped,
-    tooLarge: 'refuse'
+    tooLarge: 'refuse',
+    onStretch: options.onStretch
   } as const
   const common = {
     name: ownRoutes.profile.name,

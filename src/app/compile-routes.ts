@@ -28,6 +28,7 @@ import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
+import { stallsOf } from './shaping-stalls.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Answer } from '../shaping/answer.ts'
@@ -104,6 +105,7 @@ class RouteCompiler {
         shape === undefined ? body : checkContract(contract, applyShape(shape, body)),
       maxShaped,
       tooLarge: route.tooLarge,
+      onStretch: stallsOf(this.#services.metrics, name),
       ...(parts && { parts })
     }
     const common = {
@@ -180,6 +182,7 @@ class RouteCompiler {
         profilePlacement(config) === 'data' && this.#envelope.dataName
       ),
       envelope: this.#envelope,
+      onStretch: stallsOf(this.#services.metrics, 'profile'),
       shape: this.#shapeOf('profile', profile.shape, this.#envelope),
       parts: this.#partsOf('profile', profile, this.#envelope, maxShaped),
       target:

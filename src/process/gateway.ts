@@ -18,6 +18,7 @@ import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices } from '../services/ops-services.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { openOperators } from './operators.ts'
+import { measureSessions } from './live-sessions.ts'
 import { createPublicServer } from './server/public-server.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
@@ -75,6 +76,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   const first = await publicServer.create(1, config)
   await publicServer.activate(first)
   const measured = measureConfig(publicServer.metrics)
+  measureSessions(publicServer.metrics, publicServer.countAlive)
   const userReview = createUserReview({ publicServer, log, isStopping: () => state.isStopping })
   const reloader = createReloader({
     first,

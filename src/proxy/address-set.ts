@@ -16,6 +16,8 @@ export interface AddressEvents {
   readonly onUnresolved: (name: string, error: unknown) => void
   /** A request goes to an address once more, or elsewhere since it found no connection. */
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
+  /** A request has waited for a connection, which it got or gave up. */
+  readonly onWaited: (ms: number) => void
 }
 
 interface Options {

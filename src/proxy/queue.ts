@@ -67,6 +67,7 @@ interface User {
  */
 export class ConnectionQueue {
   readonly #bounds: QueueBounds
+  readonly #onWaited: (ms: number) => void
   readonly #maxUploads: number
   /** Only those of whom a request waits. */
   readonly #users = new Map<string, User>()
@@ -86,8 +87,10 @@ export class ConnectionQueue {
   #order = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(bounds: QueueBounds) {
+  /** @param onWaited called for each request that leaves the queue, whatever became of it */
+  constructor(bounds: QueueBounds, onWaited: (ms: number) => void = () => {}) {
     this.#bounds = bounds
+    this.#onWaited = onWaited
     this.#maxUploads = Math.max(1, Math.floor(bounds.connections / 2))
   }
 
@@ -206,8 +209,7 @@ export class ConnectionQueue {
   }
 
   #startNext(): void {
-    // A request that fails at once releases its connection within start(): the running loop
-    // continues.
+    // One that fails at once releases its connection within start(): the running loop goes on.
     if (this.#isStarting) return
     this.#isStarting = true
     try {
@@ -253,6 +255,7 @@ export class ConnectionQueue {
     const { user, inAll, inLine } = waiting
     if (waiting.isGone || inAll === undefined || inLine === undefined) return
     waiting.isGone = true
+    this.#onWaited(performance.now() - waiting.giveUpAt + this.#bounds.queueTimeout)
     const { isUpload, bytes } = waiting.applicant
     const line = isUpload ? user.uploads : user.others
     this.#all.remove(inAll)

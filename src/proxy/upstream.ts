@@ -62,7 +62,8 @@ const noEvents: AddressEvents = {
   onTransition: () => {},
   onMoved: () => {},
   onUnresolved: () => {},
-  onRetry: () => {}
+  onRetry: () => {},
+  onWaited: () => {}
 }
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
@@ -80,7 +81,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     onChanged: ({ length }) => budget.resize(config.connections, length)
   })
   const { balancer } = addresses
-  const queue = new ConnectionQueue(config)
+  const queue = new ConnectionQueue(config, events.onWaited)
   const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {

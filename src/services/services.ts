@@ -18,6 +18,7 @@ import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
+import { countSessions } from './session-metrics.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
@@ -48,13 +49,13 @@ const noRedis =
   'other'
 
 export function createServices({ gateway, folder }: Config, log: Log): Services {
+  const metrics = createMetrics()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
-      ? connectRedis({ gateway, config: gateway.redis, folder, log })
+      ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics })
       : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn(noRedis)
-  const metrics = createMetrics()
   const { close: closeLimits, ...limits } = createLimits({ gateway, shared, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
@@ -155,6 +156,7 @@ function openSessions(options: SessionOptions): Sessions {
     maxStalenessMs: session.staleness,
     records: session.records,
     ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
+    ...countSessions(metrics),
     onRoundedEnded: count => logRoundedEnded(log, count),
     onTouchFailed: err =>
       log.debug({ err }, 'a session was used, but its idle clock could not be set'),

@@ -20,8 +20,10 @@ import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
+import { measureRedis } from './redis-times.ts'
 
 export interface RedisHealth {
   readonly up: boolean
@@ -52,6 +54,7 @@ interface Options {
   /** Of the config: paths of certificates are relative to it. */
   readonly folder: string
   readonly log: Log
+  readonly metrics: Metrics
 }
 
 const noWait =
@@ -62,10 +65,12 @@ const noWait =
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
  */
-export function connectRedis({ gateway, config, folder, log }: Options): Shared {
+export function connectRedis({ gateway, config, folder, log, metrics }: Options): Shared {
   const { prefix } = config
+  const measure = measureRedis(metrics)
   const dialler = createRedisDialler(config, folder)
   const { client, state } = dialSessions(dialler, log)
+  measure(client, 'sessions')
   const clock = createStoreClock({
     askTime: async () => {
       const [seconds, microseconds] = await client.time()
@@ -75,7 +80,8 @@ export function connectRedis({ gateway, config, folder, log }: Options): Shared 
   })
   client.on('ready', () => void clock.measure())
   const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
-  const sessions = createStore({ gateway, prefix, dialler, client, log })
+  measure(limits, 'limits')
+  const sessions = createStore({ gateway, prefix, dialler, client, log, measure })
   return {
     store: sessions.store,
     clock,
@@ -131,9 +137,10 @@ interface StoreOptions {
   readonly dialler: RedisDialler
   readonly client: Redis | Cluster
   readonly log: Log
+  readonly measure: ReturnType<typeof measureRedis>
 }
 
-function createStore({ gateway, prefix, dialler, client, log }: StoreOptions) {
+function createStore({ gateway, prefix, dialler, client, log, measure }: StoreOptions) {
   const { staleness, revocation, records, absolute, remembered } = gateway.session
   const longestMs = Math.max(absolute, remembered.absolute ?? 0)
   let unfollow = () => {}
@@ -142,7 +149,10 @@ function createStore({ gateway, prefix, dialler, client, log }: StoreOptions) {
       ? undefined
       : dialler.replicatedWrites(client, {
           barrierKey: `${prefix}barrier`,
-          prepare: defineCommands,
+          prepare: connection => {
+            defineCommands(connection)
+            measure(connection, 'confirmed-writes')
+          },
           onRefused: () => log.error({ redis: dialler.place }, noWait)
         })
   const store = createRedisStore({

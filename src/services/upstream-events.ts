@@ -10,6 +10,9 @@ const reasons = {
   request: 'requests failed'
 }
 
+/** Seconds. */
+const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
 const states = ['up', 'open', 'trial', 'unhealthy'] as const
 
 /** A line for each change of a state, but none of the trials that go on while it is down. */
@@ -28,7 +31,15 @@ export function createUpstreamEvents(
       'since there was no connection.',
     ['upstream', 'kind']
   )
+  const waits = metrics.histogram(
+    'console_gateway_upstream_queue_seconds',
+    'How long requests waited for a connection to an upstream; those that got one at once are ' +
+      'not counted.',
+    ['upstream'],
+    waitBuckets
+  )
   return upstream => ({
+    onWaited: ms => waits.with(upstream).observe(ms / 1000),
     onTransition: (address, transition) => {
       if (transition.to === 'open' && transition.isAgain !== true) opened.with(upstream).inc()
       logTransition(log, { upstream, address }, transition)

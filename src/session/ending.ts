@@ -15,11 +15,20 @@ interface Options {
   readonly parse: ReturnType<typeof createEvaluator>['parse']
   /** Drops what this process holds of a session. */
   readonly drop: (key: string) => void
+  /** Called with how many were alive. */
+  readonly onEnded: (cause: EndCause, count: number) => void
 }
 
-export function createEnding({ store, parse, drop }: Options) {
+/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
+export type EndCause = EndReason | 'signed-out'
+
+export function createEnding({ store, parse, drop, onEnded }: Options) {
   /** @returns how many were alive. @throws StoreUnavailable */
-  async function endKeys(keys: readonly string[], reason: EndReason): Promise<number> {
+  async function endKeys(
+    keys: readonly string[],
+    reason: EndReason,
+    cause: EndCause = reason
+  ): Promise<number> {
     const ended = await Promise.all(
       keys.map(async key => {
         const wasAlive = await store.end(key, tombstoneMark + reason, tombstoneMs)
@@ -27,7 +36,9 @@ export function createEnding({ store, parse, drop }: Options) {
         return wasAlive
       })
     )
-    return ended.filter(Boolean).length
+    const count = ended.filter(Boolean).length
+    if (count > 0) onEnded(cause, count)
+    return count
   }
 
   /**
@@ -35,8 +46,8 @@ export function createEnding({ store, parse, drop }: Options) {
    * @returns whether it was alive
    * @throws StoreUnavailable
    */
-  async function close(secretId: string, reason: EndReason): Promise<boolean> {
-    return (await endKeys([keyOf(secretId)], reason)) === 1
+  async function close(secretId: string, reason: EndReason, cause?: EndCause): Promise<boolean> {
+    return (await endKeys([keyOf(secretId)], reason, cause)) === 1
   }
 
   /** Ends a live session. @throws StoreUnavailable */

@@ -49,10 +49,11 @@ interface Options extends EpochCheckOptions {
   readonly settle: ReturnType<typeof createReviewWriter>['settle']
   /** Ends sessions whose users' ids a former version had rounded. */
   readonly endRounded: (keys: readonly string[], reason: EndReason) => Promise<number>
+  readonly noteExpiry: (key: string, evaluation: Evaluation) => void
 }
 
 export function createLookup(options: Options) {
-  const { store, cache, evaluateCurrent, settle, endRounded } = options
+  const { store, cache, evaluateCurrent, settle, endRounded, noteExpiry } = options
   const { evaluate } = options.evaluator
   /** Saves hashing an id again. An id in here had a live session once, and may have none now. */
   const hashes = recentlyUsed<string>(maxHashes)
@@ -74,7 +75,9 @@ export function createLookup(options: Options) {
     // so.
     cache.drop(key)
     const fresh = await cache.read(key)
-    return await settle(fresh, await evaluateCurrent(fresh, await store.epoch()))
+    const current = await evaluateCurrent(fresh, await store.epoch())
+    noteExpiry(key, current)
+    return await settle(fresh, current)
   }
 
   /** The live session, where `get` would answer without asking the store. */

@@ -153,6 +153,11 @@ function createUsers(now: Now): UserStore & Swept {
       const present = [...signedIn.values()].filter(({ until }) => until > now())
       return present.slice(0, max).map(({ user }) => user)
     },
+    async sampleSignedIn(max) {
+      const present = [...signedIn.values()].filter(({ until }) => until > now())
+      const sample = present.length <= max ? present : randomOf(present, max)
+      return { total: present.length, users: sample.map(({ user }) => user) }
+    },
     // With one process, its last state is the latest.
     async announceUsers() {
       return true
@@ -215,6 +220,15 @@ function createLocks(now: Now): LockStore & Swept {
       deleteOver(locks, ({ endsAt }) => endsAt <= now())
     }
   }
+}
+
+/** So many members, each no more than once. Changes the order of the array. */
+function randomOf<T>(all: T[], count: number): T[] {
+  for (let index = 0; index < count; index++) {
+    const other = index + Math.floor(Math.random() * (all.length - index))
+    ;[all[index], all[other]] = [all[other] as T, all[index] as T]
+  }
+  return all.slice(0, count)
 }
 
 function deleteOver<K, V>(entries: Map<K, V>, isOver: (value: V) => boolean): void {

@@ -33,11 +33,12 @@ interface Options {
   readonly look: ReturnType<typeof createLists>['look']
   readonly endKeys: (keys: readonly string[], reason: EndReason) => Promise<number>
   readonly drop: (key: string) => void
+  readonly onOpened: (source: string) => void
   readonly now: () => number
 }
 
 export function createOpening(options: Options) {
-  const { store, format, lifeTimes, perUser, look, endKeys, drop, now } = options
+  const { store, format, lifeTimes, perUser, look, endKeys, drop, onOpened, now } = options
 
   /**
    * @throws StoreUnavailable; GatewayError `login.too-many` where another session would be one too
@@ -61,6 +62,7 @@ export function createOpening(options: Options) {
       throw error
     })
     drop(key)
+    onOpened(session.source)
     await holdToCap(key, user, entries)
     return { session, key, idleEnd: createdAt + idleMs }
   }

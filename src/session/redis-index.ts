@@ -83,6 +83,18 @@ export function createRedisUsers({ redis, keys }: RedisContext): UserStore {
       if (!Array.isArray(members)) throw nonsense()
       return members.flatMap(readSignedIn)
     },
+    async sampleSignedIn(max) {
+      const present: unknown = await orUnavailable(redis.usersPresent(keys.signedIn, max + 1))
+      if (!Array.isArray(present)) throw nonsense()
+      if (present.length <= max) {
+        const users = present.flatMap(readSignedIn)
+        return { total: users.length, users }
+      }
+      const [total, members] = await orUnavailable(
+        Promise.all([redis.zcard(keys.signedIn), redis.zrandmember(keys.signedIn, max)])
+      )
+      return { total, users: [members].flat().flatMap(readSignedIn) }
+    },
     async announceUsers(source, digest, before = '') {
       return (await orUnavailable(redis.usersAnnounce(keys.users(source), digest, before))) === 1
     }

@@ -4,10 +4,12 @@
  */
 import type { Duration } from '../config/schema/primitives.ts'
 import type { Listed } from './describe.ts'
-import { createEnding } from './ending.ts'
+import { createCensus } from './census.ts'
+import { createEnding, type EndCause } from './ending.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
 import { type CachedRecord, createEvaluator, type Evaluation, type Live } from './evaluate.ts'
 import { createIdleClock, createTouches } from './idle-clock.ts'
+import { createExpiries } from './expiries.ts'
 import type { IdentityKey } from './identity-key.ts'
 import { createLists } from './lists.ts'
 import { createEpochCheck, createLookup } from './lookup.ts'
@@ -45,7 +47,15 @@ interface Options {
    * Called with how many sessions were ended because a former version had rounded their users' ids.
    */
   readonly onRoundedEnded?: (count: number) => void
+  readonly onOpened?: (source: string) => void
+  /**
+   * Called for sessions that were ended, or found over by their own time; not for those of
+   * everyone, whose number is unknown.
+   */
+  readonly onEnded?: (cause: EndCause, count: number) => void
 }
+
+export type { EndCause } from './ending.ts'
 
 export type { LifeTimes, NewSession } from './opening.ts'
 export type Sessions = ReturnType<typeof createSessions>
@@ -58,6 +68,7 @@ export function createSessions(options: Options) {
   const { seal, lifeTimes, perUser, maxStalenessMs, records = 1, reviewer = noReview } = options
   const { now = Date.now, ticks = now, onTouchFailed = () => {} } = options
   const { onEpochForgotten = () => {}, onRoundedEnded = () => {} } = options
+  const { onOpened = () => {}, onEnded = () => {} } = options
   const store = guardEpoch(options.store, onEpochForgotten)
   const format = createRecordFormat(seal, records)
   const evaluator = createEvaluator(format, now, reviewer)
@@ -75,7 +86,8 @@ export function createSessions(options: Options) {
   const { endKeys, ...ending } = createEnding({
     store,
     parse,
-    drop: forget
+    drop: forget,
+    onEnded
   })
   const { settle, reviewOf } = createReviewWriter({
     ...evaluator,
@@ -88,14 +100,25 @@ export function createSessions(options: Options) {
   })
   const { evaluateCurrent, readStored } = createEpochCheck({ store, cache, evaluator })
   const endRounded = countEnded(endKeys, onRoundedEnded)
-  const lookup = { store, cache, evaluator, evaluateCurrent, settle, endRounded }
+  const noteExpiry = createExpiries(reason => onEnded(reason, 1))
+  const lookup = { store, cache, evaluator, evaluateCurrent, settle, endRounded, noteExpiry }
   const { look, inspect } = createLists({ store, parse, evaluate: evaluateCurrent })
 
   return {
     ...createLookup(lookup),
     ...createRenewals({ store, format, read: readStored, onWritten: drop, now }),
     ...ending,
-    open: createOpening({ store, format, lifeTimes, perUser, look, endKeys, drop, now }),
+    open: createOpening({
+      store,
+      format,
+      lifeTimes,
+      perUser,
+      look,
+      endKeys,
+      drop,
+      onOpened,
+      now
+    }),
     use: idleClock.use,
     extend: idleClock.extend,
     refresh: createRefresh({
@@ -113,6 +136,7 @@ export function createSessions(options: Options) {
     /** @throws StoreUnavailable */
     list: async (user: IdentityKey): Promise<Listed[]> => (await inspect(user)).listed,
     signedIn: store.signedIn.bind(store),
+    countAlive: createCensus({ store, inspect }),
     lock: store.lock.bind(store),
     fence: store.fence.bind(store),
     unlock: store.unlock.bind(store),

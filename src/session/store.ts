@@ -66,11 +66,19 @@ export interface SessionIndex {
   unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
 }
 
+export interface SignedInSample {
+  /** Users who have sessions, those outside the sample included. */
+  readonly total: number
+  readonly users: readonly SignedIn[]
+}
+
 export interface UserStore {
   /** Records that a user has sessions until a time, so that operators find them by name. */
   addSignedIn(user: SignedIn, until: number): Promise<void>
   /** Users who have sessions, at most so many; a session of theirs may be over. */
   signedIn(max: number): Promise<SignedIn[]>
+  /** All users who have sessions where they are at most so many, else a random sample of them. */
+  sampleSignedIn(max: number): Promise<SignedInSample>
   /**
    * Says which state of a source's users a replica has read, by a digest, and the one before where
    * it saw the change: known states stand in the order in which they came.

@@ -17,7 +17,8 @@ function upstreamOf(t: Test, written: Record<string, unknown>, lookup?: Lookup) 
       onTransition: () => {},
       onMoved: labels => moves.push(labels),
       onUnresolved: name => failures.push(name),
-      onRetry: () => {}
+      onRetry: () => {},
+      onWaited: () => {}
     }
   })
   t.after(() => upstream.close())

@@ -15,7 +15,8 @@ export function trackedUpstream(
       onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
       onMoved: () => {},
       onUnresolved: () => {},
-      onRetry: () => {}
+      onRetry: () => {},
+      onWaited: () => {}
     }
   })
   cleanUp(() => upstream.close())

@@ -53,7 +53,7 @@ interface SignInOptions {
   /** The dialect's own answer without it. */
   readonly answer: Answer | undefined
   readonly captchaJars: CaptchaJars
-  readonly onOutcome: (outcome: SignInOutcome) => void
+  readonly onOutcome: (outcome: SignInOutcome, source: string) => void
   readonly tokenNames: TokenNames
 }
 
@@ -84,18 +84,25 @@ async function countedSignIn(
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<unknown> {
+  const decided = { by: '' }
   try {
-    return await signIn(options, request, reply)
+    return await signIn(options, request, reply, decided)
   } catch (error) {
-    options.onOutcome(outcomeOf(toGatewayError(error)))
+    options.onOutcome(outcomeOf(toGatewayError(error)), decided.by)
     throw error
   }
+}
+
+/** The name of the credential source that vouched, or whose refusal is sent. */
+interface Decided {
+  by: string
 }
 
 async function signIn(
   options: SignInOptions,
   request: FastifyRequest,
-  reply: FastifyReply
+  reply: FastifyReply,
+  decided: Decided
 ): Promise<unknown> {
   const { config, sources, signInGuard } = options
   // No coding is decoded here, and a coded body must not be read as it is.
@@ -119,11 +126,12 @@ async function signIn(
     trail: request.trail,
     request: consoleRequest(request, options.captchaJars)
   }).catch(refund)
+  decided.by = verdict.source
   if ('vouched' in verdict) {
     await countRefusal(attempt, verdict, request, body.username)
     const error = refusalError(verdict)
     if (config.refusedStatus === 401) throw error
-    options.onOutcome(verdict.kind ?? 'refused')
+    options.onOutcome(verdict.kind ?? 'refused', decided.by)
     return refuseWithStatus200(options.envelope, { request, reply, type: body.type }, error)
   }
   await refuseLeakingUser(options, request, verdict).catch(refund)
@@ -134,7 +142,7 @@ async function signIn(
   if (former !== undefined) signOutAtSource(sources, former, request.log)
   options.expireTokenCookies(reply)
   for (const jar of options.captchaJars.values()) jar.clear(request, reply)
-  options.onOutcome('accepted')
+  options.onOutcome('accepted', decided.by)
   logSignIn(request, verdict, session)
   const { answer, envelope, sessions } = options
   if (answer !== undefined) {

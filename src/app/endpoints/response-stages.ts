@@ -209,7 +209,9 @@ export function shapeStage(shaping: Shaping, bind?: BindResponse): ResponseStage
     if (bindUnshaped !== undefined && !(body instanceof CollectedBody)) {
       bindUnshaped(exchange, headers, body)
     }
+    const startedAt = performance.now()
     shapeResponse(exchange.reply, response, shaping, exchange.pendingParts)
+    shaping.onStretch?.(performance.now() - startedAt)
     return true
   }
 }

@@ -24,6 +24,8 @@ export interface Shaping {
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
+  /** Called with the milliseconds of each uninterrupted piece of this work. */
+  readonly onStretch?: (ms: number) => void
 }
 
 /** A shaped body's type; its length is known only once it is shaped. */
@@ -89,8 +91,10 @@ export function sendOnceGathered(
 ): void {
   void pendingParts.then(
     gathered => {
+      const startedAt = performance.now()
       try {
         sendShaped(reply, value, shaping, gathered)
+        shaping.onStretch?.(performance.now() - startedAt)
       } catch (error) {
         reply.send(toGatewayError(error))
       }
@@ -103,7 +107,7 @@ export function sendOnceGathered(
 export function sendShaped(
   reply: FastifyReply,
   value: unknown,
-  { shape, parts }: Shaping,
+  { shape, parts, onStretch }: Shaping,
   gathered?: GatheredParts
 ): void {
   const merged =
@@ -120,7 +124,12 @@ export function sendShaped(
   }
   const shaped = shape(merged.value, liveOf(reply.request))
   if (shaped instanceof Promise) {
-    shaped.then(send).catch((error: unknown) => reply.send(toGatewayError(error)))
+    const sendLater = (result: unknown) => {
+      const startedAt = performance.now()
+      send(result)
+      onStretch?.(performance.now() - startedAt)
+    }
+    shaped.then(sendLater).catch((error: unknown) => reply.send(toGatewayError(error)))
   } else send(shaped)
 }
 

@@ -10,6 +10,11 @@ import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import type { VouchedUser } from './login-answer.ts'
 
+interface NamedRefusal extends Refusal {
+  /** The name of the credential source. */
+  readonly source: string
+}
+
 /**
  * The refusal of all sources: the first that tells more than a wrong password, else the first. A
  * wrong captcha at one source does not end the search. If another source then refuses the
@@ -19,14 +24,14 @@ import type { VouchedUser } from './login-answer.ts'
 export async function firstVouching(
   sources: readonly CredentialSource[],
   attempt: SignInAttempt
-): Promise<VouchedUser | Refusal> {
-  const refusals: Refusal[] = []
+): Promise<VouchedUser | NamedRefusal> {
+  const refusals: NamedRefusal[] = []
   let failure: unknown
   for (const source of sources) {
     try {
       const result = await source.verify(attempt)
       if (result.vouched) return { source: source.name, result }
-      refusals.push(result)
+      refusals.push({ ...result, source: source.name })
       if (result.isFinal === true) break
     } catch (error) {
       failure ??= error
@@ -37,6 +42,7 @@ export async function firstVouching(
   const wasEvaluated = refusals.some(({ kind }) => kind !== 'challenge')
   return {
     vouched: false,
+    source: '',
     ...(telling ?? refusals[0]),
     ...(wasEvaluated && { maxChallenges: 0 })
   }

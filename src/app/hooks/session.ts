@@ -294,7 +294,7 @@ function storeFor(sessions: Sessions): PluginStore {
       )
     },
     destroy(secretId, done) {
-      sessions.close(secretId, 'revoked').then(
+      sessions.close(secretId, 'revoked', 'signed-out').then(
         () => done(),
         (error: Error) => done(error)
       )

@@ -9,6 +9,7 @@ import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
+import { measureEventLoop } from '../../observability/event-loop.ts'
 import { createMetrics, type Metrics, type MetricsText } from '../../observability/metrics.ts'
 import type { MetricsFormat } from '../../observability/metrics-text.ts'
 import type { Log } from '../../services/services.ts'
@@ -28,6 +29,7 @@ interface Options {
 export async function createPrimary({ count, config, log }: Options): Promise<PublicServer> {
   const metrics = createMetrics()
   measureStrayErrors(metrics)
+  const endEventLoop = measureEventLoop(metrics)
   const restarts = metrics
     .counter(
       'console_gateway_worker_restarts_total',
@@ -41,6 +43,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
   try {
     await pool.start(count)
   } catch (error) {
+    endEventLoop()
     await pool.close()
     throw error
   }
@@ -57,6 +60,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
     reviewSignedIn: sources =>
       pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) })),
     listen: () => pool.listen(),
+    countAlive: () => pool.callAny(call => call('countAlive', {})),
     readiness: async () => {
       const states = await pool.states()
       const best = states.find(({ readiness }) => readiness.ready) ?? states[0]
@@ -80,7 +84,10 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
     metricsText: format => metricsTextOf(pool, metrics, format),
     addAdminRoutes: app => forwardToWorker(app, pool),
     stop: graceMs => pool.stop(graceMs),
-    close: () => pool.close()
+    close: async () => {
+      endEventLoop()
+      await pool.close()
+    }
   }
 }
 

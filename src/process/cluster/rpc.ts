@@ -6,6 +6,7 @@ import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
 import type { Forwarded } from '../../admin/forwarded.ts'
 import type { Readiness } from '../../admin/server.ts'
+import type { PublicServer } from '../server/public-server.ts'
 import type { Observation } from '../server/observers.ts'
 import type { MetricsFormat } from '../../observability/metrics-text.ts'
 
@@ -48,6 +49,7 @@ export interface WorkerCalls {
     readonly format?: MetricsFormat
   }) => Promise<{ readonly index: number; readonly body: string }>
   /** One worker does it for all, since they share the store. */
+  readonly countAlive: (parameters: object) => ReturnType<PublicServer['countAlive']>
   readonly countEndings: (parameters: {
     readonly before: Sources
     readonly after: Sources

@@ -114,6 +114,7 @@ servePrimary({
     index,
     body: (await started().publicServer.metricsText(format)).body
   }),
+  countAlive: async () => await started().publicServer.countAlive(),
   countEndings: async ({ before, after }) =>
     await started().publicServer.countEndings(before, after),
   reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),

@@ -16,6 +16,7 @@ import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import { RecentRequests, type RequestQuery } from '../../observability/recent-requests.ts'
 import { tuneV8 } from './v8-tuning.ts'
+import { measureEventLoop } from '../../observability/event-loop.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import {
   countEndings,
@@ -52,6 +53,8 @@ export interface PublicServer {
   readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
   /** @returns the address for the console, with the real port. @throws when it cannot listen */
   readonly listen: () => Promise<string>
+  /** Live sessions in the store. @throws StoreUnavailable */
+  readonly countAlive: Services['sessions']['countAlive']
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Metrics
   /** The worker processes, if any, as they were at the last call of `readiness`. */
@@ -117,6 +120,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   const { strictRedis } = config.gateway.ops
   const services = createServices(config, log)
   measureStrayErrors(services.metrics)
+  const endEventLoop = measureEventLoop(services.metrics)
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,
@@ -151,6 +155,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     reviewChanged: changed => reviewChanged(services.sessions, changed),
     reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
     listen: listeners.listen,
+    countAlive: services.sessions.countAlive,
     readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,
     metricsText: services.metrics.text,
@@ -185,6 +190,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     },
     close: async () => {
       present.close()
+      endEventLoop()
       streams.close()
       copies.store.close()
       await services.close()

@@ -14,6 +14,9 @@ const outcomes = {
   expiredPassword: { path: 'msg', in: ['expired'] }
 }
 
+/** The name of the source in metrics. */
+const source = 'upstream-login:b'
+
 /** A back-end that refuses each sign-in with the user name as its message, but for `alice`. */
 const byName: Parameters<typeof testUpstream>[1] = (request, response, seen) => {
   const { username } = JSON.parse(String(seen.body)) as { username: string }
@@ -24,11 +27,11 @@ const byName: Parameters<typeof testUpstream>[1] = (request, response, seen) => 
 
 async function setUp(
   t: Test,
-  source: object = {},
+  changes: object = {},
   more: { gateway?: object; limits?: object } = {}
 ) {
   const backend = await testUpstream(t.after, byName)
-  const files = signInAt(backend.url, { ...outcomes, ...source })
+  const files = signInAt(backend.url, { ...outcomes, ...changes })
   const login = { ...files.gateway.login, ...more.gateway }
   const gateway = await testGateway(t.after, {
     ...files,
@@ -53,7 +56,7 @@ t.test('each outcome has its own code, and the back-end’s message where config
     t.ok(answer.json.message.startsWith(message), `${username}: ${answer.json.message}`)
     t.same(answer.headers.getSetCookie(), [])
     const metrics = await (await gateway.ops('/metrics')).text()
-    t.match(metrics, `console_gateway_sign_ins_total{outcome="${outcome}"} 1`)
+    t.match(metrics, `console_gateway_sign_ins_total{source="${source}",outcome="${outcome}"} 1`)
   }
   t.equal((await signIn('alice')).status, 200)
   t.match(
@@ -87,7 +90,7 @@ t.test('a console that reads the status in the body gets it for each outcome', a
     json: { status: 'error', errorCode: 'login.challenge', message: 'captcha wrong' }
   })
   const metrics = await (await gateway.ops('/metrics')).text()
-  t.match(metrics, 'console_gateway_sign_ins_total{outcome="challenge"} 1')
+  t.match(metrics, `console_gateway_sign_ins_total{source="${source}",outcome="challenge"} 1`)
 })
 
 const withUsersFile = (sources: readonly object[]) => ({

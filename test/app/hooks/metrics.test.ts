@@ -121,7 +121,7 @@ t.test(
 )
 
 t.test(
-  'sign-ins are counted by what became of them, refusals of limits by the limit’s name',
+  'sign-ins are counted by what became of them and who decided, refusals of limits by the limit’s name',
   async t => {
     const gateway = await testGateway(t.after, files('http://127.0.0.1:9'))
     await gateway.signIn()
@@ -129,9 +129,17 @@ t.test(
     await gateway.call('/api/auth/admin/login', { json: { username: 'alice' } })
     await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } })
     const found = await scrapedUntil(gateway, requests('login', 'POST', '4xx'), 3)
-    for (const outcome of ['accepted', 'refused', 'malformed']) {
-      t.equal(found.get(`console_gateway_sign_ins_total{outcome="${outcome}"}`), 1, outcome)
+    for (const [source, outcome] of [
+      ['users-file', 'accepted'],
+      ['users-file', 'refused'],
+      ['', 'malformed']
+    ] as const) {
+      const name = `console_gateway_sign_ins_total{source="${source}",outcome="${outcome}"}`
+      t.equal(found.get(name), 1, outcome)
     }
+    t.equal(found.get('console_gateway_sessions_opened_total{source="users-file"}'), 1)
+    t.equal(found.get('console_gateway_sessions_alive'), 1)
+    t.equal(found.get('console_gateway_users_signed_in'), 1)
     t.equal(found.get('console_gateway_limit_refused_total{limit="few"}'), 1)
   }
 )
