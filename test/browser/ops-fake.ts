@@ -1,6 +1,7 @@
 /** The operators' API with invented answers, of any size, for tests of the page alone. */
 import Fastify, { type FastifyInstance } from 'fastify'
 import { addPageFiles } from '../../src/admin/page-files.ts'
+import { answersOf, frameOf } from './ops-fake-data.ts'
 
 export interface FakeOptions {
   readonly routes?: number
@@ -26,6 +27,15 @@ export interface FakeOps {
 const csp =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+const actPaths = [
+  'sessions/close',
+  'lockouts/lift',
+  'reload',
+  'rollback',
+  'maintenance/begin',
+  'maintenance/end'
+]
 
 export async function fakeOps(
   cleanUp: (undo: () => unknown) => void,
@@ -71,71 +81,20 @@ export async function fakeOps(
     }, frameMs)
     reply.raw.on('close', () => clearInterval(timer))
   })
+  for (const [path, answer] of Object.entries(answersOf(options))) {
+    app.get(`/ops/api/${path}`, request => answer(request.query as Record<string, string>))
+  }
+  for (const path of actPaths) {
+    app.post(`/ops/api/${path}`, request => {
+      const body = request.body as Record<string, unknown>
+      if (body['preview'] === true) {
+        return { act: path.replace('/', '.'), effect: { sessions: 3, users: 1 }, undo: null }
+      }
+      acts.push({ path, body })
+      return { closed: 3 }
+    })
+  }
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   cleanUp(() => app.close())
   return { url, app, state, acts }
-}
-
-const names = ['orders', 'order', 'users', 'invoices', 'notices', 'reports', 'export', 'search']
-
-function nameOf(index: number, text: string | undefined): string {
-  return `${text ?? names[index % names.length]}${index < names.length ? '' : `-${index}`}`
-}
-
-/** A wave, so that charts move and tests know what comes. */
-function waveOf(number: number, index: number): number {
-  return 1 + 0.5 * Math.sin(number / 7 + index) + 0.2 * Math.sin(number / 2 + index * 3)
-}
-
-function frameOf({ routes = 8, upstreams = 3, text }: FakeOptions, number: number): object {
-  const ofRoutes = Array.from({ length: routes }, (_, index) => {
-    const wave = waveOf(number, index)
-    return {
-      route: nameOf(index, text),
-      requestsPerSecond: (wave * 90) / (index + 1),
-      errorShare: index === 3 ? 0.08 * wave : 0.002,
-      p50Ms: 6 + index + wave * 2,
-      p99Ms: 40 + index * 3 + wave * 20
-    }
-  })
-  const total = ofRoutes.reduce((sum, { requestsPerSecond }) => sum + requestsPerSecond, 0)
-  return {
-    at: new Date().toISOString(),
-    replica: 'r1',
-    requestsPerSecond: total,
-    errorShare: 0.013 * waveOf(number, 1),
-    inFlight: Math.round(12 * waveOf(number, 2)),
-    queued: number % 20 > 15 ? 3 : 0,
-    p50Ms: 8 * waveOf(number, 3),
-    p99Ms: 70 * waveOf(number, 4),
-    routes: ofRoutes,
-    upstreams: Array.from({ length: upstreams }, (_, index) => ({
-      upstream: text ?? ['backend', 'billing', 'search'][index % 3],
-      address: `10.0.${index}.7:8080`,
-      state: index === 1 ? 'down' : 'up',
-      breaker: index === 1 ? 'open' : 'closed',
-      ejected: index === 4,
-      inFlight: index === 1 ? 0 : 4 + index,
-      queued: 0,
-      requestsPerSecond: 30,
-      errorShare: index === 1 ? 1 : 0.004
-    })),
-    redis: { state: 'up', latencyMs: 0.4, since: new Date(Date.now() - 7_200_000).toISOString() },
-    processes: [1, 2].map(worker => ({
-      worker,
-      pid: 4200 + worker,
-      eventLoopDelayMs: 1.2 * waveOf(number, worker),
-      rssBytes: 140_000_000 + worker * 9_000_000,
-      cpu: 0.3 * waveOf(number, worker)
-    })),
-    replicas: ['r1', 'r2'].map(id => ({
-      id,
-      host: text ?? `gateway-${id.slice(1)}`,
-      version: '0.2.0',
-      configHash: '8c1f0e7ab2',
-      ready: true,
-      seenAt: new Date().toISOString()
-    })),
-    config: { generation: 3, hash: '8c1f0e7ab2', state: 'running' }
-  }
 }

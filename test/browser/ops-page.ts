@@ -29,6 +29,11 @@ export async function visitOps(
   return page
 }
 
+export async function openPanel(page: Page, name: string): Promise<void> {
+  await page.locator(`nav a[href="#/${name}"]`).click()
+  await page.locator('h1').waitFor()
+}
+
 interface Finding {
   readonly id: string
   readonly help: string

@@ -63,3 +63,216 @@ export interface NowFrame {
     readonly state?: string
   }
 }
+
+/** `GET /ops/api/sessions`. */
+export interface SessionsAnswer {
+  readonly sessions: readonly SessionRow[]
+  readonly unreadable?: number
+  readonly isWhole?: boolean
+  readonly users?: number
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly user: string
+  readonly userId: string
+  readonly source: string
+  readonly startedAt: string
+  readonly lastUsedAt: string
+  /** Seconds. */
+  readonly idleIn: number
+  readonly absoluteIn: number
+  readonly address: string
+  readonly agent: string
+}
+
+/** `GET /ops/api/lockouts`. */
+export interface LockoutsAnswer {
+  readonly lockouts: readonly LockoutRow[]
+  readonly total: number
+}
+
+export interface LockoutRow {
+  readonly kind: string
+  readonly of: string
+  readonly until: string
+}
+
+/** `GET /ops/api/requests`; times are milliseconds. */
+export interface RequestsAnswer {
+  readonly requests: readonly RequestRow[]
+  readonly hasMore?: boolean
+  readonly silent?: readonly string[]
+}
+
+export interface RequestRow {
+  readonly id: string
+  readonly at: string
+  readonly ms: number
+  readonly method: string
+  readonly path: string
+  readonly address?: string
+  readonly route: string
+  readonly upstream?: string
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly advice?: string
+  readonly isCut?: boolean
+  readonly limit?: string
+  readonly limitMax?: number
+  readonly needsRoles?: readonly string[]
+  readonly user?: string
+  readonly userId?: string
+  readonly source?: string
+  readonly session?: {
+    readonly id?: string
+    readonly from?: string
+    readonly ms?: number
+    readonly ageMs?: number
+    readonly ended?: string
+  }
+  readonly limits?: readonly RequestLimit[]
+  readonly limitsMs?: number
+  readonly attempts?: readonly RequestAttempt[]
+  readonly queueMs?: number
+  readonly missing?: readonly string[]
+  readonly copy?: string
+  readonly shapeMs?: number
+  readonly sent?: number
+  readonly traceId?: string
+  readonly replica?: string
+}
+
+interface RequestLimit {
+  readonly name: string
+  readonly count?: number
+  readonly max: number
+  readonly isEnforced: boolean
+  readonly isExceeded: boolean
+}
+
+interface RequestAttempt {
+  readonly upstream: string
+  readonly address: string
+  readonly purpose?: string
+  readonly part?: string
+  readonly atMs: number
+  readonly ms?: number
+  readonly status?: number
+  readonly failure?: string
+  readonly reason?: string
+}
+
+/** `GET /ops/api/audit`; a line as it stands in the file. */
+export interface AuditAnswer {
+  readonly lines: readonly AuditRow[]
+  readonly isWhole?: boolean
+}
+
+export interface AuditRow {
+  readonly chain: string
+  readonly signed: boolean
+  readonly line: Readonly<Record<string, unknown>>
+}
+
+/** `GET /ops/api/status`. */
+export interface StatusAnswer {
+  readonly version: string
+  readonly startedAt: string
+  readonly folder: string
+  readonly generation: number
+  readonly draining?: readonly unknown[]
+  readonly files: {
+    readonly state: string
+    readonly since?: string
+    readonly faults?: readonly string[]
+  }
+  readonly restartNeeded: readonly string[]
+  readonly revisions: readonly Revision[]
+}
+
+export interface Revision {
+  readonly number: number
+  readonly at: string
+  readonly by: string
+  readonly changes: readonly string[]
+  readonly of?: number
+}
+
+/** `GET /ops/api/plan`: what the files would change. */
+export interface PlanAnswer {
+  readonly changes?: ReadonlyArray<{ readonly text: string; readonly restart: boolean }>
+  readonly risks?: readonly string[]
+  readonly faults?: readonly string[]
+}
+
+/** `GET /ops/api/config/revisions/:number`. */
+export interface RevisionAnswer {
+  readonly changes: readonly string[]
+  readonly files?: ReadonlyArray<{ readonly file: string; readonly diff: string }>
+}
+
+export interface Expectation {
+  readonly text: string
+  readonly isMet: boolean
+  readonly message?: string
+}
+
+export interface ExpectationsAnswer {
+  readonly expectations: readonly Expectation[]
+}
+
+export interface Contract {
+  readonly route: string
+  readonly checked?: number
+  readonly drift: readonly string[]
+}
+
+export interface ContractsAnswer {
+  readonly contracts: readonly Contract[]
+}
+
+export interface MaintenanceRecord {
+  readonly until?: string
+  readonly message?: string
+  readonly author?: string
+  readonly at?: string
+  readonly routes?: readonly string[]
+  readonly methods?: readonly string[]
+  readonly allowRoles?: readonly string[]
+}
+
+/** `GET /ops/api/maintenance`. */
+export interface MaintenanceAnswer {
+  readonly file?: MaintenanceRecord | null
+  readonly record?: MaintenanceRecord | null
+  /** Whether it reaches all replicas. */
+  readonly isShared?: boolean
+}
+
+/** `GET /ops/api/limits`. */
+export interface LimitsAnswer {
+  readonly limits: readonly LimitRow[]
+}
+
+export interface LimitRow {
+  readonly limit: string
+  readonly mode: string
+  readonly by: readonly string[]
+  readonly max: number
+  readonly windowMs?: number
+  readonly highest?: number
+  readonly near?: ReadonlyArray<{ readonly whom: string; readonly used: number }>
+  readonly refused?: number
+  readonly shadowRefused?: number
+}
+
+/** `GET /ops/api/limits/what-if`. */
+export interface WhatIfAnswer {
+  readonly refused: number
+  readonly callers?: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
+  readonly lowest?: number | null
+  readonly notes?: readonly string[]
+  readonly yaml: string
+}

@@ -1,4 +1,5 @@
 /** Calls of the operators' API, and their errors. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { createStore } from './store.ts'
 
 export interface Operator {
@@ -66,5 +67,69 @@ function parse(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
+  }
+}
+
+export interface Asked<T> {
+  /** The latest result; it stays while a later call fails. */
+  readonly data: T | undefined
+  readonly error: ApiError | undefined
+  readonly isLoading: boolean
+  readonly reload: () => void
+}
+
+/**
+ * The answer of a path, asked again when the path changes, when somebody has signed in again, and
+ * regularly where `everyMs` is given and the page is visible.
+ */
+export function useJson<T>(path: string | undefined, everyMs?: number): Asked<T> {
+  const [state, setState] = useState<Omit<Asked<T>, 'reload'> & { readonly path?: string }>({
+    data: undefined,
+    error: undefined,
+    isLoading: true
+  })
+  const [round, setRound] = useState(0)
+  const reload = useCallback(() => setRound(count => count + 1), [])
+  const running = useRef<AbortController>(undefined)
+  useEffect(() => {
+    if (path === undefined) return undefined
+    const ask = () => {
+      running.current?.abort()
+      const controller = (running.current = new AbortController())
+      getJson<T>(path, controller.signal).then(
+        data => setState({ data, error: undefined, isLoading: false, path }),
+        (error: unknown) => {
+          if (!(error instanceof ApiError)) return
+          setState(({ data, path: last }) => ({
+            data: last === path ? data : undefined,
+            error,
+            isLoading: false,
+            path
+          }))
+        }
+      )
+    }
+    ask()
+    const onOperator = operator.subscribe(() => {
+      if (operator.get() !== null) ask()
+    })
+    const timer =
+      everyMs === undefined
+        ? undefined
+        : setInterval(() => {
+            if (!document.hidden && operator.get() !== null) ask()
+          }, everyMs)
+    return () => {
+      onOperator()
+      clearInterval(timer)
+      running.current?.abort()
+    }
+  }, [path, everyMs, round])
+  const isOfPath = state.path === path
+  return {
+    data: isOfPath ? state.data : undefined,
+    error: isOfPath ? state.error : undefined,
+    isLoading: !isOfPath || state.isLoading,
+    reload
   }
 }

@@ -36,6 +36,14 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ['second', 1]
 ]
 
+/** Seconds in the largest unit that fits: `3 h`, `12 min`. */
+export function formatSeconds(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return missing
+  const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
+  const value = Math.floor(seconds / size)
+  return value.toLocaleString(locale(), { style: 'unit', unit, unitDisplay: 'short' })
+}
+
 export function formatBytes(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return missing
   const power = Math.min(3, Math.floor(Math.log2(Math.max(bytes, 1)) / 10))

@@ -51,7 +51,7 @@ function fillIn(text: string, values: Values): string {
 }
 
 /** The text of a word that the gateway sent, such as a state; words without a text stay as sent. */
-export function word(prefix: string, sent: string): string {
+export function word(prefix: string, sent: string, values: Values = {}): string {
   const key = `${prefix}.${sent}`
-  return Object.hasOwn(texts, key) ? t(key as TextKey) : sent
+  return Object.hasOwn(texts, key) ? t(key as TextKey, values) : sent
 }

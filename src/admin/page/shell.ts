@@ -5,15 +5,28 @@ import { getJson, operator, type Operator, postJson } from './api.ts'
 import { formatTime } from './format.ts'
 import { type Language, language, languages, setLanguage, t } from './i18n.ts'
 import { live, startLive, stopLive } from './live.ts'
+import { ConfigPanel } from './panels/config.ts'
+import { LedgerPanel } from './panels/ledger.ts'
+import { LimitsPanel } from './panels/limits.ts'
+import { MaintenancePanel } from './panels/maintenance.ts'
 import { NowPanel } from './panels/now.ts'
+import { RequestsPanel } from './panels/requests.ts'
+import { SessionsPanel } from './panels/sessions.ts'
 import { SignInDialog, SignInForm } from './sign-in.ts'
 import { useStore } from './store.ts'
 import { setTheme, type Theme, themeChoice } from './theme.ts'
+import { Acts } from './ui/confirm.ts'
 import { Icon } from './ui/icons.ts'
 import { Select } from './ui/layout.ts'
 
 const panels = {
-  now: NowPanel
+  now: NowPanel,
+  requests: RequestsPanel,
+  sessions: SessionsPanel,
+  limits: LimitsPanel,
+  config: ConfigPanel,
+  maintenance: MaintenancePanel,
+  ledger: LedgerPanel
 } satisfies Readonly<Record<string, ComponentType>>
 
 const themes: readonly Theme[] = ['system', 'light', 'dark']
@@ -82,6 +95,11 @@ function Shell({ children }: { readonly children?: unknown }): ComponentChildren
     return () => removeEventListener('hashchange', onHash)
   }, [])
   useEffect(() => {
+    document
+      .querySelector('nav [aria-current]')
+      ?.scrollIntoView({ inline: 'center', block: 'nearest' })
+  }, [name])
+  useEffect(() => {
     document.title = `${t(`nav.${name}`)} · Console Gateway`
   })
   return h(
@@ -101,6 +119,7 @@ function Shell({ children }: { readonly children?: unknown }): ComponentChildren
       h(LostNotice, null),
       h(panels[name], null)
     ),
+    h(Acts, null),
     children as ComponentChildren
   )
 }

@@ -184,7 +184,7 @@ function numberColumn<T>(
 }
 
 function RedisCard({ redis }: { readonly redis: NowFrame['redis'] }): ComponentChildren {
-  if (redis === undefined || redis.state === 'none') {
+  if (redis === undefined || redis.state === 'embedded') {
     return h(Card, { title: t('now.redis') }, h(Empty, null, t('now.noRedis')))
   }
   return h(

@@ -33,5 +33,21 @@ export const shellTexts = {
   'error.network': ['The gateway does not answer.', '网关没有响应。'],
   'error.requestId': ['Request id: {id}', '请求编号：{id}'],
   'error.retry': ['Try again', '重试'],
-  'common.none': ['none', '无']
+  'common.none': ['none', '无'],
+  'error.missing': ['This gateway does not offer this.', '此网关不提供该功能。'],
+  'common.loading': ['Loading…', '加载中…'],
+  'common.close': ['Close', '关闭'],
+  'common.cancel': ['Cancel', '取消'],
+  'common.copy': ['Copy', '复制'],
+  'common.copied': ['Copied', '已复制'],
+  'common.acts': ['Actions', '操作'],
+  'confirm.effect': ['What it does', '影响'],
+  'confirm.undo': ['How to take it back', '如何撤销'],
+  'confirm.counting': ['Counting what it would do…', '正在计算影响…'],
+  'confirm.noUndo': ['It cannot be taken back.', '无法撤销。'],
+  'confirm.done': ['Done.', '已完成。'],
+  'confirm.ledger': [
+    'It is written to the ledger, where there is one, in your name.',
+    '如已启用审计日志，此操作会以您的名义写入。'
+  ]
 } as const

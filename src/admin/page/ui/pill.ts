@@ -13,6 +13,8 @@ const toneOfState: Readonly<Record<string, Tone>> = {
   'ready': 'ok',
   'connected': 'ok',
   'half-open': 'warn',
+  'trial': 'warn',
+  'rolled back': 'warn',
   'degraded': 'warn',
   'draining': 'warn',
   'connecting': 'warn',

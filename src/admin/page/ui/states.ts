@@ -1,11 +1,15 @@
 /** The states of a panel without data: loading, empty, failed. */
 import { type ComponentChildren, h } from 'preact'
-import type { ApiError } from '../api.ts'
+import type { ApiError, Asked } from '../api.ts'
 import { t } from '../i18n.ts'
 import { Icon } from './icons.ts'
 
 export function Empty({ children }: { readonly children?: ComponentChildren }): ComponentChildren {
   return h('p', { class: 'empty' }, children)
+}
+
+function Loading(): ComponentChildren {
+  return h('p', { class: 'empty', role: 'status' }, t('common.loading'))
 }
 
 function messageOf(error: ApiError): string {
@@ -32,5 +36,26 @@ export function Failed({ error, retry }: FailedProps): ComponentChildren {
       retry !== undefined &&
         h('button', { type: 'button', class: 'button', onClick: retry }, t('error.retry'))
     )
+  )
+}
+
+interface AskedProps<T> {
+  readonly asked: Asked<T>
+  /** What is said where the gateway has no such thing. */
+  readonly missing?: string
+  readonly show: (data: T) => ComponentChildren
+}
+
+/** Shows what was asked for; older data stay visible below an error. */
+export function Shown<T>({ asked, show, missing }: AskedProps<T>): ComponentChildren {
+  const { data, error, isLoading, reload } = asked
+  const isMissing = error?.status === 404
+  return h(
+    'div',
+    { class: 'shown' },
+    error !== undefined && !isMissing && h(Failed, { error, retry: reload }),
+    isMissing && data === undefined && h(Empty, null, missing ?? t('error.missing')),
+    data === undefined && isLoading && h(Loading, null),
+    data !== undefined && show(data)
   )
 }

@@ -1,0 +1,177 @@
+/** The panel Ledger: the newest lines of the audit ledger, and a search. */
+import { type ComponentChildren, h } from 'preact'
+import { useState } from 'preact/hooks'
+import { useJson } from '../api.ts'
+import type { AuditAnswer, AuditRow } from '../api-types.ts'
+import { formatTime } from '../format.ts'
+import { t, word } from '../i18n.ts'
+import { plainText } from '../plain-text.ts'
+import { Card, Panel, Search, Select } from '../ui/layout.ts'
+import { Pill, type Tone } from '../ui/pill.ts'
+import { useSettled } from '../ui/settled.ts'
+import { Shown } from '../ui/states.ts'
+import { type Column, Table } from '../ui/table.ts'
+
+const everyMs = 3000
+const maxLines = 500
+
+const kinds = [
+  'act',
+  'request',
+  'sign-in',
+  'sign-in.refused',
+  'sign-out',
+  'sessions.revoked',
+  'config.reload',
+  'config.rollback',
+  'maintenance'
+] as const
+
+interface Filter {
+  readonly kind: string
+  readonly user: string
+  readonly requestId: string
+}
+
+function pathOf({ kind, user, requestId }: Filter): string {
+  const query = new URLSearchParams({ last: String(maxLines) })
+  if (kind !== '') query.set('kind', kind)
+  if (user !== '') query.set('user', user)
+  if (requestId !== '') query.set('requestId', requestId)
+  return `audit?${query.toString()}`
+}
+
+export function LedgerPanel(): ComponentChildren {
+  const [filter, setFilter] = useState<Filter>({ kind: '', user: '', requestId: '' })
+  const asked = useJson<AuditAnswer>(pathOf(useSettled(filter)), everyMs)
+  return h(
+    Panel,
+    { title: t('ledger.title'), tools: h(Filters, { filter, setFilter }) },
+    h(
+      Card,
+      { title: t('ledger.newest'), count: asked.data?.lines.length },
+      h(Shown<AuditAnswer>, {
+        asked,
+        missing: t('ledger.none'),
+        show: ({ lines, isWhole = true }) => [
+          !isWhole && h('p', { class: 'note' }, t('ledger.notWhole')),
+          h(Table<AuditRow>, {
+            label: t('ledger.newest'),
+            columns: columns(),
+            rows: lines.toReversed(),
+            keyOf: ({ chain, line }) => `${chain} ${plainText(line['seq'])}`,
+            empty: t('ledger.noMatch'),
+            maxRows: 22
+          })
+        ]
+      })
+    )
+  )
+}
+
+interface FiltersProps {
+  readonly filter: Filter
+  readonly setFilter: (filter: Filter) => void
+}
+
+function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {
+  return [
+    h(Select, {
+      key: 'kind',
+      label: t('ledger.kind'),
+      value: filter.kind,
+      options: [
+        ['', t('ledger.anyKind')],
+        ...kinds.map(kind => [kind, word('auditKind', kind)] as const)
+      ],
+      onChange: kind => setFilter({ ...filter, kind })
+    }),
+    h(Search, {
+      key: 'user',
+      label: t('ledger.who'),
+      value: filter.user,
+      onInput: user => setFilter({ ...filter, user: user.trim() })
+    }),
+    h(Search, {
+      key: 'id',
+      label: t('timeline.requestId'),
+      value: filter.requestId,
+      onInput: requestId => setFilter({ ...filter, requestId: requestId.trim() })
+    })
+  ]
+}
+
+function toneOf({ line }: AuditRow): Tone {
+  const outcome = plainText(line['outcome'])
+  const status = Number(line['status'] ?? 0)
+  if (outcome === 'failed' || status >= 500) return 'bad'
+  if (outcome === 'refused' || status >= 400 || line['code'] !== undefined) return 'warn'
+  return 'plain'
+}
+
+function columns(): ReadonlyArray<Column<AuditRow>> {
+  const whoOf = ({ line }: AuditRow) => plainText(line['operator'] ?? line['user'])
+  return [
+    {
+      key: 'time',
+      head: t('requests.time'),
+      width: '6.5rem',
+      cell: ({ line }) => {
+        const time = plainText(line['at'] ?? line['time'])
+        return h('span', { title: time }, formatTime(time))
+      }
+    },
+    {
+      key: 'kind',
+      head: t('ledger.kind'),
+      width: '8.5rem',
+      sortBy: ({ line }) => plainText(line['kind']),
+      cell: row =>
+        h(Pill, { tone: toneOf(row), text: word('auditKind', plainText(row.line['kind'])) })
+    },
+    { key: 'who', head: t('ledger.who'), width: '7rem', sortBy: whoOf, cell: whoOf },
+    {
+      key: 'what',
+      head: t('ledger.what'),
+      cell: row => h('span', { title: JSON.stringify(row.line) }, whatOf(row))
+    },
+    {
+      key: 'address',
+      head: t('sessions.from'),
+      width: '9rem',
+      hide: 'phone',
+      cell: ({ line }) => h('span', { class: 'mono' }, plainText(line['address']))
+    },
+    {
+      key: 'signed',
+      head: t('ledger.signed'),
+      width: '6.5rem',
+      hide: 'phone',
+      cell: ({ signed }) =>
+        h(Pill, {
+          tone: signed ? 'ok' : 'bad',
+          text: t(signed ? 'ledger.valid' : 'ledger.invalid')
+        })
+    }
+  ]
+}
+
+/** The facts of a line in their usual order; detail and fields as `name: value`. */
+function whatOf({ line }: AuditRow): string {
+  const pairs = [line['detail'], line['fields']].flatMap(value =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([name, each]) => `${name}: ${plainText(each)}`)
+      : []
+  )
+  const outcome = plainText(line['outcome'])
+  const words = [
+    plainText(line['act']),
+    outcome === '' ? '' : word('outcome', outcome),
+    plainText(line['method']),
+    plainText(line['path']),
+    plainText(line['status']),
+    plainText(line['code']),
+    ...pairs
+  ]
+  return words.filter(each => each !== '').join(' ')
+}

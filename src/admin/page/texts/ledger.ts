@@ -1,0 +1,35 @@
+/** Texts of the panel Ledger. */
+
+export const ledgerTexts = {
+  'ledger.title': ['Ledger', '审计'],
+  'ledger.newest': ['Newest lines', '最新记录'],
+  'ledger.none': [
+    'There is no ledger: the config has no section audit.',
+    '没有审计日志：配置中没有 audit 部分。'
+  ],
+  'ledger.noMatch': ['No line fits.', '没有符合条件的记录。'],
+  'ledger.notWhole': [
+    'Older lines were not searched. Search them with console-gateway audit search.',
+    '未搜索更早的记录，请使用 console-gateway audit search。'
+  ],
+  'ledger.anyKind': ['Everything', '全部'],
+  'ledger.kind': ['Kind', '类型'],
+  'ledger.who': ['Who', '人员'],
+  'ledger.what': ['What', '内容'],
+  'ledger.signed': ['Signature', '签名'],
+  'ledger.valid': ['valid', '有效'],
+  'ledger.invalid': ['invalid', '无效'],
+  'auditKind.act': ['operator’s act', '运维操作'],
+  'auditKind.request': ['request', '请求'],
+  'auditKind.sign-in': ['sign-in', '登录'],
+  'auditKind.sign-in.refused': ['sign-in refused', '登录被拒'],
+  'auditKind.sign-out': ['sign-out', '退出'],
+  'auditKind.sessions.revoked': ['sessions closed', '会话关闭'],
+  'auditKind.config.reload': ['reload', '重新加载'],
+  'auditKind.config.rollback': ['rollback', '回滚'],
+  'auditKind.maintenance': ['maintenance', '维护'],
+  'outcome.begun': ['begun', '开始'],
+  'outcome.done': ['done', '完成'],
+  'outcome.failed': ['failed', '失败'],
+  'outcome.refused': ['refused', '被拒绝']
+} as const

@@ -1,0 +1,197 @@
+/** Every panel of the ops page: axe-core, hostile texts, acts, and the keyboard alone. */
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { testBrowser } from '../support/chromium.ts'
+import { until } from '../support/until.ts'
+import { fakeOps } from './ops-fake.ts'
+import { axeFindings, openPanel, visitOps } from './ops-page.ts'
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+/** Each panel, and a text that is there when its data are. */
+const panels = {
+  now: 'backend',
+  requests: '/api/orders',
+  sessions: 'alice',
+  limits: 'signed-in',
+  config: 'limits.signed-in.max: 500 → 600',
+  maintenance: 'olivia',
+  ledger: 'sessions.close'
+}
+
+async function showPanel(page: Page, name: string, text: string): Promise<void> {
+  await openPanel(page, name)
+  await page.locator('main').getByText(text).first().waitFor()
+}
+
+for (const locale of ['en-US', 'zh-CN']) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    t.test(`axe-core has no finding: ${locale}, ${colorScheme}`, async t => {
+      const fake = await fakeOps(undo => t.teardown(undo))
+      const page = await visitOps(t, browser, `${fake.url}/ops/`, { locale, colorScheme })
+      for (const [name, text] of Object.entries(panels)) {
+        await showPanel(page, name, text)
+        t.same(await axeFindings(page), [], name)
+      }
+      await openPanel(page, 'requests')
+      await page.locator('tbody .link').nth(7).click()
+      await page.locator('.waterfall li').first().waitFor()
+      t.same(await axeFindings(page), [], 'timeline')
+      await openPanel(page, 'sessions')
+      await page.locator('.row-acts button').first().click()
+      await page.locator('.effect li').first().waitFor()
+      t.same(await axeFindings(page), [], 'confirmation')
+    })
+  }
+}
+
+t.test('no panel is wider than a phone, in either language', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  for (const locale of ['en-US', 'zh-CN']) {
+    const viewport = { width: 360, height: 740 }
+    const page = await visitOps(t, browser, `${fake.url}/ops/`, { locale, viewport })
+    for (const [name, text] of Object.entries(panels)) {
+      await showPanel(page, name, text)
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, name)
+    }
+  }
+})
+
+const hostile =
+  '<img src=x onerror=alert(1)><script>alert(2)</script>"\'><svg onload=alert(3)>' +
+  'javascript:alert(4)\u202e{{7*7}}${7*7}'
+
+t.test('hostile names, paths, agents and messages stay text in every panel', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { text: hostile })
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  const injected = async () =>
+    await page.evaluate('document.querySelectorAll("img, svg[onload], main script, iframe").length')
+  for (const name of Object.keys(panels)) {
+    await showPanel(page, name, 'onerror=alert(1)')
+    t.equal(await injected(), 0, name)
+  }
+  await openPanel(page, 'requests')
+  await page.locator('tbody .link').nth(7).click()
+  await page.locator('.waterfall').getByText('onerror').first().waitFor()
+  t.equal(await injected(), 0, 'timeline')
+  await openPanel(page, 'sessions')
+  await page.locator('.row-acts button').first().click()
+  await page.getByRole('dialog').getByText('onerror').waitFor()
+  await page.keyboard.press('Escape')
+  await openPanel(page, 'config')
+  await page.getByRole('button', { name: 'Diff of #2' }).click()
+  await page.locator('.diff').getByText('onerror').waitFor()
+  t.equal(await injected(), 0, 'dialog and diff')
+  t.equal(await page.evaluate('document.title.includes("49")'), false)
+})
+
+t.test('an act says its effect in numbers and how it is taken back, before it is run', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await openPanel(page, 'sessions')
+  const dialog = page.getByRole('dialog')
+  const closeBob = page.getByRole('button', {
+    name: 'Close all sessions of bob',
+    exact: true
+  })
+  await closeBob.click()
+  await dialog.getByText('3 sessions end').waitFor()
+  await dialog.getByText('1 user is affected').waitFor()
+  await dialog.getByText('People sign in again').waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  t.same(fake.acts, [], 'nothing was run')
+  t.equal(await page.evaluate('document.activeElement.ariaLabel'), 'Close all sessions of bob')
+  await closeBob.click()
+  await dialog.getByRole('button', { name: 'Close all of the user' }).click()
+  await page.getByRole('status').filter({ hasText: 'Close all of the user: Done.' }).waitFor()
+  t.same(fake.acts, [
+    { path: 'sessions/close', body: { user: '2', by: 'id', source: 'users-file' } }
+  ])
+})
+
+t.test('a walk with the keyboard alone: panel, timeline, back, act', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/requests`)
+  await page.locator('tbody .link').first().waitFor()
+  const focused = async () =>
+    (await page.evaluate(
+      '(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()'
+    )) as string
+  const walkTo = async (name: RegExp) => {
+    for (let step = 0; step < 80; step++) {
+      if (name.test(await focused())) return
+      await page.keyboard.press('Tab')
+    }
+    t.fail(`Tab does not lead to ${String(name)}`)
+  }
+  await page.keyboard.press('Tab')
+  t.equal(await focused(), 'Skip to the content')
+  await page.keyboard.press('Enter')
+  await walkTo(/^Timeline of/)
+  await page.keyboard.press('Enter')
+  await until('the timeline has the focus', async () => (await focused()) === 'Timeline')
+  await page.keyboard.press('Escape')
+  t.match(await focused(), /^Timeline of/)
+  await page.reload()
+  await walkTo(/^Sessions$/)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Sessions' }).waitFor()
+  await page.locator('.row-acts').first().waitFor()
+  await walkTo(/^Close this session of/)
+  await page.keyboard.press('Enter')
+  await page.locator('.effect li').first().waitFor()
+  await walkTo(/^Close the session$/)
+  await page.keyboard.press('Enter')
+  await until('the act was run', () => fake.acts.length === 1)
+})
+
+t.test('filters ask the gateway, the search of sessions searches what is shown', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/requests`)
+  await page.getByLabel('Status').selectOption('5xx')
+  await until('only failed ones are left', async () => {
+    const texts = await page.locator('tbody .pill').allTextContents()
+    return texts.length > 0 && texts.every(text => text === '502')
+  })
+  await page.getByLabel('Status').selectOption('')
+  await page.getByRole('searchbox', { name: 'User' }).fill('nobody')
+  await page.getByText('No request fits.').waitFor()
+  await openPanel(page, 'sessions')
+  await page.getByRole('searchbox').fill('carol')
+  await until('one user is left', async () => {
+    const rows = await page.getByRole('table', { name: 'Signed in' }).locator('tbody tr').count()
+    return rows === 3
+  })
+})
+
+t.test('what the slider answers changes with it, and the YAML can be copied', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`)
+  await page.getByText('It would refuse 2 callers').waitFor()
+  await page.locator('pre').getByText('max: 480').waitFor()
+  await page.getByRole('slider').focus()
+  for (let step = 0; step < 4; step++) await page.keyboard.press('ArrowRight')
+  await page.locator('pre').getByText('max: 600').waitFor()
+  await page.getByText('It would refuse 0 callers').waitFor()
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByRole('button', { name: 'Copy' }).click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  t.match(await page.evaluate('navigator.clipboard.readText()'), 'max: 600')
+})
+
+t.test('maintenance is begun with an end and a message', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/maintenance`)
+  await page.getByLabel('For', { exact: true }).selectOption('60')
+  await page.getByLabel('Message for users').fill('Back soon.')
+  await page.getByRole('button', { name: 'Begin maintenance' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Begin maintenance' }).click()
+  await until('it was begun', () => fake.acts.length === 1)
+  const { path, body } = fake.acts[0] ?? { path: '', body: {} }
+  t.equal(path, 'maintenance/begin')
+  t.equal(body['message'], 'Back soon.')
+  const minutes = (Date.parse(String(body['until'])) - Date.now()) / 60_000
+  t.ok(minutes > 55 && minutes <= 60)
+})
