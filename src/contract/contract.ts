@@ -18,7 +18,7 @@ interface Options {
   readonly sample: number
   /** The member that the schema describes; false: it describes the whole response. */
   readonly dataName: string | false
-  readonly drift: Drift
+  readonly drift: Pick<Drift, 'look' | 'broken'>
 }
 
 export function createContract({

@@ -10,6 +10,18 @@ export interface Drift {
   readonly look: (route: string, schema: CompiledSchema, read: () => unknown) => void
   /** Counts a response that was refused for a deviation. */
   readonly broken: (route: string, schema: CompiledSchema, deviation: Deviation) => void
+  /** Of each route whose responses were checked. */
+  readonly list: () => RouteDrift[]
+}
+
+export interface RouteDrift {
+  readonly route: string
+  /** Responses that were held against the contract since the start. */
+  readonly checked: number
+  /** Responses that were refused for a deviation. */
+  readonly broken: number
+  /** Those that responses have at present. */
+  readonly deviations: readonly Deviation[]
 }
 
 interface Options {
@@ -93,7 +105,25 @@ export function createDrift({ log, metrics }: Options): Drift {
     if (queue.length > 0) setImmediate(next)
   }
 
+  const list = () => {
+    const byRoute = Map.groupBy(answers.list(), ({ labels }) => labels['route'] ?? '')
+    return Array.from(byRoute, ([route, counters]): RouteDrift => {
+      const counted = (wanted: readonly string[]) =>
+        counters
+          .filter(({ labels }) => wanted.includes(labels['outcome'] ?? ''))
+          .reduce((sum, { cell }) => sum + cell.value, 0)
+      const present = routes.get(route)?.present.values() ?? []
+      return {
+        route,
+        checked: counted(['kept', 'drifted', 'broken']),
+        broken: counted(['broken']),
+        deviations: Array.from(present, ({ kind, path }) => ({ kind, path }))
+      }
+    })
+  }
+
   return {
+    list,
     look: (route, schema, read) => {
       if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
       queue.push(() => check(route, schema, read))

@@ -146,6 +146,7 @@ const parts: readonly Part[] = [
     mayImport: [
       'config/schema',
       'config/load',
+      'contract',
       'api-docs',
       'services',
       'admin',

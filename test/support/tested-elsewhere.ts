@@ -6,6 +6,7 @@
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/acts': ['admin/forwarded', 'admin/operator', 'process/operators'],
+  'admin/config-data': ['process/ops/config-view'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data', 'process/ops/now'],
   'process/server/present': ['app/request-rates', 'process/server/merge-present'],
   'admin/hosts': ['admin/browser-guard'],

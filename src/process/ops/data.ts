@@ -1,11 +1,21 @@
 /** The data of the operators' page that the primary puts together. */
 import type { FastifyInstance } from 'fastify'
+import { addConfigData } from '../../admin/config-data.ts'
 import { addNow } from '../../admin/now.ts'
 import type { Operated } from '../operated.ts'
+import { ConfigView } from './config-view.ts'
 import { NowSource } from './now.ts'
 
 export function addData(app: FastifyInstance, operated: Operated): void {
   const { publicServer, reloader, ops } = operated
   const now = new NowSource({ observe: publicServer.observe, reloader, bus: ops.bus })
   addNow(app, { read: now.read, isAllowed: async () => true })
+  const view = new ConfigView(operated)
+  addConfigData(app, {
+    current: () => view.current(),
+    files: () => view.files(),
+    revision: number => view.revision(number),
+    expectations: () => view.expectations(),
+    contracts: () => view.contracts()
+  })
 }

@@ -3,7 +3,7 @@
  * configs and the state of the files.
  */
 import { configDifferences } from '../../config/load/differences.ts'
-import { describeFault } from '../../config/schema/faults.ts'
+import { describeFault, type Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors.ts'
@@ -29,6 +29,8 @@ export interface Reloader {
    */
   readonly revisionOf: (to?: number) => Revision
   readonly files: () => FilesState
+  /** The faults of refused files, with their places; empty where they were refused otherwise. */
+  readonly faults: () => readonly Fault[]
   readonly restartNeeded: () => readonly string[]
   readonly revisions: () => readonly Revision[]
   /** The earlier generations that finish their requests. */
@@ -68,6 +70,7 @@ class ConfigReloader implements Reloader {
   readonly #generations: Generations
   readonly #revisions: Revisions
   #files: FilesState = { state: 'running' }
+  #faults: readonly Fault[] = []
   #restartNeeded: readonly string[]
   /** Attempts run one after the other. */
   #lastAttempt: Promise<unknown> = Promise.resolve()
@@ -91,6 +94,7 @@ class ConfigReloader implements Reloader {
 
   readonly current = (): Generation => this.#generations.current
   readonly files = (): FilesState => this.#files
+  readonly faults = (): readonly Fault[] => (this.#files.state === 'refused' ? this.#faults : [])
   readonly restartNeeded = (): readonly string[] => this.#restartNeeded
   readonly revisions = (): readonly Revision[] => this.#revisions.all()
   readonly draining: Reloader['draining'] = () => this.#generations.draining()
@@ -176,6 +180,7 @@ class ConfigReloader implements Reloader {
     { readonly config: Config } | { readonly faults: readonly string[] }
   > {
     const { validate, onFiles } = this.#options
+    this.#faults = []
     let validated: Validated
     try {
       validated = await validate(this.current().config.gateway)
@@ -185,8 +190,8 @@ class ConfigReloader implements Reloader {
     onFiles(validated.files)
     const { result } = validated
     if ('config' in result) return result
-    const faults = result.faults.filter(({ severity }) => severity === 'fault')
-    return { faults: faults.map(describeFault) }
+    this.#faults = result.faults.filter(({ severity }) => severity === 'fault')
+    return { faults: this.#faults.map(describeFault) }
   }
 
   async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {

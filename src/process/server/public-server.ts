@@ -139,6 +139,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   const observers = new Observers()
   observers.serve('requests', query => recent.find(query as RequestQuery))
   observers.serve('now', () => present.read())
+  observers.serve('contracts', () => services.drift.list())
   const listeners = createListeners({ config, server, upgrades, log })
 
   return {

@@ -1,0 +1,189 @@
+/** The config of the running gateway for operators: what runs, what files and revisions hold. */
+import type {
+  ConfigFiles,
+  ConfigNow,
+  ConfigRevision,
+  Contracts,
+  Expectations
+} from '../../admin/config-data.ts'
+import { configHashes } from '../../config/load/config-hash.ts'
+import { configDifferences } from '../../config/load/differences.ts'
+import { comparePlan } from '../../config/load/plan.ts'
+import { type Written, writtenDiff } from '../../config/load/written-diff.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { describeFault } from '../../config/schema/faults.ts'
+import type { Operated } from '../operated.ts'
+import type { RouteDrift } from '../../contract/drift.ts'
+import type { Revision } from '../reload/revisions.ts'
+
+type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'validate'>
+
+/** The response time-out of a load balancer that `plan` takes without another one. */
+const balancerMs = 60_000
+
+export class ConfigView {
+  readonly #options: Options
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  current(): ConfigNow {
+    const { reloader } = this.#options
+    const { config, number } = reloader.current()
+    const revisions = reloader.revisions()
+    const [running] = revisions
+    const { config: hash, install: installHash } = configHashes(config)
+    return {
+      folder: config.folder,
+      generation: number,
+      hash,
+      installHash,
+      takenAt: running?.at ?? '',
+      by: running?.by ?? '',
+      changes: [...(running?.changes ?? [])],
+      files: {
+        ...filesOf(reloader),
+        places: reloader
+          .faults()
+          .map(({ file, line, path, message }) => ({ file, line, path, message }))
+      },
+      restartNeeded: [...reloader.restartNeeded()],
+      revisions: revisions.map(revisionOf)
+    }
+  }
+
+  async files(): Promise<ConfigFiles> {
+    const { validate, reloader } = this.#options
+    const running = reloader.current().config
+    const { result } = await validate()
+    const none = { reload: [], restart: [], risks: [], files: [], faults: [] }
+    if ('faults' in result) {
+      const faults = result.faults.filter(({ severity }) => severity === 'fault')
+      return { ...none, state: 'faulty', faults: faults.map(describeFault) }
+    }
+    const { changes, risks } = comparePlan(running, result.config, balancerMs)
+    const inWords = (afterRestart: boolean) =>
+      changes.filter(({ restart }) => restart === afterRestart).map(({ text }) => text)
+    return {
+      ...none,
+      state: changes.length === 0 ? 'same' : 'different',
+      reload: inWords(false),
+      restart: inWords(true),
+      risks: [...risks],
+      files: writtenDiff(this.#writtenOf(running), result.config.written)
+    }
+  }
+
+  revision(number: number): ConfigRevision {
+    const { reloader } = this.#options
+    const revision = reloader.revisionOf(number)
+    const before = reloader.revisions().find(each => each.number < number)
+    return {
+      ...revisionOf(revision),
+      ...this.#differences(reloader.current().config, revision.config),
+      taken: {
+        changes: [...revision.changes],
+        files: before === undefined ? [] : this.#differences(before.config, revision.config).files
+      }
+    }
+  }
+
+  /** Those of the running config are met, or it would not run. */
+  expectations(): Expectations {
+    const { reloader } = this.#options
+    const { expect } = reloader.current().config.routes
+    const failed = new Map<string, string>()
+    for (const { path, message } of reloader.faults()) {
+      const [section, name = ''] = path.split('.')
+      if (section === 'expect')
+        failed.set(name, [failed.get(name) ?? [], message].flat().join('; '))
+    }
+    const isNew = (name: string) => !Object.hasOwn(expect, name)
+    return {
+      expectations: [
+        ...Object.entries(expect).map(([name, { request, status, code, upstream }]) => {
+          const outcome = [status, code, upstream && `upstream ${upstream}`].filter(
+            each => each !== undefined
+          )
+          const message = failed.get(name)
+          return {
+            name,
+            text: `${name}: ${request} → ${outcome.join(', ')}`,
+            isMet: message === undefined,
+            ...(message !== undefined && { message })
+          }
+        }),
+        ...[...failed].flatMap(([name, message]) =>
+          isNew(name) ? [{ name, text: name, isMet: false, message }] : []
+        )
+      ]
+    }
+  }
+
+  async contracts(): Promise<Contracts> {
+    const { reloader, publicServer } = this.#options
+    const observed = await publicServer.observe('contracts', {})
+    const byRoute = Map.groupBy(
+      observed.flatMap(({ value }) => value as readonly RouteDrift[]),
+      ({ route }) => route
+    )
+    const { routes } = reloader.current().config.routes
+    return {
+      contracts: Object.entries(routes).flatMap(([route, { contract }]) => {
+        if (contract === undefined) return []
+        const drifts = byRoute.get(route) ?? []
+        const deviations = drifts.flatMap(each => each.deviations)
+        const inWords = deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`)
+        return [
+          {
+            route,
+            mode: contract.mode,
+            checked: drifts.reduce((sum, { checked }) => sum + checked, 0),
+            broken: drifts.reduce((sum, { broken }) => sum + broken, 0),
+            drift: [...new Set(inWords)]
+          }
+        ]
+      })
+    }
+  }
+
+  #differences(before: Config, after: Config): Pick<ConfigRevision, 'changes' | 'files'> {
+    return {
+      changes: configDifferences(before, after).map(({ text }) => text),
+      files: writtenDiff(this.#writtenOf(before), this.#writtenOf(after))
+    }
+  }
+
+  /** A running config has the `gateway.yaml` of the start, whatever its file says since then. */
+  #writtenOf({ written }: Config): Written {
+    return { ...written, gateway: this.#options.config.written.gateway }
+  }
+}
+
+const kinds = {
+  missing: 'is missing',
+  retyped: 'has another type',
+  invalid: 'has a value that the schema does not allow',
+  new: 'is new'
+}
+
+function filesOf({ files }: Options['reloader']) {
+  const { state, ...more } = files()
+  return {
+    state,
+    ...('since' in more && { since: more.since }),
+    ...('faults' in more && { faults: [...more.faults] })
+  }
+}
+
+function revisionOf({ number, at, by, of, changes, config }: Revision) {
+  return {
+    number,
+    at,
+    by,
+    hash: configHashes(config).config,
+    changes: [...changes],
+    ...(of !== undefined && { of })
+  }
+}

@@ -1,0 +1,190 @@
+/** The config as operators see it: revisions, faults with their places, drift, and never a secret. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import type {
+  ConfigFiles,
+  ConfigNow,
+  ConfigRevision,
+  Contracts,
+  Expectations
+} from '../../src/admin/config-data.ts'
+import { allSecrets } from '../support/all-secrets.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+type Tree = Record<string, unknown>
+
+async function read<T>(gateway: TestGateway, path: string): Promise<T> {
+  const response = await gateway.ops(`/ops/api/${path}`)
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`)
+  return (await response.json()) as T
+}
+
+function change(gateway: TestGateway, file: string, edit: (content: any) => void): void {
+  const name = join(gateway.folder, file)
+  const content = (parse(readFileSync(name, 'utf8')) ?? {}) as Tree
+  edit(content)
+  writeFileSync(name, stringify(content))
+}
+
+const route = { path: '/api/a', upstream: 'b', access: 'public' }
+
+t.test('revisions differ in words and in lines; a rollback says what it would change', async t => {
+  const gateway = await testGateway(
+    t.after,
+    { routes: { upstreams: { b: { url: '${BACKEND}' } }, routes: { a: route } } },
+    { BACKEND: 'http://127.0.0.1:9' }
+  )
+  change(gateway, 'routes.yaml', content => {
+    content.routes.a.timeout = '3s'
+  })
+  const ahead = await read<ConfigFiles>(gateway, 'config/files')
+  t.match(ahead, { state: 'different', reload: [/routes\.a\.timeout 3s/], restart: [] })
+  t.same(ahead.files, [{ file: 'routes.yaml', diff: '  routes:\n    a:\n+     timeout: 3s' }])
+  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+  const now = await read<ConfigNow>(gateway, 'config')
+  t.match(now, {
+    generation: 2,
+    by: 'operator',
+    changes: [/routes\.a\.timeout 3s/],
+    files: { state: 'running', places: [] },
+    restartNeeded: [],
+    revisions: [{ number: 2 }, { number: 1, by: 'start' }]
+  })
+  t.equal(now.revisions[0]?.hash, now.hash)
+  t.not(now.revisions[1]?.hash, now.hash)
+  const first = await read<ConfigRevision>(gateway, 'config/revisions/1')
+  t.match(first.changes, [/routes\.a\.timeout no longer set/])
+  t.match(first.files, [{ diff: /^-\s+timeout: 3s$/m }])
+  const second = await read<ConfigRevision>(gateway, 'config/revisions/2')
+  t.same([second.changes, second.files], [[], []], 'it runs')
+  t.match(second.taken.files, [{ diff: /^\+\s+timeout: 3s$/m }])
+  t.equal((await gateway.ops('/ops/api/config/revisions/7')).status, 400)
+  t.equal((await gateway.ops('/ops/api/config/revisions/x')).status, 400)
+})
+
+t.test(
+  'a refused config shows its faults with file and line; a restart says what it brings',
+  async t => {
+    const gateway = await testGateway(t.after)
+    const before = await read<ConfigNow>(gateway, 'config')
+    writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes:\n  a: { path: 7 }\n')
+    await gateway.reload('operator')
+    const refused = await read<ConfigNow>(gateway, 'config')
+    t.match(refused.files, {
+      state: 'refused',
+      places: [{ file: /routes\.yaml$/, line: 2, path: 'routes.a.path', message: /path/ }]
+    })
+    t.equal(refused.hash, before.hash)
+    t.match(await read<ConfigFiles>(gateway, 'config/files'), { state: 'faulty', faults: [/:2 /] })
+    writeFileSync(join(gateway.folder, 'routes.yaml'), '{}')
+    change(gateway, 'gateway.yaml', content => {
+      content.log = { level: 'debug' }
+    })
+    await gateway.reload('operator')
+    t.match(await read<ConfigNow>(gateway, 'config'), {
+      files: { state: 'running', places: [] },
+      restartNeeded: ['log.level']
+    })
+    const files = await read<ConfigFiles>(gateway, 'config/files')
+    t.match(files, { state: 'different', reload: [], restart: [/log\.level info → debug/] })
+    t.match(files.files, [{ file: 'gateway.yaml', diff: /\+\s+level: debug/ }])
+  }
+)
+
+t.test('expectations are met by what runs, or fail in the refused files', async t => {
+  const routes = {
+    upstreams: { b: { url: 'http://127.0.0.1:9' } },
+    routes: { a: route },
+    expect: { open: { request: 'GET /api/a', status: 200, upstream: 'b' } }
+  }
+  const gateway = await testGateway(t.after, { routes })
+  t.same((await read<Expectations>(gateway, 'config/expectations')).expectations, [
+    { name: 'open', text: 'open: GET /api/a → 200, upstream b', isMet: true }
+  ])
+  change(gateway, 'routes.yaml', content => {
+    content.routes.a.access = 'session'
+  })
+  await gateway.reload('operator')
+  t.match((await read<Expectations>(gateway, 'config/expectations')).expectations, [
+    { name: 'open', isMet: false, message: /expected 200, got 401/ }
+  ])
+})
+
+t.test('contracts show how responses differ from them', async t => {
+  const backend = await testUpstream(t.after, json(200, { id: 'text' }))
+  const contract = {
+    schema: { type: 'object', required: ['id', 'name'], properties: { id: { type: 'number' } } },
+    sample: 1
+  }
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { a: { ...route, contract }, other: { ...route, path: '/api/o' } }
+    },
+    limits: {}
+  })
+  const contracts = async () => (await read<Contracts>(gateway, 'config/contracts')).contracts
+  t.same(await contracts(), [{ route: 'a', mode: 'observe', checked: 0, broken: 0, drift: [] }])
+  await gateway.call('/api/a')
+  await until('it was checked', async () => (await contracts())[0]?.checked === 1)
+  t.same((await contracts())[0]?.drift.toSorted(), ['id has another type', 'name is missing'])
+})
+
+t.test('no answer holds a secret, whatever changes about secrets', async t => {
+  const sslFolder = mkdtempSync(join(tmpdir(), 'ssl-'))
+  t.after(() => rmSync(sslFolder, { recursive: true, force: true }))
+  const { gateway: install, upstream, environment, values } = allSecrets(t.after, sslFolder, false)
+  const { server: _, ...withoutTls } = install
+  const gateway = await testGateway(
+    t.after,
+    { gateway: { ...withoutTls, ops: {} }, routes: { upstreams: { b: upstream } } },
+    environment
+  )
+  const texts: string[] = []
+  const look = async () => {
+    const numbers = (await read<ConfigNow>(gateway, 'config')).revisions.map(each => each.number)
+    const paths = [
+      'config',
+      'config/files',
+      'config/expectations',
+      'config/contracts',
+      'status',
+      'plan',
+      'now',
+      'openapi.json',
+      ...numbers.map(number => `config/revisions/${number}`)
+    ]
+    for (const path of paths) texts.push(await (await gateway.ops(`/ops/api/${path}`)).text())
+  }
+  await look()
+  change(gateway, 'routes.yaml', content => {
+    content.upstreams.b.secretHeaders['x-second'] = '${SESSION_2}'
+    delete content.upstreams.b.secretHeaders['x-api-key']
+    content.upstreams.b.tls.key = `file:${join(sslFolder, 'server.key')}`
+  })
+  change(gateway, 'gateway.yaml', content => {
+    content.session.secrets = ['${SESSION_2}']
+    content.ops.secret = '${OPS}'
+  })
+  await look()
+  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+  await look()
+  change(gateway, 'routes.yaml', content => {
+    content.upstreams.b.secretHeaders['x-second'] = values[0]
+    content.upstreams.b.secretHeaders['x-list'] = [values[1]]
+    content.upstreams.b.tls.key = readFileSync(join(sslFolder, 'client.key'), 'utf8')
+  })
+  t.match(await gateway.reload('operator'), { outcome: 'refused' })
+  await look()
+  const all = texts.join('\n')
+  t.ok(all.includes('+       x-second: ${SESSION_2}'))
+  t.ok(/-\s+key: file:\S*client\.key/.test(all))
+  for (const value of values) t.notOk(all.includes(value), value.slice(0, 20))
+  const logged = JSON.stringify(gateway.log)
+  for (const value of values) t.notOk(logged.includes(value), value.slice(0, 20))
+})
