@@ -45,6 +45,19 @@ t.test('Prometheus reads OpenMetrics of all workers', async t => {
     const [series] = await prometheus.query(errors)
     return series?.value[1] === '1'
   })
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const traceparent = (flags: string, id: string) => ({
+    headers: { connection: 'close', traceparent: `00-${id}-b7ad6b7169203331-${flags}` }
+  })
+  await fetch(`${url}/api/x`, traceparent('00', 'f'.repeat(32)))
+  await fetch(`${url}/api/x`, traceparent('01', traceId))
+  await until('Prometheus has the trace of a request in a bucket', async () => {
+    const [found] = await prometheus.exemplars('console_gateway_request_duration_seconds_bucket')
+    return found !== undefined && found.exemplars.length > 0
+  })
+  const found = await prometheus.exemplars('console_gateway_request_duration_seconds_bucket')
+  const traces = found.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels))
+  t.same(new Set(traces.map(({ trace_id: id }) => id)), new Set([traceId]), 'only sampled ones')
   const workers = await prometheus.query('count by (worker) (console_gateway_requests_in_flight)')
   t.same(workers.map(({ metric }) => metric['worker']).toSorted(), ['1', '2'])
 })

@@ -70,7 +70,8 @@ export function addAccessLog(
     const { trail } = request
     const { status, upstreamMs } = trail
     config.meter ??= meter(trail.route, config.upstream)
-    config.meter.count(trail.method, trail.isCut ? undefined : status, trail.ms, upstreamMs)
+    const answered = trail.isCut ? undefined : status
+    config.meter.count(trail.method, answered, trail.ms, upstreamMs, keptTraceId(trail))
     if (!log.isLevelEnabled('info')) return
     const { endedSession } = request
     // A member without a value is not written.
@@ -94,6 +95,12 @@ export function addAccessLog(
       'request'
     )
   }
+}
+
+/** Of a trace that this process exports, or that its caller keeps: of no other can be read more. */
+function keptTraceId({ trace }: Trail): string | undefined {
+  if (trace?.sampled !== true) return undefined
+  return trace.isRecorded || trace.parentId !== undefined ? trace.traceId : undefined
 }
 
 /** Writes into the trail what is known at the end of a response. */

@@ -11,12 +11,16 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** The series of one route; those of a method begin with its first request. */
 export interface Meter {
-  /** @param status of the answer; undefined where the client left before it */
+  /**
+   * @param status of the answer; undefined where the client left before it
+   * @param traceId of a trace that somebody keeps
+   */
   readonly count: (
     method: string,
     status: number | undefined,
     ms: number,
-    upstreamMs: number | undefined
+    upstreamMs: number | undefined,
+    traceId?: string
   ) => void
 }
 
@@ -72,7 +76,7 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     )
     const others: Array<Counter | undefined> = []
     return {
-      count(method, status, ms, upstreamMs) {
+      count(method, status, ms, upstreamMs, traceId) {
         const ofMethod = byMethod.get(method)
         const counters = ofMethod ?? others
         const kind = status === undefined ? 0 : Math.floor(status / 100)
@@ -82,8 +86,8 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
           kind === 0 ? 'gone' : `${kind}xx`
         ))
         counter.inc()
-        duration.observe(ms / 1000)
-        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
+        duration.observe(ms / 1000, traceId)
+        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000, traceId)
       }
     }
   }
