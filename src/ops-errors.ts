@@ -39,5 +39,11 @@ export const opsErrorKinds = {
     'The audit ledger cannot be written, so nothing was changed. Make room on its disk, then ' +
       'try again.',
     '审计日志无法写入,因此未作任何更改。请清理磁盘空间后重试。'
+  ),
+  'ops.redis': kind(
+    503,
+    2,
+    'Redis is unavailable, so nothing was changed. Try again when it is back.',
+    'Redis 不可用,因此未作任何更改。请在其恢复后重试。'
   )
 } as const

@@ -1,7 +1,9 @@
 /** Bodies and queries of the operators' endpoints: one schema each, which validates and types. */
 import { Type, type Static } from 'typebox'
+import { timePattern } from '../config/schema/maintenance.ts'
 
 const maxNameLength = 255
+const maxListed = 2000
 
 /** Whether the operator accepts that most sessions of file users end: only `true` does. */
 const yes = Type.Optional(Type.Unknown())
@@ -39,6 +41,32 @@ export const lockoutsOf = Type.Object({
   address: Type.Optional(Type.String({ format: 'ip' }))
 })
 
+/** As `maintenance` of routes.yaml, but its end is required. */
+export const maintenanceBody = Type.Object({
+  until: Type.String({ pattern: timePattern, description: 'The end, such as 2026-12-01T06:00Z.' }),
+  routes: Type.Optional(
+    Type.Array(Type.String({ maxLength: maxNameLength }), {
+      maxItems: maxListed,
+      description: 'The routes to close; all of routes.yaml without it. `login` closes sign-in.'
+    })
+  ),
+  methods: Type.Optional(
+    Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
+      maxItems: 5,
+      description: 'The methods to close; all without it.'
+    })
+  ),
+  allowRoles: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: maxNameLength }), {
+      maxItems: 100,
+      description: 'Users with one of these roles can continue to work.'
+    })
+  ),
+  message: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 500, description: 'The message for users.' })
+  )
+})
+
 /** The members by which an operator names a user. */
 const user = {
   user: Type.String({ minLength: 1 }),
@@ -65,5 +93,6 @@ export const closeSessionsBody = Type.Union([
 
 export type NamedUser = Static<typeof namedUser>
 export type NamedCaller = Static<typeof callerSchema>
+export type MaintenanceBody = Static<typeof maintenanceBody>
 export type LockoutsOf = Static<typeof lockoutsOf>
 export type CountsBody = Static<typeof countsBody>

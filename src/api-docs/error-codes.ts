@@ -64,6 +64,7 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'ops.role': never,
   'ops.origin': never,
   'ops.ledger': never,
+  'ops.redis': never,
   'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
     isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,

@@ -10,7 +10,7 @@ import type { Sessions } from '../session/session.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { BindStream, BoundStream } from './endpoints/bound-stream.ts'
-import { Closure } from './hooks/maintenance.ts'
+import { Closures, type OperatorsMaintenance } from './hooks/maintenance.ts'
 import type { Access } from './hooks/context.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
@@ -41,6 +41,7 @@ interface OfSession {
 interface Options {
   readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'use' | 'now'>
   readonly metrics: Metrics
+  readonly maintenance?: OperatorsMaintenance
   /** Called for what is neither an end nor a store that cannot answer. */
   readonly onError: (error: unknown) => void
 }
@@ -51,7 +52,7 @@ export class BoundStreams {
   readonly #bySession = new Map<string, OfSession>()
   readonly #drained = new WeakSet<object>()
   readonly #countEnd: (reason: ErrorCode) => void
-  #rules: Rules = { accessOf: () => undefined, closure: undefined }
+  #rules: Rules = { accessOf: () => undefined, closures: undefined }
   #timer: NodeJS.Timeout | undefined
   #isStopping = false
 
@@ -78,7 +79,7 @@ export class BoundStreams {
 
   /** Roles and maintenance of a config hold from now on, also for streams opened before. */
   activate(config: Config): void {
-    this.#rules = rulesOf(config)
+    this.#rules = rulesOf(config, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
@@ -184,15 +185,13 @@ export class BoundStreams {
   }
 
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
-    const { accessOf, closure } = this.#rules
+    const { accessOf, closures } = this.#rules
     const current = accessOf(route) ?? access
     const isAllowed =
       typeof current === 'string' ||
       session.identity.roles.some(role => current.roles.includes(role))
     if (!isAllowed) return 'route.forbidden'
-    const isClosed =
-      closure !== undefined && closure.msLeft(route, 'GET') > 0 && !closure.isOpenTo(session)
-    return isClosed ? 'maintenance' : undefined
+    return closures?.refusalOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
   }
 
   #endSession({ entries }: OfSession, reason: ErrorCode): void {
@@ -222,13 +221,16 @@ export class BoundStreams {
 interface Rules {
   /** Undefined where config has no route of the name. */
   readonly accessOf: (route: string) => Access | undefined
-  /** Undefined where nothing is closed. */
-  readonly closure: Closure | undefined
+  /** Undefined before the first config. */
+  readonly closures: Closures | undefined
 }
 
-function rulesOf({ routes: { routes, maintenance } }: Config): Rules {
+function rulesOf(
+  { routes: { routes, maintenance } }: Config,
+  operators: OperatorsMaintenance | undefined
+): Rules {
   return {
     accessOf: route => (Object.hasOwn(routes, route) ? routes[route]?.access : undefined),
-    closure: maintenance && new Closure({ config: maintenance, routes: Object.keys(routes) })
+    closures: new Closures({ config: maintenance, routes: Object.keys(routes), operators })
   }
 }

@@ -28,6 +28,7 @@ export async function createChecks(
   const { gateway, limits, routes } = config
   const { onRefused, onLocked } = metrics
   const { maintenance } = routes
+  const operators = services.maintenance
   return {
     checkOrigin: sameOrigin(gateway.server.origins),
     checkLimits: createLimits({
@@ -38,7 +39,13 @@ export async function createChecks(
     }),
     guard: createGuard({ sessions: services.sessions, sendsTimeLeft: gateway.session.headers }),
     refuseClosed:
-      maintenance && createMaintenance({ config: maintenance, routes: Object.keys(routes.routes) }),
+      maintenance === undefined && operators === undefined
+        ? undefined
+        : createMaintenance({
+            config: maintenance,
+            routes: Object.keys(routes.routes),
+            operators
+          }),
     signInGuard: await createSignInGuard(app, {
       config: limits,
       lockouts: services.lockouts,

@@ -7,6 +7,7 @@ import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import type { Copies } from './route-copies.ts'
+import type { OperatorsMaintenance } from './hooks/maintenance.ts'
 import type { BindStream } from './endpoints/bound-stream.ts'
 
 export type GenerationServices = Pick<
@@ -32,6 +33,8 @@ export type GenerationServices = Pick<
   readonly bindStream: BindStream
   /** Shares calls to upstreams and keeps copies of their responses. */
   readonly copies: Copies
+  /** That of operators; undefined in dry runs, where nobody begins one. */
+  readonly maintenance?: OperatorsMaintenance
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for dry runs. */

@@ -15,10 +15,11 @@ import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import type { Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
-import { createOpsServices } from '../services/ops-services.ts'
+import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { openOperators } from './operators.ts'
 import { measureSessions } from './live-sessions.ts'
+import type { Operated } from './operated.ts'
+import { openOperators } from './operators.ts'
 import { createPublicServer } from './server/public-server.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
@@ -94,19 +95,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   opened.push(() => publicServer.stop(0))
   const readiness = async () =>
     readinessOf(await publicServer.readiness(), reloader, state.isStopping)
-  const ops = createOpsServices({
-    gateway,
-    folder,
-    log,
-    metrics: publicServer.metrics,
-    version,
-    state: async () => ({
-      generation: reloader.current().number,
-      configHash: configHashes(reloader.current().config).config,
-      ready: (await readiness()).ready,
-      workers: publicServer.workers?.().length ?? 0
-    })
-  })
+  const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
   opened.push(ops.close)
   const admin = await openOperators({
     config,
@@ -118,6 +107,8 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     log,
     opened
   })
+  // A maintenance that was begun before the start is in force from the first request on.
+  await ops.read
   const url = await publicServer.listen()
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
@@ -144,6 +135,26 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     }
   )
   return { url, opsUrl: admin.url, reload: reloader.reload, stop }
+}
+
+type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>
+
+function openOpsServices({ config, log, publicServer, reloader, readiness }: Parts): OpsServices {
+  const { gateway, folder } = config
+  return createOpsServices({
+    gateway,
+    folder,
+    log,
+    metrics: publicServer.metrics,
+    version,
+    state: async () => ({
+      generation: reloader.current().number,
+      configHash: configHashes(reloader.current().config).config,
+      ready: (await readiness()).ready,
+      workers: publicServer.workers?.().length ?? 0
+    }),
+    onMaintenance: publicServer.maintain
+  })
 }
 
 /** One process without Redis: others could not see its embedded store. */

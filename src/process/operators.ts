@@ -7,6 +7,7 @@ import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
+import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { comparePlan } from '../config/load/plan.ts'
@@ -43,6 +44,7 @@ export async function openOperators({
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
   addData(app, operated)
+  addMaintenance(app, operated)
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)
@@ -92,6 +94,18 @@ function addConfig(
       return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
     },
     rollbackEffect: async to => await effectOf(reloader.revisionOf(to).config)
+  })
+}
+
+function addMaintenance(
+  app: ReturnType<typeof createAdminServer>,
+  { reloader, ops, log }: Operated
+): void {
+  addMaintenanceRoutes(app, {
+    record: ops.maintenance,
+    config: () => reloader.current().config.routes,
+    countReplicas: async () => (await ops.bus.replicas()).length,
+    log
   })
 }
 

@@ -6,9 +6,15 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Cluster, Redis } from 'ioredis'
 import { type GatewayConfig, type RedisConfig, usesRedis } from '../config/schema/gateway.ts'
+import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createStoreClock } from '../session/store-clock.ts'
 import type { Log } from './logger.ts'
+import {
+  createLocalMaintenance,
+  type MaintenanceRecord,
+  SharedMaintenance
+} from './maintenance-record.ts'
 import { createRedisDialler } from './redis.ts'
 import { subscribeChannels, type Subscription } from './redis-channels.ts'
 import { channelsOf, LocalBus, type ReplicaBus, SharedBus } from './replica-bus.ts'
@@ -23,6 +29,9 @@ export interface OpsServices {
   /** Undefined without Redis. Its commands fail at once while Redis is away. */
   readonly redis?: Redis | Cluster
   readonly bus: ReplicaBus
+  readonly maintenance: MaintenanceRecord
+  /** Resolves when what replicas share was read, and soon where Redis is away. */
+  readonly read: Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -34,10 +43,14 @@ interface Options {
   readonly metrics: Metrics
   readonly version: string
   readonly state: () => Promise<ReplicaState>
+  /** Called when the maintenance of operators begins, changes or ends. */
+  readonly onMaintenance: (maintenance: MaintenanceConfig | undefined) => Promise<void>
 }
 
 const announceEveryMs = 2000
 const maxHostLength = 40
+/** A start does not wait longer for Redis. */
+const maxReadMs = 500
 const noChannels =
   'the ACL of Redis does not allow the channels of replicas: commands with --all and acts of ' +
   'operators reach this replica alone. Add +publish and the channels to the user'
@@ -46,7 +59,9 @@ export function createOpsServices(options: Options): OpsServices {
   const { gateway } = options
   const local = localBus(options)
   if (gateway.redis === undefined || !usesRedis(gateway)) {
-    return { bus: local, close: async () => {} }
+    const maintenance = createLocalMaintenance(local.id, options.onMaintenance)
+    const close = async () => maintenance.close()
+    return { bus: local, maintenance, read: Promise.resolve(), close }
   }
   return connectReplicas(options, gateway.redis, local)
 }
@@ -103,6 +118,18 @@ function connectReplicas(options: Options, config: RedisConfig, local: LocalBus)
     onCrowded: () => onRefused('crowded')
   })
 
+  const maintenance = new SharedMaintenance({
+    redis,
+    prefix,
+    seal,
+    bus,
+    now: clock.now,
+    onChange: options.onMaintenance,
+    onRefused
+  })
+  const read = Promise.withResolvers<void>()
+  setTimeout(read.resolve, maxReadMs).unref()
+
   const announce = oneAtATime(async () => {
     if (redis.status !== 'ready') return
     const info = await local.describe()
@@ -111,6 +138,8 @@ function connectReplicas(options: Options, config: RedisConfig, local: LocalBus)
 
   async function begin(): Promise<void> {
     await clock.measure()
+    await maintenance.refresh().catch(() => {})
+    read.resolve()
     subscription ??= subscribeChannels({
       dial: () => dialler.channelConnection(redis),
       onTopology: changed => dialler.onTopology(redis, changed),
@@ -126,8 +155,11 @@ function connectReplicas(options: Options, config: RedisConfig, local: LocalBus)
   return {
     redis,
     bus,
+    maintenance,
+    read: read.promise,
     close: async () => {
       clearInterval(timer)
+      maintenance.close()
       clock.close()
       subscription?.close()
       await directory.leave()

@@ -1,5 +1,6 @@
 /** Services of operators over a real Redis, without the gateway around them. */
 import { loadConfig } from '../../src/config/load/load.ts'
+import type { MaintenanceConfig } from '../../src/config/schema/maintenance.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createLogger } from '../../src/services/logger.ts'
 import { createOpsServices, type OpsServices } from '../../src/services/ops-services.ts'
@@ -9,6 +10,8 @@ import { until } from './until.ts'
 export const secret = 'a secret of at least thirty-two characters'
 
 export interface TestMember extends OpsServices {
+  /** Each maintenance that came into force; undefined for an end. */
+  readonly inForce: Array<MaintenanceConfig | undefined>
   readonly log: Array<Record<string, unknown>>
   /** How many messages it has refused, by reason. */
   readonly refused: () => Promise<Record<string, number>>
@@ -29,6 +32,7 @@ export async function testMember(
   })
   const log: Array<Record<string, unknown>> = []
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>)
+  const inForce: TestMember['inForce'] = []
   const metrics = createMetrics()
   const member = createOpsServices({
     gateway: loadConfig(folder, environment).gateway,
@@ -36,7 +40,8 @@ export async function testMember(
     log: createLogger({ level: 'debug', format: 'json' }, { write }),
     metrics,
     version: '1.2.3',
-    state: async () => ({ generation: 1, ready: true, workers: 0 })
+    state: async () => ({ generation: 1, ready: true, workers: 0 }),
+    onMaintenance: async maintenance => void inForce.push(maintenance)
   })
   cleanUp(member.close)
   const refused = async () => {
@@ -46,7 +51,7 @@ export async function testMember(
     )
     return Object.fromEntries(Array.from(lines, ([, reason, count]) => [reason, Number(count)]))
   }
-  return { ...member, log, refused }
+  return { ...member, log, inForce, refused }
 }
 
 /** Resolves once each of them sees so many replicas. */

@@ -128,7 +128,7 @@ const parts: readonly Part[] = [
   {
     name: 'process/server',
     holds: ['process/server/'],
-    mayImport: ['config/schema', 'login', 'services', 'app', 'admin']
+    mayImport: ['config/schema', 'login', 'services', 'app/hooks/maintenance.ts', 'app', 'admin']
   },
   {
     name: 'process/cluster',

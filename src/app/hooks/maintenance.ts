@@ -1,4 +1,4 @@
-/** Closes routes for a time, except for roles that config names. */
+/** Closes routes for a time, except for roles that config or the operator names. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
@@ -7,25 +7,33 @@ import type { Session } from '../../session/record.ts'
 import { liveSession } from './session.ts'
 import { gate } from './gate.ts'
 
-interface Options {
+/** The maintenance that an operator began; generations come and go, this stays. */
+export interface OperatorsMaintenance {
+  /** Undefined while there is none. */
+  current: MaintenanceConfig | undefined
+  /** Its end is judged by this clock, which replicas share. */
+  readonly now: () => number
+}
+
+interface ClosureOptions {
   readonly config: MaintenanceConfig
   /** The routes that are closed when config names none. */
   readonly routes: readonly string[]
-  readonly now?: () => number
+  readonly now?: (() => number) | undefined
 }
 
 /** The closed routes, the end of their closing, and the roles that may use them meanwhile. */
-export class Closure {
+class Closure {
+  readonly config: MaintenanceConfig
   readonly #routes: ReadonlySet<string>
   readonly #methods: ReadonlySet<string>
-  readonly #allowRoles: readonly string[]
   readonly #end: number
   readonly #now: () => number
 
-  constructor({ config, routes, now = Date.now }: Options) {
+  constructor({ config, routes, now = Date.now }: ClosureOptions) {
+    this.config = config
     this.#routes = new Set(config.routes.length > 0 ? config.routes : routes)
     this.#methods = new Set(withHead(config.methods))
-    this.#allowRoles = config.allowRoles
     this.#end = config.until === undefined ? Infinity : Date.parse(config.until)
     this.#now = now
   }
@@ -39,32 +47,94 @@ export class Closure {
 
   /** Whether somebody goes on working all the same; nobody's roles are known on public routes. */
   isOpenTo(session: Session | undefined): boolean {
+    const { allowRoles } = this.config
     return (
-      this.#allowRoles.length > 0 &&
-      session?.identity.roles.some(role => this.#allowRoles.includes(role)) === true
+      allowRoles.length > 0 &&
+      session?.identity.roles.some(role => allowRoles.includes(role)) === true
     )
+  }
+}
+
+interface Options {
+  /** `maintenance` of routes.yaml. */
+  readonly config: MaintenanceConfig | undefined
+  /** The names of all routes. */
+  readonly routes: readonly string[]
+  readonly operators?: OperatorsMaintenance | undefined
+  readonly now?: () => number
+}
+
+interface Refusal {
+  readonly config: MaintenanceConfig
+  readonly msLeft: number
+}
+
+/** The maintenance of config and that of operators, which may be in force together. */
+export class Closures {
+  readonly #byConfig: Closure | undefined
+  readonly #routes: readonly string[]
+  readonly #operators: OperatorsMaintenance | undefined
+  /** The operators' maintenance that `#byOperators` was made of. */
+  #compiled: MaintenanceConfig | undefined
+  #byOperators: Closure | undefined
+
+  constructor({ config, routes, operators, now }: Options) {
+    this.#byConfig = config && new Closure({ config, routes, now })
+    this.#routes = routes
+    this.#operators = operators
+  }
+
+  get areNone(): boolean {
+    return this.#byConfig === undefined && this.#operators?.current === undefined
+  }
+
+  /** Of two that refuse, the one that stays longer. */
+  refusalOf(
+    route: string | undefined,
+    method: string,
+    session: Session | undefined
+  ): Refusal | undefined {
+    let refusal: Refusal | undefined
+    for (const closure of [this.#byConfig, this.#operatorsClosure()]) {
+      const msLeft = closure?.msLeft(route, method) ?? 0
+      if (closure === undefined || msLeft <= (refusal?.msLeft ?? 0)) continue
+      if (!closure.isOpenTo(session)) refusal = { config: closure.config, msLeft }
+    }
+    return refusal
+  }
+
+  #operatorsClosure(): Closure | undefined {
+    const config = this.#operators?.current
+    if (config !== this.#compiled) {
+      this.#compiled = config
+      const now = this.#operators?.now
+      this.#byOperators = config && new Closure({ config, routes: this.#routes, now })
+    }
+    return this.#byOperators
   }
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
 export function createMaintenance(options: Options) {
-  const { message, until, retryAfter } = options.config
-  const closure = new Closure(options)
+  const closures = new Closures(options)
 
   function refuseClosed(
     request: FastifyRequest,
     _reply: FastifyReply,
     done: (error?: Error) => void
   ): void {
-    const left = closure.msLeft(request.routeOptions.config.route, request.method)
-    if (left === 0 || closure.isOpenTo(liveSession(request))) return done()
-    done(
-      new GatewayError('maintenance', {
-        retryAfter: (left === Infinity ? retryAfter : left) / 1000,
-        ...(message !== undefined && { message }),
-        ...(until !== undefined && { extra: { until } })
-      })
-    )
+    if (closures.areNone) return done()
+    const { route } = request.routeOptions.config
+    const refusal = closures.refusalOf(route, request.method, liveSession(request))
+    done(refusal && errorOf(refusal))
   }
   return gate('maintenance', refuseClosed)
+}
+
+function errorOf({ config: { message, until, retryAfter }, msLeft }: Refusal): GatewayError {
+  return new GatewayError('maintenance', {
+    retryAfter: (msLeft === Infinity ? retryAfter : msLeft) / 1000,
+    ...(message !== undefined && { message }),
+    ...(until !== undefined && { extra: { until } })
+  })
 }

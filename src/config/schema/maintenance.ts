@@ -2,6 +2,9 @@
 import { Type, type Static } from 'typebox'
 import { duration, list, name, oneOf, text } from './primitives.ts'
 
+export const timePattern =
+  '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$'
+
 export const maintenanceSchema = Type.Optional(
   Type.Object(
     {
@@ -31,7 +34,7 @@ export const maintenanceSchema = Type.Optional(
       }),
       until: Type.Optional(
         Type.String({
-          pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$',
+          pattern: timePattern,
           expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
           description:
             'The time when maintenance ends by itself. Consoles get it as `until` in the ' +

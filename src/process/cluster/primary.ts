@@ -59,6 +59,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
     reviewChanged: changed => pool.callAny(call => call('reviewChanged', { changed })),
     reviewSignedIn: sources =>
       pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) })),
+    maintain: maintenance => pool.maintain(maintenance),
     listen: () => pool.listen(),
     countAlive: () => pool.callAny(call => call('countAlive', {})),
     readiness: async () => {

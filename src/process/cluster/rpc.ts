@@ -1,6 +1,7 @@
 /** Remote calls between the primary and its workers. */
 import type { Worker } from 'node:cluster'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
@@ -40,6 +41,9 @@ export interface WorkerCalls {
     readonly number: number
     readonly graceMs: number
   }) => Promise<number>
+  readonly maintain: (parameters: {
+    readonly maintenance: MaintenanceConfig | undefined
+  }) => Promise<true>
   readonly state: (parameters: object) => Promise<WorkerState>
   readonly observe: (parameters: {
     readonly kind: string

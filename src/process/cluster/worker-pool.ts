@@ -5,6 +5,7 @@ import { extname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../../config/schema/config.ts'
+import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { adopt } from '../../observability/emitters.ts'
 import type { Log } from '../../services/services.ts'
 import { keepHandedConnections } from './handed-connections.ts'
@@ -43,6 +44,8 @@ export class WorkerPool {
    */
   readonly #draining = new Set<WorkerHandle>()
   #inForce: { readonly number: number; readonly config: Config }
+  /** That of operators. */
+  #maintenance: MaintenanceConfig | undefined
   #isListening = false
   #isStopping = false
 
@@ -99,6 +102,12 @@ export class WorkerPool {
     await this.callAll(call => call('activate', { number }))
   }
 
+  async maintain(maintenance: MaintenanceConfig | undefined): Promise<void> {
+    // Before the calls, so that a worker that is starting takes it too.
+    this.#maintenance = maintenance
+    await this.callAll(call => call('maintain', { maintenance }))
+  }
+
   /** @returns the address of the listener, which all share */
   async listen(): Promise<string> {
     this.#isListening = true
@@ -141,7 +150,11 @@ export class WorkerPool {
     this.#workers.set(index, handle)
     let taken = this.#inForce
     await handle.call('start', { index, ...taken })
-    while (taken !== this.#inForce) {
+    let maintenance: MaintenanceConfig | undefined
+    while (taken !== this.#inForce || maintenance !== this.#maintenance) {
+      maintenance = this.#maintenance
+      await handle.call('maintain', { maintenance })
+      if (taken === this.#inForce) continue
       taken = this.#inForce
       await handle.call('build', taken)
       await handle.call('activate', { number: taken.number })

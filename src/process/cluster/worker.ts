@@ -97,6 +97,10 @@ servePrimary({
     generations.delete(number)
     return ended
   },
+  maintain: async ({ maintenance }) => {
+    await started().publicServer.maintain(maintenance)
+    return true
+  },
   state: async () => ({
     index,
     pid: process.pid,

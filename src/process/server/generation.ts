@@ -6,6 +6,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
+import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { Copies } from '../../app/route-copies.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -40,6 +41,7 @@ interface Outliving {
   readonly boundStreams: BoundStreams
   readonly copies: Copies
   readonly recent: RecentRequests
+  readonly maintenance: OperatorsMaintenance
 }
 
 /** The longest time over which the ends of an old generation's streams are spread. */
@@ -50,7 +52,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, copies, recent }: Outliving
+  { boundStreams, copies, recent, maintenance }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -76,7 +78,8 @@ export async function createGeneration(
     running: { begin },
     bindStream: streams.add,
     copies,
-    recent
+    recent,
+    maintenance
   }).catch(async (error: unknown) => {
     await lease.release()
     throw error

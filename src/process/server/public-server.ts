@@ -7,6 +7,8 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { sourceName } from '../../config/schema/gateway.ts'
 import { addCallerLimits } from '../../admin/caller-limits.ts'
+import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
+import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { addOpsLimits } from '../../admin/limits.ts'
@@ -67,6 +69,8 @@ export interface PublicServer {
   readonly metricsText: Metrics['text']
   /** Asks each process of this server about itself; the kinds are those of `Observers`. */
   readonly observe: Observe
+  /** From now on this maintenance of operators is in force; undefined ends it. */
+  readonly maintain: (maintenance: MaintenanceConfig | undefined) => Promise<void>
   /** Adds the routes to the operators' listener that only a serving process can answer. */
   readonly addAdminRoutes: (ops: FastifyInstance) => void
   /**
@@ -121,9 +125,11 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   const services = createServices(config, log)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
+  const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.now }
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,
+    maintenance,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const copies = copiesOf(services, log)
@@ -144,7 +150,12 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
 
   return {
     create: (number, next) =>
-      createGeneration(number, next, services, { boundStreams: streams, copies, recent }),
+      createGeneration(number, next, services, {
+        boundStreams: streams,
+        copies,
+        recent,
+        maintenance
+      }),
     activate: async generation => {
       listeners.activate(generation.config)
       generations.activate(generation)
@@ -155,36 +166,16 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     countEndings: (before, after) => countEndings(services.sessions, before, after),
     reviewChanged: changed => reviewChanged(services.sessions, changed),
     reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
+    maintain: async next => {
+      maintenance.current = next
+    },
     listen: listeners.listen,
     countAlive: services.sessions.countAlive,
     readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,
     metricsText: services.metrics.text,
     observe: async (kind, query) => [await observers.ask(kind, query)],
-    addAdminRoutes: ops => {
-      const sources = config.gateway.login.sources.map(sourceName)
-      addOpsSessions(ops, { sessions: services.sessions, sources, log })
-      addOpsLimits(ops, {
-        limits: () => generations.config.limits,
-        readUsage: services.readUsage,
-        leases: services.leases,
-        inFlight: services.inFlight
-      })
-      addCallerLimits(ops, {
-        limits: () => generations.config.limits,
-        idsOf: name => idsOf(generations.config.users, name),
-        sources,
-        callers: services.callers,
-        leases: services.leases,
-        counters: services.counters,
-        log
-      })
-      addOpsLockouts(ops, {
-        lockouts: services.lockouts,
-        ipv6Prefix: () => generations.config.limits.ipv6Prefix,
-        log
-      })
-    },
+    addAdminRoutes: ops => addServingRoutes(ops, { config, generations, services, log }),
     stop: async (graceMs, lingerMs = 0) => {
       streams.drain(graceMs * drainShare)
       return await listeners.stop(graceMs, lingerMs)
@@ -197,6 +188,42 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       await services.close()
     }
   }
+}
+
+interface Serving {
+  readonly config: Config
+  readonly generations: ServingGenerations
+  readonly services: Services
+  readonly log: Log
+}
+
+/** The operators' routes that only a serving process can answer. */
+function addServingRoutes(
+  ops: FastifyInstance,
+  { config, generations, services, log }: Serving
+): void {
+  const sources = config.gateway.login.sources.map(sourceName)
+  addOpsSessions(ops, { sessions: services.sessions, sources, log })
+  addOpsLimits(ops, {
+    limits: () => generations.config.limits,
+    readUsage: services.readUsage,
+    leases: services.leases,
+    inFlight: services.inFlight
+  })
+  addCallerLimits(ops, {
+    limits: () => generations.config.limits,
+    idsOf: name => idsOf(generations.config.users, name),
+    sources,
+    callers: services.callers,
+    leases: services.leases,
+    counters: services.counters,
+    log
+  })
+  addOpsLockouts(ops, {
+    lockouts: services.lockouts,
+    ipv6Prefix: () => generations.config.limits.ipv6Prefix,
+    log
+  })
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */

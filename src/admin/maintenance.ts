@@ -1,0 +1,154 @@
+/** `/ops/api/maintenance`: shows what is closed, and begins and ends maintenance for a time. */
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { type MaintenanceConfig, timePattern } from '../config/schema/maintenance.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { addAct } from './acts.ts'
+import { addOpsScope } from './api.ts'
+import { secretOperator } from './operator.ts'
+import { type MaintenanceBody, maintenanceBody } from './request-schemas.ts'
+
+type Bounded = MaintenanceConfig & { readonly until: string }
+
+interface Entry {
+  readonly maintenance: Bounded
+  readonly author: string
+  readonly since: string
+}
+
+interface InForce {
+  readonly replicas: readonly string[]
+  readonly silent: readonly string[]
+}
+
+interface Options {
+  readonly record: {
+    readonly isShared: boolean
+    readonly current: () => Entry | undefined
+    /** @throws GatewayError for an end that is past or too far away */
+    readonly checkEnd: (until: string) => void
+    readonly begin: (maintenance: Bounded, author: string) => Promise<InForce>
+    readonly end: (author: string) => Promise<InForce>
+  }
+  /** Of the config in force. */
+  readonly config: () => {
+    readonly routes: Readonly<Record<string, unknown>>
+    readonly maintenance?: MaintenanceConfig
+  }
+  readonly countReplicas: () => Promise<number>
+  readonly log: { readonly warn: (fields: object, message: string) => void }
+}
+
+const hint =
+  'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "routes", "methods", ' +
+  '"allowRoles" and "message" (at most 500 characters).'
+const inThisProcess =
+  'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
+
+const text = Type.String()
+const texts = Type.Array(text)
+const maintenanceJson = {
+  routes: texts,
+  methods: texts,
+  allowRoles: texts,
+  until: Type.Optional(Type.String({ pattern: timePattern })),
+  message: Type.Optional(text)
+}
+const responds = Type.Object({
+  shared: Type.Boolean({ description: 'Whether it is in force at all replicas.' }),
+  info: Type.Optional(text),
+  file: Type.Union([Type.Object(maintenanceJson), Type.Null()]),
+  operators: Type.Union([
+    Type.Object({ ...maintenanceJson, author: text, since: text }),
+    Type.Null()
+  ])
+})
+
+export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): void {
+  const { record, config, countReplicas, log } = options
+  const info = record.isShared ? {} : { info: inThisProcess }
+  const show = () => ({
+    shared: record.isShared,
+    ...info,
+    file: config().maintenance ?? null,
+    operators: operatorsJson(record.current())
+  })
+
+  /** @throws GatewayError for an end that is not ahead, or a route that config does not have */
+  function maintenanceOf(body: MaintenanceBody): Bounded {
+    const { routes } = config()
+    const unknown = (body.routes ?? []).find(
+      route => route !== 'login' && !Object.hasOwn(routes, route)
+    )
+    if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
+    record.checkEnd(body.until)
+    const { until, message, methods = [], allowRoles = [] } = body
+    return {
+      routes: body.routes ?? [],
+      methods,
+      allowRoles,
+      until,
+      retryAfter: 60_000,
+      ...(message !== undefined && { message })
+    }
+  }
+
+  const effectOf = async (maintenance: Bounded | undefined) => ({
+    routes: countRoutes(maintenance, config().routes),
+    replicas: record.isShared ? await countReplicas() : 1,
+    ...(maintenance !== undefined && {
+      minutes: Math.ceil((Date.parse(maintenance.until) - Date.now()) / 60_000)
+    })
+  })
+
+  addOpsScope(ops, scope => {
+    const summary = 'What is closed for maintenance, by routes.yaml and by operators.'
+    scope.get('/maintenance', { schema: { summary }, config: { responds } }, async () => show())
+    addAct(scope, {
+      path: '/maintenance',
+      kind: 'maintenance.begin',
+      summary: 'Closes routes until a time, at all replicas; replaces what an operator began.',
+      body: maintenanceBody,
+      hint,
+      preview: body => effectOf(maintenanceOf(body)),
+      run: async (body, { operator = secretOperator }) => {
+        const maintenance = maintenanceOf(body)
+        const inForce = await record.begin(maintenance, operator.name)
+        const { until, routes, methods } = maintenance
+        log.warn(
+          { event: 'maintenance.begun', by: operator.name, until, routes, methods },
+          'an operator closed routes for maintenance'
+        )
+        return { ...show(), ...inForce }
+      },
+      undo: 'End the maintenance.'
+    })
+    addAct(scope, {
+      path: '/maintenance/end',
+      kind: 'maintenance.end',
+      summary: 'Ends the maintenance that an operator began; that of routes.yaml stays.',
+      body: Type.Object({}),
+      preview: () => effectOf(record.current()?.maintenance),
+      run: async (_body, { operator = secretOperator }) => {
+        const inForce = await record.end(operator.name)
+        log.warn(
+          { event: 'maintenance.ended', by: operator.name },
+          'an operator ended the maintenance'
+        )
+        return { ...show(), ...inForce }
+      },
+      undo: 'Begin it again.'
+    })
+  })
+}
+
+function countRoutes(maintenance: Bounded | undefined, routes: object): number {
+  if (maintenance === undefined) return 0
+  return maintenance.routes.length > 0 ? maintenance.routes.length : Object.keys(routes).length
+}
+
+function operatorsJson(entry: Entry | undefined) {
+  if (entry === undefined) return null
+  const { maintenance, author, since } = entry
+  return { ...maintenance, author, since }
+}

@@ -1,0 +1,170 @@
+/** Maintenance that operators begin: at all replicas and workers, beside that of routes.yaml. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { start } from '../support/command.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { askOps } from '../support/ops.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
+const path = '/ops/api/maintenance'
+
+const routes = (url: string, maintenance?: object) => ({
+  upstreams: { b: { url } },
+  routes: {
+    orders: { path: '/api/orders', upstream: 'b', access: 'public', methods: ['GET', 'POST'] },
+    news: { path: '/api/news', upstream: 'b', access: 'public' },
+    stock: { path: '/api/stock', upstream: 'b' }
+  },
+  ...(maintenance !== undefined && { maintenance })
+})
+
+const shared = (url: string) => ({
+  redis: { url, commandTimeout: '5s' },
+  session: { secrets: ['${SESSION_SECRET}'] }
+})
+
+t.test('without Redis it closes the routes of this process, and says so', async t => {
+  const { url } = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(url) })
+  t.same(await (await gateway.ops(path)).json(), {
+    shared: false,
+    info:
+      'No Redis is configured: this maintenance is in force in this process alone, and ends ' +
+      'with it.',
+    file: null,
+    operators: null
+  })
+  const body = { until: inMs(60_000), routes: ['orders'], methods: ['POST'], message: 'Wait.' }
+  const preview = await gateway.ops(path, { json: { ...body, preview: true } })
+  t.match(await preview.json(), {
+    act: 'maintenance.begin',
+    effect: { routes: 1, replicas: 1, minutes: 1 }
+  })
+  t.equal((await gateway.call('/api/orders', { json: {} })).status, 200, 'a preview closes nothing')
+
+  const begun = await gateway.ops(path, { json: body })
+  t.match(await begun.json(), { operators: { author: 'operator', message: 'Wait.' } })
+  const refused = await gateway.call('/api/orders', { json: {} })
+  t.match(refused, { status: 503, json: { errorCode: 'maintenance', message: 'Wait.' } })
+  t.ok(Number(refused.headers.get('retry-after')) > 50)
+  t.equal((await gateway.call('/api/orders')).status, 200, 'another method')
+  t.equal((await gateway.call('/api/news')).status, 200, 'another route')
+
+  await gateway.ops(`${path}/end`, { json: {} })
+  t.equal((await gateway.call('/api/orders', { json: {} })).status, 200)
+  t.match(
+    gateway.log.filter(({ event }) => String(event).startsWith('maintenance.')),
+    [{ event: 'maintenance.begun', by: 'operator' }, { event: 'maintenance.ended' }]
+  )
+})
+
+t.test('a body that does not fit changes nothing', async t => {
+  const { url } = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(url) })
+  for (const json of [
+    {},
+    { until: 'tomorrow' },
+    { until: inMs(-1000) },
+    { until: inMs(8 * 86_400_000) },
+    { until: inMs(60_000), routes: ['nowhere'] },
+    { until: inMs(60_000), methods: ['GRAB'] },
+    { until: inMs(60_000), message: 'x'.repeat(501) }
+  ]) {
+    t.equal((await gateway.ops(path, { json })).status, 400, JSON.stringify(json).slice(0, 60))
+  }
+  t.equal((await gateway.call('/api/news')).status, 200)
+})
+
+t.test('that of routes.yaml stays in force beside it, also across a reload', async t => {
+  const { url } = await testUpstream(t.after)
+  const file = { routes: ['news'], until: inMs(3_600_000), message: 'By file.' }
+  const gateway = await testGateway(t.after, { routes: routes(url, file) })
+  await gateway.ops(path, { json: { until: inMs(60_000), allowRoles: ['admin'] } })
+  t.match(await (await gateway.ops(path)).json(), {
+    file: { message: 'By file.' },
+    operators: { allowRoles: ['admin'] }
+  })
+  const admin = await gateway.signIn('alice')
+  t.equal((await gateway.call('/api/stock', { cookie: admin })).status, 200)
+  const user = await gateway.signIn('bob')
+  t.equal((await gateway.call('/api/stock', { cookie: user })).status, 503)
+  t.match(await gateway.call('/api/news'), { json: { message: 'By file.' } }, 'the later end')
+
+  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes(url)))
+  t.equal((await gateway.reload('operator')).outcome, 'reloaded')
+  t.match(await gateway.call('/api/news'), { status: 503 })
+  await gateway.ops(`${path}/end`, { json: {} })
+  t.equal((await gateway.call('/api/news')).status, 200)
+})
+
+t.test('it holds at another replica, at each worker, and after a restart', async t => {
+  const { url } = await testUpstream(t.after)
+  const redis = await testRedis(t.after)
+  const single = async () =>
+    await testGateway(
+      t.after,
+      await configFolder({ gateway: shared(redis.url), routes: routes(url) }),
+      environment
+    )
+  const a = await single()
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const folder = await configFolder({
+    gateway: {
+      ...shared(redis.url),
+      server: { listen: `127.0.0.1:${port}`, workers: 2 },
+      ops: { listen: `127.0.0.1:${opsPort}` }
+    },
+    routes: routes(url)
+  })
+  const severalWorkers = start(t.after, folder, environment)
+  await severalWorkers.says('with 2 workers')
+  const ops = `http://127.0.0.1:${opsPort}`
+  await until('ready', async () => (await fetch(`${ops}/readyz`)).status === 200)
+  /** On connections of their own, so that the workers take turns. */
+  const statuses = async () =>
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const headers = { connection: 'close' }
+        return (await fetch(`http://127.0.0.1:${port}/api/news`, { headers })).status
+      })
+    )
+  t.same(new Set(await statuses()), new Set([200]))
+
+  await until('both hear each other', async () => {
+    const { effect } = (await (
+      await a.ops(path, { json: { until: inMs(60_000), preview: true } })
+    ).json()) as { effect: { replicas: number } }
+    return effect.replicas === 2
+  })
+  const begun = await a.ops(path, { json: { until: inMs(60_000) } })
+  t.equal(((await begun.json()) as { replicas: string[] }).replicas.length, 2)
+  t.same(new Set(await statuses()), new Set([503]), 'at each worker, when the act was answered')
+
+  const pids = async () => {
+    const status = (await (await askOps(ops, '/ops/api/status')).json()) as {
+      workers: Array<{ pid: number; ready: boolean }>
+    }
+    return status.workers.map(({ pid }) => pid)
+  }
+  const [first = 0] = await pids()
+  process.kill(first, 'SIGKILL')
+  await until('another worker is in its place', async () => {
+    const all = await pids()
+    return all.length === 2 && !all.includes(first)
+  })
+  t.same(new Set(await statuses()), new Set([503]), 'at a worker that started later')
+
+  const late = await single()
+  t.equal((await late.call('/api/news')).status, 503, 'at a replica that started later')
+  await askOps(ops, `${path}/end`, { json: {} })
+  t.equal((await a.call('/api/news')).status, 200)
+  t.equal((await late.call('/api/news')).status, 200)
+  t.same(new Set(await statuses()), new Set([200]))
+})
