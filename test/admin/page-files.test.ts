@@ -23,6 +23,8 @@ async function serve(t: Test, folder?: string) {
   return { get, index, assets }
 }
 
+const imports = /^(?:import|export|\})[^'"\n]*from ?['"]([^'"\n]+)['"]/gm
+
 /** Everything that the document and its modules load. */
 async function loadAll({ get, assets }: Awaited<ReturnType<typeof serve>>, encoding?: string) {
   const loaded = new Map<string, Buffer>()
@@ -34,7 +36,7 @@ async function loadAll({ get, assets }: Awaited<ReturnType<typeof serve>>, encod
     const sent = encoding === undefined ? plain : await get(path, { 'accept-encoding': encoding })
     loaded.set(path, sent.rawPayload)
     if (!path.endsWith('.js')) continue
-    for (const [, specifier = ''] of plain.body.matchAll(/\bfrom ?['"]([^'"\n]+)['"]/g)) {
+    for (const [, specifier = ''] of plain.body.matchAll(imports)) {
       queue.push(new URL(specifier, `http://x${path}`).pathname)
     }
   }

@@ -100,13 +100,14 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
     }),
     'requests': query => requestsOf(options, query),
     'requests/:id': () => ({ requests: [] }),
-    'status': () => statusOf(options),
-    'plan': () => ({
-      changes: [
-        { text: text ?? 'routes.orders.timeout: 5s → 8s', restart: false },
-        { text: 'gateway.server.workers: 2 → 4', restart: true }
-      ],
-      risks: ['orders may now take 8 s; the load balancer in front gives up after 60 s']
+    'config': () => configOf(options),
+    'config/files': () => ({
+      state: 'different',
+      reload: [text ?? 'routes.orders.timeout: 5s → 8s'],
+      restart: ['gateway.server.workers: 2 → 4'],
+      risks: ['orders may now take 8 s; the load balancer in front gives up after 60 s'],
+      faults: [],
+      files: []
     }),
     'config/revisions/:number': () => ({
       changes: ['routes.orders.timeout: 5s → 3s'],
@@ -134,14 +135,17 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
       ]
     }),
     'maintenance': () => ({
+      shared: true,
       file: null,
-      record: {
+      operators: {
+        routes: [],
+        methods: [],
+        allowRoles: [],
         until: ago(-1500),
         message: text ?? 'Stock-taking until 14:00.',
         author: text ?? 'olivia',
-        at: ago(300)
-      },
-      isShared: true
+        since: ago(300)
+      }
     }),
     'limits': () => ({ limits: limitsOf(options) }),
     'limits/what-if': ({ limit = '', factor = '1' }) => ({
@@ -236,12 +240,14 @@ function requestsOf({ text }: FakeOptions, query: Readonly<Record<string, string
   return { requests, hasMore: false }
 }
 
-function statusOf({ text }: FakeOptions): object {
+function configOf({ text }: FakeOptions): object {
   return {
-    version: '0.2.0',
-    startedAt: ago(90_000),
     folder: '/etc/console-gateway',
     generation: 3,
+    hash: '8c1f0e7ab2d94410',
+    takenAt: ago(400),
+    by: 'files changed',
+    changes: [text ?? 'routes.orders.timeout: 3s → 5s'],
     files: {
       state: 'refused',
       since: ago(60),

@@ -33,7 +33,7 @@ const actPaths = [
   'lockouts/lift',
   'reload',
   'rollback',
-  'maintenance/begin',
+  'maintenance',
   'maintenance/end'
 ]
 
@@ -66,7 +66,11 @@ export async function fakeOps(
     state.isSignedIn = true
     return {}
   })
-  app.get('/ops/api/me', () => ({ name: options.text ?? 'olivia', via: 'session' }))
+  app.get('/ops/api/me', () => ({
+    name: options.text ?? 'olivia',
+    via: 'session',
+    until: Date.now() + 3_600_000
+  }))
   app.get('/ops/api/now/stream', (_request, reply) => {
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })

@@ -190,7 +190,7 @@ t.test('maintenance is begun with an end and a message', async t => {
   await dialog.getByRole('button', { name: 'Begin maintenance' }).click()
   await until('it was begun', () => fake.acts.length === 1)
   const { path, body } = fake.acts[0] ?? { path: '', body: {} }
-  t.equal(path, 'maintenance/begin')
+  t.equal(path, 'maintenance')
   t.equal(body['message'], 'Back soon.')
   const minutes = (Date.parse(String(body['until'])) - Date.now()) / 60_000
   t.ok(minutes > 55 && minutes <= 60)

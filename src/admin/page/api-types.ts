@@ -103,6 +103,8 @@ export interface RequestsAnswer {
   readonly requests: readonly RequestRow[]
   readonly hasMore?: boolean
   readonly silent?: readonly string[]
+  /** Why other replicas could not be asked. */
+  readonly problem?: string
 }
 
 export interface RequestRow {
@@ -166,6 +168,11 @@ interface RequestAttempt {
 
 /** `GET /ops/api/audit`; a line as it stands in the file. */
 export interface AuditAnswer {
+  readonly configured?: boolean
+  /** Why lines cannot be written at present. */
+  readonly failing?: string | null
+  /** Lines that could not be written. */
+  readonly lost?: number
   readonly lines: readonly AuditRow[]
   readonly isWhole?: boolean
 }
@@ -176,13 +183,14 @@ export interface AuditRow {
   readonly line: Readonly<Record<string, unknown>>
 }
 
-/** `GET /ops/api/status`. */
-export interface StatusAnswer {
-  readonly version: string
-  readonly startedAt: string
+/** `GET /ops/api/config`. */
+export interface ConfigAnswer {
   readonly folder: string
   readonly generation: number
-  readonly draining?: readonly unknown[]
+  readonly hash: string
+  readonly takenAt: string
+  readonly by: string
+  readonly changes: readonly string[]
   readonly files: {
     readonly state: string
     readonly since?: string
@@ -198,19 +206,29 @@ export interface Revision {
   readonly by: string
   readonly changes: readonly string[]
   readonly of?: number
+  readonly hash?: string
 }
 
-/** `GET /ops/api/plan`: what the files would change. */
-export interface PlanAnswer {
-  readonly changes?: ReadonlyArray<{ readonly text: string; readonly restart: boolean }>
-  readonly risks?: readonly string[]
-  readonly faults?: readonly string[]
+/** `GET /ops/api/config/files`: where the files differ from what runs. */
+export interface FilesAnswer {
+  readonly state: string
+  readonly reload: readonly string[]
+  readonly restart: readonly string[]
+  readonly risks: readonly string[]
+  readonly faults: readonly string[]
+  readonly files: readonly WrittenDiff[]
+}
+
+export interface WrittenDiff {
+  readonly file: string
+  /** Lines of YAML, each with a sign in front. */
+  readonly diff: string
 }
 
 /** `GET /ops/api/config/revisions/:number`. */
 export interface RevisionAnswer {
   readonly changes: readonly string[]
-  readonly files?: ReadonlyArray<{ readonly file: string; readonly diff: string }>
+  readonly files: readonly WrittenDiff[]
 }
 
 export interface Expectation {
@@ -237,7 +255,7 @@ export interface MaintenanceRecord {
   readonly until?: string
   readonly message?: string
   readonly author?: string
-  readonly at?: string
+  readonly since?: string
   readonly routes?: readonly string[]
   readonly methods?: readonly string[]
   readonly allowRoles?: readonly string[]
@@ -245,10 +263,11 @@ export interface MaintenanceRecord {
 
 /** `GET /ops/api/maintenance`. */
 export interface MaintenanceAnswer {
-  readonly file?: MaintenanceRecord | null
-  readonly record?: MaintenanceRecord | null
+  readonly file: MaintenanceRecord | null
+  readonly operators: MaintenanceRecord | null
   /** Whether it reaches all replicas. */
-  readonly isShared?: boolean
+  readonly shared: boolean
+  readonly info?: string
 }
 
 /** `GET /ops/api/limits`. */

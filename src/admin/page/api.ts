@@ -6,8 +6,8 @@ export interface Operator {
   readonly name: string
   readonly via?: string
   readonly source?: string
-  /** When the page's own session ends. */
-  readonly endsAt?: string
+  /** When the page's own session ends, in milliseconds since 1970. */
+  readonly until?: number
 }
 
 /** `undefined`: not asked yet; `null`: nobody is signed in. */

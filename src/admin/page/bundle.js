@@ -16,7 +16,9 @@ export async function bundlePage(outdir) {
     platform: 'browser',
     target: ['es2023', 'chrome123', 'firefox121', 'safari17.5'],
     minify: true,
-    legalComments: 'none',
+    // Half of the bytes of Chinese texts that are escaped otherwise.
+    charset: 'utf8',
+    legalComments: 'external',
     logLevel: 'warning'
   })
   const styles = new URL('uPlot.min.css', import.meta.resolve('uplot'))

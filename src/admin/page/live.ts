@@ -99,6 +99,10 @@ export function startLive(): void {
     live.set({ state: 'live', frame, lastAt: Date.now() })
     expectFrame()
   })
+  // The operator is signed out, or the gateway stops.
+  stream.addEventListener('end', () => {
+    if (stream === source) retryLater()
+  })
   stream.addEventListener('error', () => {
     if (stream === source) retryLater()
   })

@@ -184,7 +184,7 @@ function WhoAmI(): ComponentChildren {
       () => location.reload()
     )
   }
-  const { name, endsAt } = signedIn
+  const { name, until } = signedIn
   return h(
     'p',
     { class: 'who' },
@@ -192,7 +192,7 @@ function WhoAmI(): ComponentChildren {
       'span',
       {
         class: 'who-name',
-        ...(endsAt !== undefined && { title: t('session.until', { time: formatTime(endsAt) }) })
+        ...(until !== undefined && { title: t('session.until', { time: formatTime(until) }) })
       },
       name
     ),

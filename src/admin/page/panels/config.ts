@@ -1,8 +1,8 @@
 /** The panel Config: what runs, what the files hold, and the revisions to roll back to. */
 import { type ComponentChildren, h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Asked, useJson } from '../api.ts'
-import type { PlanAnswer, Revision, StatusAnswer } from '../api-types.ts'
+import { useJson } from '../api.ts'
+import type { ConfigAnswer, FilesAnswer, Revision } from '../api-types.ts'
 import { formatAgo, formatNumber, formatTime } from '../format.ts'
 import { t, word } from '../i18n.ts'
 import { confirmAct } from '../ui/confirm.ts'
@@ -11,17 +11,17 @@ import { Card, Panel } from '../ui/layout.ts'
 import { StatePill } from '../ui/pill.ts'
 import { Empty, Shown } from '../ui/states.ts'
 import { ConfigTruth } from './config-truth.ts'
-import { RevisionDiff } from './revision-diff.ts'
+import { FileDiff, RevisionDiff } from './revision-diff.ts'
 
 const everyMs = 5000
-const planEveryMs = 15_000
+const filesEveryMs = 15_000
 
 export function ConfigPanel(): ComponentChildren {
-  const status = useJson<StatusAnswer>('status', everyMs)
-  const plan = useJson<PlanAnswer>('plan', planEveryMs)
+  const config = useJson<ConfigAnswer>('config', everyMs)
+  const files = useJson<FilesAnswer>('config/files', filesEveryMs)
   const reload = () => {
-    status.reload()
-    plan.reload()
+    config.reload()
+    files.reload()
   }
   const askReload = () => {
     confirmAct({
@@ -42,14 +42,14 @@ export function ConfigPanel(): ComponentChildren {
         t('config.reload')
       )
     },
-    h(Shown<StatusAnswer>, {
-      asked: status,
+    h(Shown<ConfigAnswer>, {
+      asked: config,
       show: data => [
         h(
           'div',
           { class: 'columns' },
-          h(RunningCard, { status: data }),
-          h(FilesCard, { status: data, plan })
+          h(RunningCard, { config: data }),
+          h(FilesCard, { config: data, files: files.data })
         ),
         h(RevisionsCard, { revisions: data.revisions, reload })
       ]
@@ -58,9 +58,8 @@ export function ConfigPanel(): ComponentChildren {
   )
 }
 
-function RunningCard({ status }: { readonly status: StatusAnswer }): ComponentChildren {
-  const { version, generation, folder, startedAt, revisions, draining = [] } = status
-  const [running] = revisions
+function RunningCard({ config }: { readonly config: ConfigAnswer }): ComponentChildren {
+  const { generation, folder, hash, takenAt, by, changes } = config
   return h(
     Card,
     { title: t('config.running') },
@@ -70,33 +69,36 @@ function RunningCard({ status }: { readonly status: StatusAnswer }): ComponentCh
       h('dt', null, t('config.generation')),
       h('dd', null, formatNumber(generation)),
       h('dt', null, t('config.taken')),
-      h(
-        'dd',
-        null,
-        running === undefined ? '–' : `${formatTime(running.at)} · ${word('trigger', running.by)}`
-      ),
+      h('dd', null, `${formatTime(takenAt)} (${formatAgo(takenAt)}) · ${word('trigger', by)}`),
+      h('dt', null, t('config.hash')),
+      h('dd', { class: 'mono' }, hash),
       h('dt', null, t('config.folder')),
-      h('dd', { class: 'mono' }, folder),
-      h('dt', null, t('now.version')),
-      h('dd', null, version),
-      h('dt', null, t('config.started')),
-      h('dd', null, formatAgo(startedAt)),
-      draining.length > 0 && h('dt', null, t('config.draining')),
-      draining.length > 0 && h('dd', null, String(draining.length))
-    )
+      h('dd', { class: 'mono' }, folder)
+    ),
+    changes.length > 0 &&
+      h('div', { class: 'card-body' }, h(Lines, { title: t('config.lastChange'), lines: changes }))
   )
 }
 
 interface FilesProps {
-  readonly status: StatusAnswer
-  readonly plan: Asked<PlanAnswer>
+  readonly config: ConfigAnswer
+  readonly files: FilesAnswer | undefined
+}
+
+const unread: Pick<FilesAnswer, 'reload' | 'restart' | 'risks' | 'faults'> = {
+  reload: [],
+  restart: [],
+  risks: [],
+  faults: []
 }
 
 /** The files beside what runs: their faults, what differs, and what waits for a restart. */
-function FilesCard({ status, plan }: FilesProps): ComponentChildren {
-  const { files, restartNeeded } = status
-  const faults = plan.data?.faults ?? files.faults ?? []
-  const changes = plan.data?.changes ?? []
+function FilesCard({ config, files: read }: FilesProps): ComponentChildren {
+  const { files, restartNeeded } = config
+  const { reload, restart, risks, faults: faultsNow } = read ?? unread
+  const faults = faultsNow.length > 0 ? faultsNow : (files.faults ?? [])
+  const afterRestart = restart.length > 0 ? restart : restartNeeded
+  const isSame = [faults, reload, afterRestart].every(lines => lines.length === 0)
   return h(
     Card,
     { title: t('config.files'), tools: h(StatePill, { state: files.state }) },
@@ -105,20 +107,13 @@ function FilesCard({ status, plan }: FilesProps): ComponentChildren {
       { class: 'card-body stack' },
       files.state === 'rolled back' && h('p', null, t('config.rolledBack')),
       faults.length > 0 && h(Faults, { faults }),
-      faults.length === 0 &&
-        changes.length === 0 &&
-        restartNeeded.length === 0 &&
-        h('p', { class: 'muted' }, t('config.same')),
-      changes.length > 0 && h(Lines, { title: t('config.differ'), lines: changes.map(lineOf) }),
-      restartNeeded.length > 0 && h(Lines, { title: t('config.restart'), lines: restartNeeded }),
-      (plan.data?.risks ?? []).length > 0 &&
-        h(Lines, { title: t('config.risks'), lines: plan.data?.risks ?? [] })
+      isSame && h('p', { class: 'muted' }, t('config.same')),
+      reload.length > 0 && h(Lines, { title: t('config.differ'), lines: reload }),
+      afterRestart.length > 0 && h(Lines, { title: t('config.restart'), lines: afterRestart }),
+      risks.length > 0 && h(Lines, { title: t('config.risks'), lines: risks }),
+      read?.files.map(({ file, diff }) => h(FileDiff, { key: file, file, diff }))
     )
   )
-}
-
-function lineOf({ text, restart }: NonNullable<PlanAnswer['changes']>[number]): string {
-  return restart ? `${text} (${t('config.needsRestart')})` : text
 }
 
 function Faults({ faults }: { readonly faults: readonly string[] }): ComponentChildren {

@@ -52,8 +52,15 @@ export function LedgerPanel(): ComponentChildren {
       { title: t('ledger.newest'), count: asked.data?.lines.length },
       h(Shown<AuditAnswer>, {
         asked,
-        missing: t('ledger.none'),
-        show: ({ lines, isWhole = true }) => [
+        show: ({ lines, isWhole = true, configured = true, failing, lost = 0 }) => [
+          !configured && h('p', { class: 'note' }, t('ledger.none')),
+          typeof failing === 'string' &&
+            h(
+              'p',
+              { class: 'notice bad', role: 'alert' },
+              t('ledger.failing', { reason: failing })
+            ),
+          lost > 0 && h('p', { class: 'notice bad' }, t('ledger.lost', { n: lost })),
           !isWhole && h('p', { class: 'note' }, t('ledger.notWhole')),
           h(Table<AuditRow>, {
             label: t('ledger.newest'),

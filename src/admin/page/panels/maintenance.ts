@@ -20,12 +20,17 @@ export function MaintenancePanel(): ComponentChildren {
     { title: t('maintenance.title') },
     h(Shown<MaintenanceAnswer>, {
       asked,
-      show: ({ file, record, isShared = true }) => [
-        !isShared && h('p', { class: 'notice warn' }, t('maintenance.alone')),
+      show: ({ file, operators, shared, info }) => [
+        !shared && h('p', { class: 'notice warn', title: info }, t('maintenance.alone')),
         h(
           'div',
           { class: 'columns' },
-          h(RecordCard, { title: t('maintenance.byPage'), record, reload, isOwn: true }),
+          h(RecordCard, {
+            title: t('maintenance.byPage'),
+            record: operators,
+            reload,
+            isOwn: true
+          }),
           h(RecordCard, { title: t('maintenance.byFile'), record: file, reload, isOwn: false })
         ),
         h(BeginCard, { reload })
@@ -75,7 +80,7 @@ function RecordCard({ title, record, reload, isOwn }: RecordProps): ComponentChi
 }
 
 function RecordFacts({ record }: { readonly record: MaintenanceRecord }): ComponentChildren {
-  const { until, message, author, at, routes = [], methods = [], allowRoles = [] } = record
+  const { until, message, author, since, routes = [], methods = [], allowRoles = [] } = record
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
     [t('maintenance.routes'), routes.length === 0 ? t('maintenance.allRoutes') : routes.join(', ')],
     [t('maintenance.methods'), methods.length === 0 ? undefined : methods.join(', ')],
@@ -86,7 +91,7 @@ function RecordFacts({ record }: { readonly record: MaintenanceRecord }): Compon
     ],
     [t('maintenance.message'), message],
     [t('maintenance.author'), author],
-    [t('maintenance.since'), at === undefined ? undefined : formatTime(at)]
+    [t('maintenance.since'), since === undefined ? undefined : formatTime(since)]
   ]
   return h(
     'dl',
@@ -112,7 +117,7 @@ function BeginCard({ reload }: { readonly reload: () => void }): ComponentChildr
     confirmAct({
       title: t('maintenance.begin'),
       text: t('maintenance.beginText', { time: formatTime(until.toISOString()) }),
-      path: 'maintenance/begin',
+      path: 'maintenance',
       body: {
         until: until.toISOString(),
         ...(message.trim() !== '' && { message: message.trim() }),

@@ -71,7 +71,8 @@ export function RequestsPanel(): ComponentChildren {
         },
         h(Shown<RequestsAnswer>, {
           asked,
-          show: ({ requests, silent = [] }) => [
+          show: ({ requests, silent = [], problem }) => [
+            problem !== undefined && h('p', { class: 'note' }, problem),
             silent.length > 0 &&
               h('p', { class: 'note' }, t('requests.silent', { replicas: silent.join(', ') })),
             h(Table<RequestRow>, {

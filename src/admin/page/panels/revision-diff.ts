@@ -1,7 +1,7 @@
 /** The differences of a revision to what runs, as lines of its files. */
 import { type ComponentChildren, h } from 'preact'
 import { useJson } from '../api.ts'
-import type { RevisionAnswer } from '../api-types.ts'
+import type { RevisionAnswer, WrittenDiff } from '../api-types.ts'
 import { t } from '../i18n.ts'
 import { Empty, Shown } from '../ui/states.ts'
 
@@ -9,21 +9,16 @@ export function RevisionDiff({ number }: { readonly number: number }): Component
   const asked = useJson<RevisionAnswer>(`config/revisions/${number}`)
   return h(Shown<RevisionAnswer>, {
     asked,
-    show: ({ changes, files = [] }) => [
+    show: ({ changes, files }) => [
       changes.length === 0 && h(Empty, null, t('config.noDiff')),
       files.map(({ file, diff }) => h(FileDiff, { key: file, file, diff }))
     ]
   })
 }
 
-interface FileDiffProps {
-  readonly file: string
-  readonly diff: string
-}
-
 const toneOf: Readonly<Record<string, string>> = { '+': 'added', '-': 'removed', '@': 'muted' }
 
-function FileDiff({ file, diff }: FileDiffProps): ComponentChildren {
+export function FileDiff({ file, diff }: WrittenDiff): ComponentChildren {
   return h(
     'figure',
     { class: 'diff' },

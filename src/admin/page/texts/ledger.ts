@@ -7,6 +7,11 @@ export const ledgerTexts = {
     'There is no ledger: the config has no section audit.',
     '没有审计日志：配置中没有 audit 部分。'
   ],
+  'ledger.failing': ['Lines cannot be written: {reason}', '无法写入记录：{reason}'],
+  'ledger.lost': [
+    '{n:line was|lines were} lost, since they could not be written.',
+    '有 {n} 条记录因无法写入而丢失。'
+  ],
   'ledger.noMatch': ['No line fits.', '没有符合条件的记录。'],
   'ledger.notWhole': [
     'Older lines were not searched. Search them with console-gateway audit search.',

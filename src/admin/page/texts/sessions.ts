@@ -67,6 +67,7 @@ export const sessionsTexts = {
     '{n:fault: the files will be refused|faults: the files will be refused}',
     '{n} 个错误：配置文件将被拒绝'
   ],
+  'effect.minutes': ['{n:minute|minutes}', '{n} 分钟'],
   'effect.replicas': ['{n:replica|replicas}', '{n} 个副本'],
   'effect.routes': ['{n:route|routes}', '{n} 条路由'],
   'effect.requestsPerSecond': ['{n} requests per second now', '当前每秒 {n} 个请求'],

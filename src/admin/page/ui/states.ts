@@ -41,20 +41,18 @@ export function Failed({ error, retry }: FailedProps): ComponentChildren {
 
 interface AskedProps<T> {
   readonly asked: Asked<T>
-  /** What is said where the gateway has no such thing. */
-  readonly missing?: string
   readonly show: (data: T) => ComponentChildren
 }
 
 /** Shows what was asked for; older data stay visible below an error. */
-export function Shown<T>({ asked, show, missing }: AskedProps<T>): ComponentChildren {
+export function Shown<T>({ asked, show }: AskedProps<T>): ComponentChildren {
   const { data, error, isLoading, reload } = asked
   const isMissing = error?.status === 404
   return h(
     'div',
     { class: 'shown' },
     error !== undefined && !isMissing && h(Failed, { error, retry: reload }),
-    isMissing && data === undefined && h(Empty, null, missing ?? t('error.missing')),
+    isMissing && data === undefined && h(Empty, null, t('error.missing')),
     data === undefined && isLoading && h(Loading, null),
     data !== undefined && show(data)
   )
