@@ -20,6 +20,7 @@ import { shape } from './shape.ts'
 import { start } from './start.ts'
 import { status } from './status.ts'
 import { users } from './users.ts'
+import { why } from './why.ts'
 
 const others = {
   init,
@@ -32,6 +33,7 @@ const others = {
   types,
   openapi,
   status,
+  why,
   reload,
   rollback,
   sessions,

@@ -44,7 +44,7 @@ export interface FoundRequests {
 }
 
 /** More are not given at once. */
-const maxLast = 500
+export const maxLast = 500
 const defaultLast = 50
 
 /** A ring of trails: the oldest gives way. */

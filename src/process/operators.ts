@@ -17,6 +17,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
+import { addRecentRequests } from './ops/requests.ts'
 import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
@@ -45,6 +46,7 @@ export async function openOperators({
   addConfig(app, operated)
   addData(app, operated)
   addMaintenance(app, operated)
+  addRecentRequests(app, operated)
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)

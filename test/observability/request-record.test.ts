@@ -35,14 +35,14 @@ t.test(
     refused.fail(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), 'upstream.refused')
     const part = trail.addAttempt(new TrailAttempt('backend', '127.0.0.1:2', 'part', 'roles'))
     part.end(200)
-    trail.addMissing('depts')
+    trail.addMissing('regions')
     const { attempts, missing } = recordOf(trail)
     t.match(attempts, [
       { address: '127.0.0.1:1', failure: 'upstream.refused', reason: 'ECONNREFUSED' },
       { address: '127.0.0.1:2', purpose: 'part', part: 'roles', status: 200, failure: undefined }
     ])
     t.ok(attempts?.every(({ atMs, ms = -1 }) => atMs >= 0 && ms >= 0))
-    t.same(missing, ['depts'])
+    t.same(missing, ['regions'])
   }
 )
 

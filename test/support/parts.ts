@@ -26,7 +26,14 @@ const common = ['base', 'observability']
 const parts: readonly Part[] = [
   {
     name: 'base',
-    holds: ['errors.ts', 'error-kind.ts', 'sign-in-errors.ts', 'ops-errors.ts', 'bounded-map.ts'],
+    holds: [
+      'errors.ts',
+      'error-kind.ts',
+      'sign-in-errors.ts',
+      'error-advice.ts',
+      'ops-errors.ts',
+      'bounded-map.ts'
+    ],
     mayImport: []
   },
   { name: 'observability', holds: ['observability/'], mayImport: [] },

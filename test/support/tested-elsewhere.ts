@@ -105,6 +105,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
   'app/hooks/metrics': ['app/app-metrics', 'observability/metrics', 'services/session-metrics'],
   'session/census': ['session/expiries'],
+  'cli/why': ['cli/why-text', 'error-advice', 'process/ops/requests'],
   'cli/check': ['config/load/yaml-faults'],
   'cli/completion': ['cli/complete'],
   'cli/contract': ['cli/upstream-responses'],

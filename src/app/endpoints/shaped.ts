@@ -125,9 +125,9 @@ export function sendShaped(
   const shaped = shape(merged.value, liveOf(reply.request))
   if (shaped instanceof Promise) {
     const sendLater = (result: unknown) => {
-      const startedAt = performance.now()
+      const resumedAt = performance.now()
       send(result)
-      onStretch?.(performance.now() - startedAt)
+      onStretch?.(performance.now() - resumedAt)
     }
     shaped.then(sendLater).catch((error: unknown) => reply.send(toGatewayError(error)))
   } else send(shaped)

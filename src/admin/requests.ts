@@ -1,0 +1,89 @@
+/** `/ops/api/requests`: the last requests of all processes and replicas. */
+import type { FastifyInstance } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { malformed } from '../app/hooks/validation.ts'
+import type { KeptRequests, RequestQuery } from '../observability/recent-requests.ts'
+import type { RequestRecord } from '../observability/request-record.ts'
+import { errorAdvice } from '../error-advice.ts'
+import { errorKinds } from '../errors.ts'
+import { addOpsScope } from './api.ts'
+
+/** A process of a replica. */
+export interface RequestPlace {
+  readonly replica: string
+  /** Number of the worker, where the replica has several. */
+  readonly worker?: number | undefined
+}
+
+export interface RequestsResponse {
+  /** Newest first. */
+  readonly requests: ReadonlyArray<RequestRecord & RequestPlace>
+  readonly hasMore: boolean
+  /** What each process still has. */
+  readonly kept: ReadonlyArray<KeptRequests & RequestPlace>
+  /** Replicas that did not answer. */
+  readonly silent: readonly string[]
+  /** Why other replicas could not be asked. */
+  readonly problem?: string | undefined
+}
+
+interface Options {
+  readonly find: (query: RequestQuery) => Promise<RequestsResponse>
+}
+
+const requestsQuery = Type.Object({
+  status: Type.Optional(
+    Type.String({
+      pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$',
+      description: '`failed`, `4xx` or `404`.'
+    })
+  ),
+  route: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  user: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'Name or id of a user.' })
+  ),
+  last: Type.String({
+    pattern: '^[1-9][0-9]{0,2}$',
+    default: '50',
+    description: 'The newest so many; at most 500.'
+  })
+})
+
+const idParams = Type.Object({
+  id: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: '`X-Request-Id`.' })
+})
+
+export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void {
+  addOpsScope(ops, scope => {
+    scope.get<{ Querystring: Static<typeof requestsQuery> }>(
+      '/requests',
+      {
+        schema: { summary: 'The last requests, newest first.', querystring: requestsQuery },
+        schemaErrorFormatter: malformed(
+          'status is failed, 4xx or 404, last a number up to 999: /requests?status=failed&last=20'
+        )
+      },
+      async ({ query: { last, ...query } }) => await find({ ...query, last: Number(last) })
+    )
+    scope.get<{ Params: Static<typeof idParams> }>(
+      '/requests/:id',
+      {
+        schema: {
+          summary: 'All requests of one id, each with what to do about its error.',
+          params: idParams
+        },
+        schemaErrorFormatter: malformed('A request id has up to 64 letters, digits, and _ . -')
+      },
+      async ({ params: { id } }) => {
+        const response = await find({ id })
+        return { ...response, requests: response.requests.map(withAdvice) }
+      }
+    )
+  })
+}
+
+function withAdvice<T extends RequestRecord>(record: T) {
+  const { code } = record
+  if (code === undefined) return record
+  return { ...record, message: errorKinds[code].en, advice: errorAdvice[code] }
+}

@@ -1,0 +1,197 @@
+/** Requests in plain words. Names and paths come from clients, so all text is escaped. */
+import type { RequestPlace, RequestsResponse } from '../admin/requests.ts'
+import { errorAdvice } from '../error-advice.ts'
+import { errorKinds } from '../errors.ts'
+import type {
+  AttemptRecord,
+  LimitRecord,
+  RequestRecord,
+  SessionRecord
+} from '../observability/request-record.ts'
+import { printable } from '../observability/unprintable.ts'
+import { table } from './admin-client.ts'
+import { paint } from './colours.ts'
+
+type Request = RequestRecord & RequestPlace
+type Row = readonly [name: string, text: string]
+
+const copyTexts: Readonly<Record<NonNullable<RequestRecord['copy']>, string>> = {
+  shared: 'answered by the call of request ',
+  fresh: 'answered by the user’s own copy, which was fresh',
+  validated: 'answered by the user’s own copy, which the upstream confirmed',
+  stale: 'the upstream failed: answered by the user’s own older copy',
+  fixed: 'the upstream failed: answered by the fixed response of the route'
+}
+
+const purposes: Readonly<Record<AttemptRecord['purpose'], string>> = {
+  'request': '',
+  'part': '',
+  'sign-in': ', for the sign-in',
+  'renewal': ', for a new token',
+  'websocket': ', for a WebSocket'
+}
+
+const units = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's']
+] as const
+
+/** The whole story of one request. */
+export function formatRequest(request: Request): string {
+  const { id, at, address, ms, status } = request
+  const head = `${request.method} ${request.path} → ${status}, ${formatMs(ms)}`
+  const rows: readonly Row[] = [
+    ['request', `${id}, at ${at} from ${address}${placeOf(request)}`],
+    ['route', routeText(request)],
+    ...userRows(request),
+    ...(request.session === undefined ? [] : [['session', sessionText(request.session)] as const]),
+    ...limitRows(request),
+    ...upstreamRows(request),
+    ...responseRows(request),
+    ...errorRows(request)
+  ]
+  const width = Math.max(...rows.map(([name]) => name.length))
+  const lines = rows.map(([name, text], index) => {
+    const isRepeated = rows[index - 1]?.[0] === name
+    return `  ${(isRepeated ? '' : name).padEnd(width)}  ${printable(text)}\n`
+  })
+  return `${paint('bold', printable(head))}\n${lines.join('')}`
+}
+
+/** One line each. */
+export function formatRequests(requests: readonly Request[]): string {
+  const rows = requests.map(({ at, id, user = '', method, path, status, code = '', ms }) => [
+    at,
+    id,
+    user,
+    `${method} ${path}`,
+    String(status),
+    code,
+    formatMs(ms)
+  ])
+  return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows])
+}
+
+/** What is remembered, and what has been overwritten. */
+export function formatKept({ kept, silent, problem }: RequestsResponse): string {
+  const lines = kept.map(({ ok, failed, since, ...place }) => {
+    const [others, failures] = [ok, failed].map(({ overwritten, oldestAt = since }) =>
+      overwritten === 0 ? `all since ${since}` : `back to ${oldestAt} (${overwritten} overwritten)`
+    )
+    return `Remembered${placeOf(place)}: ${others}; of failed ones ${failures}.`
+  })
+  const all = [
+    ...lines,
+    ...(silent.length === 0 ? [] : [`No answer from ${silent.join(', ')}.`]),
+    ...(problem === undefined ? [] : [`${problem}.`])
+  ]
+  return all.map(line => `${printable(line)}\n`).join('')
+}
+
+function placeOf({ replica, worker }: RequestPlace): string {
+  return `, replica ${replica}${worker === undefined ? '' : `, worker ${worker}`}`
+}
+
+function routeText({ route, alias }: Request): string {
+  return alias === undefined
+    ? route
+    : `${route}, called as ${alias.path}, an alias of ${alias.target}`
+}
+
+function userRows({ user, userId, source, needsRoles }: Request): Row[] {
+  const by = source === undefined ? '' : `, signed in by ${source}`
+  return [
+    ...(user === undefined
+      ? []
+      : [['user', `${user}${userId === undefined ? '' : ` (id ${userId})`}${by}`] as const]),
+    ...(needsRoles === undefined
+      ? []
+      : [['user', `has none of the roles that the route needs: ${needsRoles.join(', ')}`] as const])
+  ]
+}
+
+function sessionText({ id = 'unknown', from, ms, ageMs, ended }: SessionRecord): string {
+  const age = ageMs === undefined ? '' : `, ${formatAge(ageMs)} old`
+  const asked = ms === undefined ? '' : ` in ${formatMs(ms)}`
+  if (from === 'cache') return `${id}${age}, found in the cache of the process`
+  if (from === 'store') return `${id}${age}, read from the store${asked}`
+  if (ended !== undefined) return `${id} is over (${ended}), as the store said${asked}`
+  return `${id}${age}`
+}
+
+function limitRows({ limits = [], limitsMs, limit, limitMax }: Request): Row[] {
+  const isRule = limits.some(({ name }) => name === limit)
+  const asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
+  const rows = limits.map((each, index): Row => [
+    'limits',
+    limitText(each, limit) + (index === 0 ? asked : '')
+  ])
+  if (limit === undefined || isRule) return rows
+  const max = limitMax === undefined ? '' : `, which allows ${limitMax}`
+  return [...rows, ['limits', `refused by ${limit}${max}`]]
+}
+
+function limitText(record: LimitRecord, refusedBy: string | undefined): string {
+  const { name, kind, count = '?', max, windowMs, isEnforced, isExceeded } = record
+  const window = kind === 'bucket' ? 'of a bucket' : `in ${formatAge(windowMs)}`
+  const shadow = isEnforced ? '' : ', in shadow'
+  const exceeded = isExceeded ? ': exceeded' : ''
+  const verdict = name === refusedBy ? ': refused the request' : exceeded
+  return `${name} ${count} of ${max} ${window}${shadow}${verdict}`
+}
+
+function upstreamRows(request: Request): Row[] {
+  const { attempts = [], queueMs, upstream, copy, sharedWith, missing } = request
+  return [
+    ...(queueMs === undefined
+      ? []
+      : [['queue', `waited ${formatMs(queueMs)} for a connection to ${upstream ?? ''}`] as const]),
+    ...attempts.map((attempt): Row => ['upstream', attemptText(attempt)]),
+    ...(copy === undefined ? [] : [['copy', copyTexts[copy] + (sharedWith ?? '')] as const]),
+    ...(missing === undefined ? [] : [['parts', `missing: ${missing.join(', ')}`] as const])
+  ]
+}
+
+function attemptText(attempt: AttemptRecord): string {
+  const { upstream, address, purpose, part, atMs, ms, status, failure, reason } = attempt
+  const purposeText = part === undefined ? purposes[purpose] : `, for part ${part}`
+  const time = ms === undefined ? 'still running' : `after ${formatMs(ms)}`
+  const outcome =
+    failure === undefined ? String(status ?? 'no response yet') : failureText(failure, reason)
+  return `${upstream} ${address}${purposeText}, at ${formatMs(atMs)}: ${outcome} ${time}`
+}
+
+function failureText(failure: string, reason: string | undefined): string {
+  if (failure === 'left') return 'given up, since nobody needed it any more,'
+  return reason === undefined ? failure : `${failure} (${reason})`
+}
+
+function responseRows({ shapeMs, status, sent, isCut }: Request): Row[] {
+  const bytes = sent === undefined ? '' : `, ${sent} bytes`
+  const end = isCut ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
+  return [...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]), ['sent', end]]
+}
+
+function errorRows({ code }: Request): Row[] {
+  if (code === undefined) return []
+  return [
+    ['error', `${code}: ${errorKinds[code].en}`],
+    ['to do', errorAdvice[code]]
+  ]
+}
+
+function formatMs(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${Math.round(ms / 10) / 100} s`
+}
+
+/** The largest unit, and the next where there is a rest. */
+function formatAge(ms: number): string {
+  const index = units.findIndex(([length]) => ms >= length)
+  const [length, unit] = units[index] ?? []
+  if (length === undefined) return `${Math.round(ms)} ms`
+  const [shorter, shorterUnit] = units[index + 1] ?? []
+  const rest = shorter === undefined ? 0 : Math.floor((ms % length) / shorter)
+  return `${Math.floor(ms / length)} ${unit}${rest === 0 ? '' : ` ${rest} ${shorterUnit}`}`
+}

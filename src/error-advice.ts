@@ -1,0 +1,107 @@
+/** What an operator can do about each error code: for `console-gateway why` and the ops page. */
+import type { ErrorCode } from './errors.ts'
+
+const lookAtUpstream =
+  'Look at the upstream’s own log at this time. `console-gateway status` shows its addresses.'
+const clientFault = 'The client has to send it differently; the gateway needs no change.'
+const signInAgain = 'Expected: the user signs in again.'
+
+export const errorAdvice: Readonly<Record<ErrorCode, string>> = {
+  'session.none':
+    'The request had no valid session cookie: the user has not signed in, or the browser did not ' +
+    'send the cookie (other host, plain http with a secure cookie, blocked by SameSite).',
+  'session.unknown':
+    'The store does not know the session: it ended more than ten minutes ago, Redis lost its ' +
+    'data, or the cookie is of another installation. The user signs in again.',
+  'session.idle': `${signInAgain} If that comes too early, raise session.idle in gateway.yaml.`,
+  'session.absolute': `${signInAgain} If that comes too early, raise session.absolute.`,
+  'session.revoked':
+    'An operator closed the session, or the user signed out elsewhere, was disabled or changed. ' +
+    'The log has the event, with the same session.',
+  'session.replaced':
+    'A newer sign-in took its place: raise session.perUser.max if users need more sessions.',
+  'session.upstream':
+    'The back-end refused to renew its token, so the session ended. Look at the back-end’s log, ' +
+    'and at login.sources[].refresh.',
+  'login.too-many':
+    'The user has as many sessions as session.perUser.max allows: close one with ' +
+    '`console-gateway sessions close`, or set session.perUser.over to evict-oldest.',
+  'login.refused':
+    'No credential source accepted the password. For a users file: `console-gateway users`. For ' +
+    'a back-end: compare login.sources[].success and .refused with its response.',
+  'login.locked':
+    'Too many failures: it ends by itself. `console-gateway lockouts list` shows the lock, ' +
+    '`lockouts lift` ends it now.',
+  'login.challenge': 'The back-end asked for a captcha or another proof: the user tries again.',
+  'login.blocked': 'The back-end has blocked the account: unblock it there.',
+  'login.expired-password': 'The user has to change the password in the back-end first.',
+  'route.credential':
+    'The upstream takes only sessions of one credential source (credential.from in routes.yaml), ' +
+    'and this user signed in at another one.',
+  'route.forbidden':
+    'The user has none of the roles in the route’s access. Give the user the role, or change ' +
+    'access in routes.yaml.',
+  'ops.host': 'Add the host name to ops.hosts in gateway.yaml, or use the address.',
+  'ops.secret': 'Send ops.secret as `Authorization: Bearer SECRET`.',
+  'ops.session': 'Sign in to the operators’ page again.',
+  'ops.role': 'Add the user’s source and role to ops.role in gateway.yaml.',
+  'ops.origin': 'Open the page at the address of this listener.',
+  'ops.ledger': 'The audit ledger could not be written: look at the disk and at audit.file.',
+  'ops.redis': 'Redis, which replicas share, did not answer: try again when it is back.',
+  'origin.refused':
+    'A page of another origin sent it. If that origin is yours, add it to server.origins; behind ' +
+    'a proxy that ends TLS, add the proxy to server.trustedProxies.',
+  'route.unknown':
+    'No route has this path: `console-gateway explain METHOD PATH` shows what decides. Add a ' +
+    'route or an alias in routes.yaml.',
+  'route.method': 'Add the method to the route’s methods in routes.yaml, if it is meant to pass.',
+  'request.malformed': clientFault,
+  'request.path': 'The path has an encoding that two programs may read differently. ' + clientFault,
+  'request.timeout':
+    'The client sent its request, or read its response, too slowly: server.requestTimeout and ' +
+    'server.idleTimeout bound that.',
+  'request.too-large': 'Raise limits.sizes.body, or maxBody of the route, if it is legitimate.',
+  'request.uri-too-long': 'Raise limits.sizes.url, if it is legitimate.',
+  'request.type': clientFault,
+  'request.expectation': clientFault,
+  'request.headers': 'Raise limits.sizes.headerCount, or let the client send fewer cookies.',
+  'request.repeated':
+    'The same change was still running (doubleClicks: share): the console waits for the first.',
+  'limit.exceeded':
+    'Expected, if the number is right. `console-gateway limits suggest` says which number would ' +
+    'have refused nobody; `limits caller` shows and resets one caller.',
+  'upstream.refused':
+    'Nothing listens at the address, its name cannot be resolved, or TLS failed: check the ' +
+    'upstream’s url, and that it runs. Each attempt names the reason.',
+  'upstream.reset': `The back-end closed the connection in the middle. ${lookAtUpstream}`,
+  'upstream.invalid':
+    'The back-end broke HTTP, or its response cannot be used here; the log line of the request ' +
+    'has the reason.',
+  'upstream.redirect':
+    'The back-end redirects to another origin: correct the path, or set redirects: pass.',
+  'upstream.error': `The back-end answered with an error page. ${lookAtUpstream}`,
+  'shape.not-json': 'The back-end answered something else than JSON: look at it by itself.',
+  'shape.expression':
+    'The expression of the shape failed or took too long: try it with `console-gateway shape`.',
+  'shape.number-too-long': 'A number of the response has too many digits for the expression.',
+  'shape.too-large': 'Raise maxShaped of the route or limits.sizes.shape, or ask for less.',
+  'contract.broken':
+    'The response does not fit the route’s contract: the log’s drift events name the member.',
+  'session.unavailable':
+    'Redis did not answer. Nobody is signed out; `console-gateway status` shows since when.',
+  'maintenance': 'Expected: maintenance in routes.yaml, or set by an operator, closes the route.',
+  'overloaded':
+    'More requests than connections, or than the named bound: find the slow upstream first, then ' +
+    'raise connections, queue or queueTimeout of the upstream, or the named bound.',
+  'upstream.unavailable':
+    'All addresses are left out by their breaker or health check. ' + lookAtUpstream,
+  'gateway.stopping': 'Expected while a process stops: the client tries again.',
+  'gateway.fault': 'A fault of the gateway: the log has the stack. Please report it.',
+  'upstream.timeout':
+    'No first byte within the route’s timeout (responseTimeout of the upstream). ' + lookAtUpstream,
+  'upstream.timeout.connect':
+    'No connection within connectTimeout: firewall, wrong address, or a machine that is down.',
+  'upstream.timeout.idle': `The response stood still for idleTimeout. ${lookAtUpstream}`,
+  'upstream.timeout.total': 'The response took longer than totalTimeout of the upstream.',
+  'upstream.timeout.rate': 'The response came slower than minRate of the upstream.'
+}
