@@ -2,10 +2,26 @@
  * Refuses requests of web pages in a browser on this machine, whether by another host name or by a
  * form.
  */
-import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { validateRequests } from '../app/hooks/validation.ts'
+
+/**
+ * Refuses what a page can make a browser send, of a request with the operators' secret: no page
+ * knows the secret, so that it comes from a command.
+ * @param isOwn whether it calls the listener by a name of its own
+ * @throws GatewayError `request.malformed`, `origin.refused`
+ */
+export function refuseBrowsers({ headers }: FastifyRequest, isOwn: boolean): void {
+  if (!isOwn) {
+    const message =
+      'Call the operators’ listener by its IP address, or list this name in ops.hosts.'
+    throw new GatewayError('request.malformed', { message })
+  }
+  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
+    throw new GatewayError('origin.refused')
+  }
+}
 
 /** For a scope of the operators' listener that shows or changes data. */
 export function guardAdminScope(scope: FastifyInstance): void {
@@ -13,17 +29,6 @@ export function guardAdminScope(scope: FastifyInstance): void {
   scope.addHook('preValidation', async (request: FastifyRequest) => {
     // A command without parameters sends no body.
     if (!isRecord(request.body)) request.body = {}
-  })
-  scope.addHook('onRequest', async ({ headers }: FastifyRequest) => {
-    const name = hostName(headers.host)
-    if (isIP(name) === 0 && name !== 'localhost') {
-      throw new GatewayError('request.malformed', {
-        message: 'Call the operators’ listener by its IP address, not by a name.'
-      })
-    }
-    if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
-      throw new GatewayError('origin.refused')
-    }
   })
   scope.removeContentTypeParser('text/plain')
   scope.setErrorHandler(sendAdminError)
@@ -36,12 +41,9 @@ export function sendAdminError(
   reply: FastifyReply
 ): FastifyReply {
   const error = toGatewayError(thrown)
+  const { retryAfter } = error.detail
+  if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
   return reply.code(error.status).send({ error: error.message, code: error.code })
-}
-
-/** The name in a `Host` header, without port and brackets. */
-export function hostName(host = '') {
-  return host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
 }
 
 function isRecord(body: unknown) {

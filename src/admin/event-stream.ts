@@ -1,6 +1,7 @@
 /** Server-sent events for operators: the latest state, sent once a second to all who watch. */
 import { adopt } from '../observability/emitters.ts'
 import { GatewayError } from '../errors.ts'
+import { opsHeaders } from './response-headers.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 
@@ -56,6 +57,7 @@ export class StateStreams {
     const { raw } = reply
     adopt(raw)
     raw.writeHead(200, {
+      ...opsHeaders,
       ...reply.getHeaders(),
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',

@@ -9,7 +9,9 @@ import { GatewayError } from '../errors.ts'
 import type { Operator } from './operator.ts'
 
 export interface Forwarded {
-  readonly operator: Operator
+  /** Undefined on open paths. */
+  readonly operator?: Operator | undefined
+  readonly operatorSession?: string | undefined
   readonly requestId: string
   readonly address: string
 }
@@ -20,12 +22,14 @@ export const forwarded = new AsyncLocalStorage<Forwarded>()
 export async function takeForwarded(request: FastifyRequest): Promise<void> {
   const from = forwarded.getStore()
   request.operator = from?.operator
+  request.operatorSession = from?.operatorSession
   request.address = from?.address
+  const isOpen = request.routeOptions.config.isOpen === true
+  if (request.operator === undefined && !isOpen) throw new GatewayError('ops.secret')
 }
 
-/** In the primary: what a worker has to know. @throws GatewayError without an operator */
+/** In the primary: what a worker has to know. */
 export function forwardedOf(request: FastifyRequest): Forwarded {
-  const { operator, id: requestId } = request
-  if (operator === undefined) throw new GatewayError('ops.secret')
-  return { operator, requestId, address: clientAddress(request) }
+  const { operator, operatorSession, id: requestId } = request
+  return { operator, operatorSession, requestId, address: clientAddress(request) }
 }

@@ -5,7 +5,6 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
-import { hostName } from './browser-guard.ts'
 
 interface Options {
   /** `ops.hosts`. */
@@ -15,8 +14,8 @@ interface Options {
   readonly now?: () => number
 }
 
-/** All other paths have stricter rules, but `/healthz`, which reveals nothing. */
-const checkedPaths = new Set(['/readyz', '/metrics', '/openapi.json'])
+/** Paths of scrapers and probes. All others have stricter rules, but `/healthz` reveals nothing. */
+export const probePaths: ReadonlySet<string> = new Set(['/readyz', '/metrics', '/openapi.json'])
 const dayMs = 86_400_000
 const maxShownName = 100
 
@@ -29,7 +28,7 @@ export function createHostCheck({ hosts, log, now = () => performance.now() }: O
   const listed = new Set(hosts.map(host => host.toLowerCase()))
   let quietUntil = -Infinity
   return async function checkHost({ headers, routeOptions }: FastifyRequest): Promise<void> {
-    if (!checkedPaths.has(routeOptions.url ?? '')) return
+    if (!probePaths.has(routeOptions.url ?? '')) return
     const name = hostName(headers.host).toLowerCase()
     if (isIP(name) !== 0 || !name.includes('.') || listed.has(name)) return
     const isFromPage = [headers.origin, headers.referer, headers['sec-fetch-site']].some(
@@ -44,4 +43,15 @@ export function createHostCheck({ hosts, log, now = () => performance.now() }: O
         'it answered, since no browser sent the request. Add the name to ops.hosts'
     )
   }
+}
+
+/** Whether a page of another site cannot have the name of this `Host`. */
+export function isOwnName(host: string | undefined, listed: ReadonlySet<string>): boolean {
+  const name = hostName(host).toLowerCase()
+  return isIP(name) !== 0 || name === 'localhost' || listed.has(name)
+}
+
+/** The name in a `Host` header, without port and brackets. */
+function hostName(host = '') {
+  return host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
 }

@@ -59,8 +59,8 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     const { account, address, locked } = await locksOf(body)
     // Failures that have not locked yet are forgotten too.
     const counted = [
-      ...(account === undefined ? [] : [`account:${account}`]),
-      ...(address === undefined ? [] : [`address:${address}`])
+      ...(account === undefined ? [] : [`account:${account}`, `ops-account:${account}`]),
+      ...(address === undefined ? [] : [`address:${address}`, `ops-address:${address}`])
     ]
     const keys = locked.map(({ key }) => key)
     await orUnavailable(lockouts.lift([...new Set([...keys, ...counted])]))
@@ -117,22 +117,31 @@ function isEmpty({ account, address }: Selection): boolean {
   return account === undefined && address === undefined
 }
 
-/** `account:NAME`, `address:IP`, `browser:NAME:ID`. */
+/**
+ * `account:NAME`, `address:IP`, `browser:NAME:ID`; of the operators' page `ops-account:NAME`,
+ * `ops-address:IP`.
+ */
 function partsOf({ key }: ActiveLock): { kind: string; of: string } {
   const colon = key.indexOf(':')
   const kind = key.slice(0, colon)
   return { kind, of: key.slice(colon + 1, kind === 'browser' ? key.lastIndexOf(':') : undefined) }
 }
 
+const kindNames: Readonly<Record<string, string>> = {
+  'browser': 'known browser',
+  'ops-account': 'account at the operators’ page',
+  'ops-address': 'address at the operators’ page'
+}
+
 function isSelected(lock: ActiveLock, { account, address }: Selection): boolean {
   const { kind, of } = partsOf(lock)
-  return of === (kind === 'address' ? address : account)
+  return of === (kind.endsWith('address') ? address : account)
 }
 
 function toJson(lock: ActiveLock): LockoutJson {
   const { kind, of } = partsOf(lock)
   return {
-    kind: kind === 'browser' ? 'known browser' : kind,
+    kind: kindNames[kind] ?? kind,
     of,
     until: new Date(lock.until).toISOString()
   }

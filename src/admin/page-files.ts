@@ -55,8 +55,9 @@ export function addPageFiles(ops: FastifyInstance, folder = pageFolder): void {
   let files: PageFiles | undefined
   const load = () => (files ??= loadFiles(folder))
 
-  ops.get('/ops', async (_request, reply) => await reply.redirect('/ops/', 308))
-  ops.get('/ops/', async (request, reply) => {
+  const open = { config: { isOpen: true } }
+  ops.get('/ops', open, async (_request, reply) => await reply.redirect('/ops/', 308))
+  ops.get('/ops/', open, async (request, reply) => {
     const { hash, byPath } = load()
     reply.header('etag', `"${hash}"`).header('cache-control', 'no-cache')
     if (request.headers['if-none-match'] === `"${hash}"`) return await reply.code(304).send()
@@ -64,6 +65,7 @@ export function addPageFiles(ops: FastifyInstance, folder = pageFolder): void {
   })
   ops.get<{ Params: { 'hash': string; '*': string } }>(
     '/ops/assets/:hash/*',
+    open,
     async (request, reply) => {
       const { hash, byPath } = load()
       const { 'hash': requested, '*': path } = request.params

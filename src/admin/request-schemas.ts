@@ -36,6 +36,11 @@ export const callerSchema = Type.Object({
   caller: Type.String({ minLength: 1, maxLength: maxNameLength })
 })
 
+export const operatorSignInBody = Type.Object({
+  username: Type.String({ minLength: 1, maxLength: maxNameLength }),
+  password: Type.String({ minLength: 1, maxLength: 1024 })
+})
+
 export const lockoutsOf = Type.Object({
   account: Type.Optional(Type.String({ minLength: 1 })),
   address: Type.Optional(Type.String({ format: 'ip' }))

@@ -3,14 +3,17 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { ActLedger } from './acts.ts'
 import { addApiDescription } from './api.ts'
-import type { Guard } from './guard.ts'
+import type { createAccess } from './access.ts'
 import type { createHostCheck } from './hosts.ts'
 import { sendAdminError } from './browser-guard.ts'
+import { createTrust } from '../app/hooks/address.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
+import type { ServerTls } from '../config/schema/config.ts'
+import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
+import { opsHeaders } from './response-headers.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { forwarded, takeForwarded } from './forwarded.ts'
 import { formatFor } from '../observability/metrics-text.ts'
-import { adopt } from '../observability/emitters.ts'
 
 export interface Readiness {
   readonly ready: boolean
@@ -27,17 +30,26 @@ interface AddressStatus {
   readonly inFlight: number
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    setCertificate: (tls: ServerTls) => void
+  }
+}
+
 interface Options {
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Pick<Metrics, 'text'>
   /** The OpenAPI document of the config in force. */
   readonly openApi: () => object
-  /** `checked elsewhere` in a worker: the primary has checked the request with its own guard. */
-  readonly guard: Guard | 'checked elsewhere'
+  /** `checked elsewhere` in a worker: the primary has checked the request. */
+  readonly access: ReturnType<typeof createAccess> | 'checked elsewhere'
   readonly checkHost?: ReturnType<typeof createHostCheck>
   readonly version: string
   /** The audit ledger, where config has one. */
   readonly ledger?: ActLedger | undefined
+  readonly tls?: ServerTls | undefined
+  /** `ops.trustedProxies`. */
+  readonly trustedProxies?: readonly string[]
 }
 
 /**
@@ -45,38 +57,34 @@ interface Options {
  * and shows operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console
  * developers.
  */
-export function createAdminServer({
-  readiness,
-  metrics,
-  openApi,
-  guard,
-  checkHost,
-  version,
-  ledger
-}: Options): FastifyInstance {
-  const ops = Fastify({
-    logController: new LogController({ disableRequestLogging: true }),
-    exposeHeadRoutes: true,
-    return503OnClosing: false,
-    genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
-  })
-  adopt(ops.server)
+export function createAdminServer(options: Options): FastifyInstance {
+  const { readiness, metrics, openApi, access, checkHost, version, ledger } = options
+  const servers = new OpsServers(options.tls)
+  const ops = createOpsApp(servers, options)
+  ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
   ops.decorateRequest('operator', undefined)
+  ops.decorateRequest('operatorSession', undefined)
+  ops.decorateRequest('address', undefined)
   readJsonBodies(ops)
   ops.addHook('onSend', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
+    for (const [name, value] of Object.entries(opsHeaders)) {
+      if (!reply.hasHeader(name)) reply.header(name, value)
+    }
+  })
+  ops.addHook('preClose', async () => {
+    setTimeout(() => servers.destroyAll(), graceMs).unref()
   })
   if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
-  ops.addHook('onRequest', guard === 'checked elsewhere' ? takeForwarded : guard.check)
+  ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)
   ops.setErrorHandler(sendAdminError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
-  ops.get('/readyz', async (request, reply) => {
+  ops.get('/readyz', async ({ operator }, reply) => {
     const { ready, parts } = await readiness()
     const status = ready ? 'ready' : 'not ready'
-    const mayKnow = guard === 'checked elsewhere' || guard.isOperator(request.headers)
-    return await reply.code(ready ? 200 : 503).send(mayKnow ? { status, ...parts } : { status })
+    const detail = operator === undefined ? {} : parts
+    return await reply.code(ready ? 200 : 503).send({ status, ...detail })
   })
   ops.get('/metrics', async (request, reply) => {
     const { type, body } = await metrics.text(formatFor(request.headers.accept))
@@ -89,4 +97,16 @@ export function createAdminServer({
     })
   )
   return ops
+}
+
+function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): FastifyInstance {
+  return Fastify({
+    serverFactory: servers.create,
+    trustProxy: trustedProxies.length > 0 ? createTrust(trustedProxies) : false,
+    bodyLimit: maxOpsBody,
+    logController: new LogController({ disableRequestLogging: true }),
+    exposeHeadRoutes: true,
+    return503OnClosing: false,
+    genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
+  })
 }

@@ -133,7 +133,7 @@ function createHttpServer(
   return adopt(createTlsServer(secure, onRequest), onError) as Server
 }
 
-function secureContextOf({ certificate, key }: ServerTls) {
+export function secureContextOf({ certificate, key }: ServerTls) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const
 }
 

@@ -19,7 +19,7 @@ import { createOpsServices, type OpsServices } from '../services/ops-services.ts
 import { createLogger, type Log } from '../services/services.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
-import { openOperators } from './operators.ts'
+import { openOperators, type Operators } from './operators.ts'
 import { createPublicServer } from './server/public-server.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
@@ -68,6 +68,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   const { folder, gateway } = config
   const state = { isStopping: false }
   let watch: Watch | undefined
+  let operators: Operators | undefined
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
@@ -83,7 +84,10 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     first,
     validate: validateFiles,
     create: publicServer.create,
-    activate: publicServer.activate,
+    activate: async generation => {
+      await publicServer.activate(generation)
+      operators?.activate(generation.config)
+    },
     massClosing: userReview.massClosing,
     reviewUsers: userReview.reviewUsers,
     onFiles: files => watch?.follow(files),
@@ -97,7 +101,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     readinessOf(await publicServer.readiness(), reloader, state.isStopping)
   const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
   opened.push(ops.close)
-  const admin = await openOperators({
+  operators = await openOperators({
     config,
     publicServer,
     reloader,
@@ -109,14 +113,15 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   })
   // A maintenance that was begun before the start is in force from the first request on.
   await ops.read
+  const { url: opsUrl, close: closeOperators } = operators
   const url = await publicServer.listen()
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
   watch = watchConfig(config, reloader)
   opened.push(() => watch?.close())
   log.info(
-    { url, ops: admin.url, ...(count > 1 && { workers: count }) },
-    `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${admin.url}`
+    { url, ops: opsUrl, ...(count > 1 && { workers: count }) },
+    `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`
   )
   const stop = once(
     async ({ noticeMs = gateway.drain.notice }: { readonly noticeMs?: number } = {}) => {
@@ -128,13 +133,13 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
         log.warn(`requests were still running after ${gateway.drain.grace} ms: cut`)
       }
       await reloader.close()
-      await admin.close()
+      await closeOperators()
       await ops.close()
       await publicServer.close()
       log.info('stopped')
     }
   )
-  return { url, opsUrl: admin.url, reload: reloader.reload, stop }
+  return { url, opsUrl, reload: reloader.reload, stop }
 }
 
 type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>

@@ -3,9 +3,12 @@
  * Those that only a serving process can answer come from `publicServer.addAdminRoutes`.
  */
 import { randomBytes } from 'node:crypto'
+import { createAccess } from '../admin/access.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
+import { operatorCookie } from '../admin/operator-cookie.ts'
+import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
@@ -26,27 +29,40 @@ interface Options extends Operated {
   readonly opened: Array<() => unknown>
 }
 
+export interface Operators {
+  readonly url: string
+  /** Takes the certificate of a new config. */
+  readonly activate: (config: Config) => void
+  readonly close: () => Promise<void>
+}
+
 /** Opens the operators' listener. A secret that config does not set is written to a file. */
-export async function openOperators({
-  opened,
-  ...operated
-}: Options): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
   const { config, publicServer, reloader, readiness, log } = operated
-  const { listen, hosts, openMetrics, secret: configured } = config.gateway.ops
+  const { ops } = config.gateway
+  const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
   const secret = configured ?? randomBytes(32).toString('base64url')
   const app = createAdminServer({
     readiness,
     metrics: { text: publicServer.metricsText },
     openApi: () => openApi(reloader.current().config),
-    guard: createGuard({ secret, openMetrics }),
+    access: createAccess({
+      guard: createGuard({ secret, openMetrics }),
+      cookie: operatorCookie(ops).name,
+      hosts,
+      findOperator: publicServer.findOperator
+    }),
     checkHost: createHostCheck({ hosts, log }),
-    version
+    version,
+    tls: config.opsTls,
+    trustedProxies
   })
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
   addData(app, operated)
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
+  addPageFiles(app)
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)
@@ -55,6 +71,9 @@ export async function openOperators({
   opened.push(() => secretFile?.remove())
   return {
     url,
+    activate: ({ opsTls }) => {
+      if (opsTls !== undefined) app.setCertificate(opsTls)
+    },
     close: async () => {
       await app.close()
       secretFile?.remove()
@@ -114,7 +133,7 @@ function addMaintenance(
 /** Without the file only local commands fail, so the gateway starts all the same. */
 function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
   try {
-    const secretFile = writeSecretFile(opsUrl.slice('http://'.length), secret)
+    const secretFile = writeSecretFile(opsUrl.replace(/^https?:\/\//, ''), secret)
     log.info(
       { file: secretFile.file },
       'ops.secret is not set: generated one for this run ' +

@@ -17,6 +17,7 @@ import type { SessionStore } from '../session/store.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
+import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
 import { countSessions } from './session-metrics.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
@@ -30,6 +31,8 @@ export type RedisState = { readonly kind: 'embedded' } | ({ readonly kind: 'redi
 export interface Services extends LimitServices {
   readonly log: Log
   readonly sessions: Sessions
+  /** Undefined without `ops.role`. */
+  readonly operatorSessions: OperatorSessions | undefined
   /** Those that sessions are held against. */
   readonly fileUsers: FileUsers
   /** Newest first. */
@@ -66,12 +69,18 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
 
+  const operatorSessions =
+    gateway.ops.role === undefined
+      ? undefined
+      : createOperatorSessions({ gateway, shared, fileUsers, secrets })
+
   return {
     ...limits,
     log,
     inFlight: new Map(),
     fileUsers,
     sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log }),
+    operatorSessions,
     secrets,
     expressions,
     drift: createDrift({ log, metrics }),
@@ -81,6 +90,7 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
     redis,
     close: async () => {
       await closeLimits()
+      await operatorSessions?.release()
       await store.close()
       shared?.close()
       await expressions.close()

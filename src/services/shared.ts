@@ -38,6 +38,8 @@ export interface RedisHealth {
 export interface Shared {
   readonly clock: StoreClock
   readonly store: SessionStore
+  /** The store of operators' sessions. They are few, so it follows no changes and asks Redis. */
+  readonly operatorStore: () => SessionStore
   readonly counters: Counters
   readonly tally: Tally
   readonly lockouts: Lockouts
@@ -84,6 +86,7 @@ export function connectRedis({ gateway, config, folder, log, metrics }: Options)
   const sessions = createStore({ gateway, prefix, dialler, client, log, measure })
   return {
     store: sessions.store,
+    operatorStore: () => sessions.storeAt(`${prefix}ops:`),
     clock,
     counters: createRedisCounters(limits, prefix),
     tally: createRedisTally(limits, prefix),
@@ -155,13 +158,17 @@ function createStore({ gateway, prefix, dialler, client, log, measure }: StoreOp
           },
           onRefused: () => log.error({ redis: dialler.place }, noWait)
         })
-  const store = createRedisStore({
+  const common = {
     redis: client,
-    prefix,
     ...(replicated !== undefined && { replicated }),
     keysOnEach: dialler.keysOnEach(client),
     formerIndex: createFormerIndex({ records, longestMs }),
-    onPrimary: changed => dialler.onTopology(client, changed),
+    onPrimary: (changed: () => void) => dialler.onTopology(client, changed)
+  }
+  const storeAt = (at: string) => createRedisStore({ ...common, prefix: at, follow: () => {} })
+  const store = createRedisStore({
+    ...common,
+    prefix,
     follow: (follower, names) => {
       unfollow = followRedis({
         dial: () => dialler.trackingConnections(client),
@@ -176,7 +183,7 @@ function createStore({ gateway, prefix, dialler, client, log, measure }: StoreOp
     unfollow()
     replicated?.close()
   }
-  return { store, close }
+  return { store, storeAt, close }
 }
 
 /** Sessions go by the clock of Redis; limits, logs and back-ends' tokens go by this machine's. */

@@ -112,7 +112,15 @@ const parts: readonly Part[] = [
   {
     name: 'admin',
     holds: ['admin/'],
-    mayImport: ['json', 'config/schema', 'session', 'limits', 'app/hooks']
+    mayImport: [
+      'json',
+      'config/schema',
+      'session',
+      'limits',
+      'proxy/cookie-header.ts',
+      'app/hooks',
+      'app/listener.ts'
+    ]
   },
   {
     name: 'dry-run',
@@ -135,7 +143,15 @@ const parts: readonly Part[] = [
   {
     name: 'process/server',
     holds: ['process/server/'],
-    mayImport: ['config/schema', 'login', 'services', 'app/hooks/maintenance.ts', 'app', 'admin']
+    mayImport: [
+      'config/schema',
+      'session/store.ts',
+      'login',
+      'services',
+      'app/hooks/maintenance.ts',
+      'app',
+      'admin'
+    ]
   },
   {
     name: 'process/cluster',

@@ -5,6 +5,16 @@
 
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
+  'admin/access': [
+    'admin/listener',
+    'admin/operator-cookie',
+    'admin/response-headers',
+    'admin/sign-in',
+    'app/operator-sign-in',
+    'config/schema/operators',
+    'process/server/admin-routes',
+    'services/operator-sessions'
+  ],
   'admin/acts': ['admin/forwarded', 'admin/operator', 'process/operators'],
   'admin/config-data': ['process/ops/config-view'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data', 'process/ops/now'],
@@ -177,8 +187,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/start': ['launch'],
   'cli/init/presets': ['cli/init/preset-source'],
   'cli/users': ['cli/config-change', 'cli/replace-file', 'cli/users-text', 'cli/yaml-text'],
+  'config/check/server-tls': ['config/schema/certificate-pair'],
   'config/check/check': [
-    'config/check/admin',
     'config/check/clashes',
     'config/check/request-mapping',
     'config/check/expectations',

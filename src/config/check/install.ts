@@ -76,12 +76,14 @@ function checkOrigins({ gateway: { server } }: Install, report: Report): void {
   })
 }
 
-function checkTrustedProxies({ gateway: { server } }: Install, report: Report): void {
-  server.trustedProxies.forEach((block, index) => {
-    if (isBlock(block)) return
-    const message = `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`
-    report('gateway', ['server', 'trustedProxies', index], message)
-  })
+function checkTrustedProxies({ gateway: { server, ops } }: Install, report: Report): void {
+  for (const [section, { trustedProxies }] of Object.entries({ server, ops })) {
+    trustedProxies.forEach((block, index) => {
+      if (isBlock(block)) return
+      const message = `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`
+      report('gateway', [section, 'trustedProxies', index], message)
+    })
+  }
 }
 
 function isBlock(block: string): boolean {

@@ -5,6 +5,7 @@ import { templatePattern } from '../schema/primitives.ts'
 import { hasDotSegments, hasDotSegmentsUpstream, parametersOf } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
+import { opsCookie } from '../schema/ops.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type PathsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -106,7 +107,11 @@ function checkCookies(
   name: string,
   report: Report
 ): void {
-  const ownCookies = new Set([gateway.session.cookie.name, limits.lockout.knownBrowser.cookie])
+  const ownCookies = new Set([
+    gateway.session.cookie.name,
+    limits.lockout.knownBrowser.cookie,
+    opsCookie
+  ])
   for (const key of ['passCookies', 'setCookies'] as const) {
     const cookies = routes.routes[name]?.[key] ?? []
     if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue

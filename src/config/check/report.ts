@@ -26,4 +26,5 @@ export interface CheckedConfig {
   /** The texts of the PEM files that upstreams name. */
   readonly authorities: Readonly<Record<string, string>>
   readonly serverTls?: ServerTls
+  readonly opsTls?: ServerTls
 }

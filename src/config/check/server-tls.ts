@@ -5,40 +5,59 @@ import { createSecureContext } from 'node:tls'
 import { splitHostPort } from '../schema/host-port.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type TlsConfig = Pick<CheckedConfig, 'gateway' | 'serverTls'>
+type TlsConfig = Pick<CheckedConfig, 'gateway' | 'serverTls' | 'opsTls'>
+type Pair = NonNullable<TlsConfig['serverTls']>
+
+/** A listener with TLS, and the place of a key of its `tls`. */
+interface Listener {
+  readonly name: 'server' | 'ops'
+  readonly hosts: readonly string[]
+  readonly report: (key: 'certificate' | 'key', message: string, how?: 'warning') => void
+}
 
 export function checkServerTls(config: TlsConfig, report: Report): void {
-  if (config.serverTls !== undefined) {
-    const { certificate, key } = config.serverTls
-    const parsed = parseCertificate(certificate, report)
-    const privateKey = parseKey(key, report)
-    if (parsed !== undefined && privateKey !== undefined) {
-      checkPair({ certificate, key }, { parsed, privateKey }, report)
-    }
-    if (parsed !== undefined) checkValidity(parsed, config, report)
+  const { gateway, serverTls, opsTls } = config
+  for (const [name, pair] of [['server', serverTls] as const, ['ops', opsTls] as const]) {
+    if (pair === undefined) continue
+    checkListener(
+      pair,
+      {
+        name,
+        hosts: gateway[name].hosts,
+        report: (key, message, how) => report('gateway', [name, 'tls', key], message, how)
+      },
+      report
+    )
   }
   checkRedirect(config, report)
 }
 
-const keyPlace = ['server', 'tls', 'key']
-const certificatePlace = ['server', 'tls', 'certificate']
+function checkListener(pair: Pair, listener: Listener, report: Report): void {
+  const parsed = parseCertificate(pair.certificate, listener)
+  const privateKey = parseKey(pair.key, listener)
+  if (parsed !== undefined && privateKey !== undefined) {
+    checkPair(pair, { parsed, privateKey }, listener, report)
+  }
+  if (parsed !== undefined) checkValidity(parsed, listener)
+}
 
-function parseCertificate(text: string, report: Report): X509Certificate | undefined {
+function parseCertificate(text: string, { report }: Listener): X509Certificate | undefined {
   try {
     return new X509Certificate(text)
   } catch {
-    const message =
+    report(
+      'certificate',
       'the file does not begin with a certificate: expected PEM, the server’s own first'
-    report('gateway', certificatePlace, message)
+    )
     return undefined
   }
 }
 
-function parseKey(text: string, report: Report): KeyObject | undefined {
+function parseKey(text: string, { report }: Listener): KeyObject | undefined {
   try {
     return createPrivateKey(text)
   } catch {
-    report('gateway', keyPlace, 'is not a private key: expected PEM without a password')
+    report('key', 'is not a private key: expected PEM without a password')
     return undefined
   }
 }
@@ -49,42 +68,41 @@ interface Parsed {
 }
 
 function checkPair(
-  { certificate, key }: NonNullable<TlsConfig['serverTls']>,
+  { certificate, key }: Pair,
   { parsed, privateKey }: Parsed,
+  listener: Listener,
   report: Report
 ): void {
   if (!parsed.checkPrivateKey(privateKey)) {
     const message = 'does not fit the certificate: it is the key of another one'
-    return report('gateway', keyPlace, message, { also: certificatePlace })
+    const also = [listener.name, 'tls', 'certificate']
+    return report('gateway', [listener.name, 'tls', 'key'], message, { also })
   }
   try {
     createSecureContext({ cert: certificate, key })
   } catch (error) {
     const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    report('gateway', certificatePlace, `cannot be used with its key (${code})`)
+    listener.report('certificate', `cannot be used with its key (${code})`)
   }
 }
 
 /** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
-function checkValidity(certificate: X509Certificate, { gateway }: TlsConfig, report: Report): void {
+function checkValidity(certificate: X509Certificate, { name, hosts, report }: Listener): void {
   const { validTo, validFrom } = certificate
   const now = Date.now()
   if (now > Date.parse(validTo)) {
-    const message = `expired on ${validTo}: browsers refuse it`
-    report('gateway', certificatePlace, message, 'warning')
+    report('certificate', `expired on ${validTo}: browsers refuse it`, 'warning')
   } else if (now < Date.parse(validFrom)) {
-    const message = `is not valid before ${validFrom}: browsers refuse it`
-    report('gateway', certificatePlace, message, 'warning')
+    report('certificate', `is not valid before ${validFrom}: browsers refuse it`, 'warning')
   }
   const isNamed = (host: string) => {
     const address = host.replace(/^\[|\]$/g, '')
     const isAddress = isIP(address) !== 0
-    const name = isAddress ? certificate.checkIP(address) : certificate.checkHost(host)
-    return name !== undefined
+    return (isAddress ? certificate.checkIP(address) : certificate.checkHost(host)) !== undefined
   }
-  for (const host of gateway.server.hosts.filter(each => !isNamed(each))) {
-    const message = `does not name "${host}" of server.hosts: browsers refuse it there`
-    report('gateway', certificatePlace, message, 'warning')
+  for (const host of hosts.filter(each => !isNamed(each))) {
+    const message = `does not name "${host}" of ${name}.hosts: browsers refuse it there`
+    report('certificate', message, 'warning')
   }
 }
 

@@ -8,6 +8,7 @@ import {
 import type { SourceConfig } from '../schema/gateway.ts'
 import { captchaCookiePrefix } from '../schema/upstream-login.ts'
 import { credentialOf, type RouteConfig } from '../schema/routes.ts'
+import { opsCookie } from '../schema/ops.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -73,7 +74,11 @@ function faultOfQuery({ gateway: { envelope } }: SignInConfig, source: UpstreamL
 }
 
 function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin): FaultOf {
-  const gatewayCookies = new Set([gateway.session.cookie.name, limits.lockout.knownBrowser.cookie])
+  const gatewayCookies = new Set([
+    gateway.session.cookie.name,
+    limits.lockout.knownBrowser.cookie,
+    opsCookie
+  ])
   return name => {
     const bare = name.replace(/^__(?:Host|Secure)-/, '')
     if (gatewayCookies.has(bare) || bare.startsWith(captchaCookiePrefix)) {

@@ -39,7 +39,7 @@ const users: ComparedFile = { file: 'users', schema: asNode(usersSchema) }
 
 type Compared = Pick<
   Config,
-  'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts' | 'serverTls'
+  'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts' | 'serverTls' | 'opsTls'
 >
 
 /** In the order of the files; an added or removed member is one difference, whatever it contains. */
@@ -55,7 +55,8 @@ export function configDifferences(before: Compared, after: Compared): Difference
     ...otherContent(before.authorities, after.authorities).map(file =>
       ofContent(file, `${file} (a certificate) has other content`)
     ),
-    ...serverTlsDifferences(before.serverTls, after.serverTls),
+    ...tlsDifferences('server', before.serverTls, after.serverTls),
+    ...tlsDifferences('ops', before.opsTls, after.opsTls),
     // An added or removed contract is reported as the key that names it.
     ...otherContent(before.contracts, after.contracts).map(route =>
       ofContent(route, `the contract of ${route} has other content`)
@@ -63,19 +64,20 @@ export function configDifferences(before: Compared, after: Compared): Difference
   ]
 }
 
-function serverTlsDifferences(
+function tlsDifferences(
+  listener: 'server' | 'ops',
   before: Compared['serverTls'],
   after: Compared['serverTls']
 ): Difference[] {
   if (after === undefined || isDeepStrictEqual(before, after)) return []
-  const path = ['server', 'tls']
+  const path = [listener, 'tls']
   return [
     {
       file: 'gateway',
       path,
       before: '',
       after: '',
-      text: 'server.tls has another certificate or key'
+      text: `${listener}.tls has another certificate or key`
     }
   ]
 }
@@ -102,7 +104,12 @@ function ofContent(name: string, text: string): Difference {
 }
 
 /** Taken over by a reload. */
-const reloadedKeys: ReadonlySet<string> = new Set(['server.tls.certificate', 'server.tls.key'])
+const reloadedKeys: ReadonlySet<string> = new Set([
+  'server.tls.certificate',
+  'server.tls.key',
+  'ops.tls.certificate',
+  'ops.tls.key'
+])
 
 /** The differing keys of `gateway.yaml` that need a restart, as dotted paths. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>

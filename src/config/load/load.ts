@@ -81,7 +81,7 @@ function load(
       routes: files.routes.written,
       limits: files.limits.written
     },
-    ...loader.readServerTls(files.gateway)
+    ...loader.readListenersTls(files.gateway)
   }
   const restartNeeded =
     presets === undefined || running === undefined
@@ -203,14 +203,20 @@ class Loader {
     return authorities
   }
 
-  /** The pair of `server.tls`. Its key was read as a secret already. */
-  readServerTls(gateway: Files['gateway']): Pick<Config, 'serverTls'> {
-    const { certificate, key }: Partial<ServerTls> = gateway.value.server?.tls ?? {}
+  /** The pairs of `server.tls` and `ops.tls`. Their keys were read as secrets already. */
+  readListenersTls(gateway: Files['gateway']): Pick<Config, 'serverTls' | 'opsTls'> {
+    const serverTls = this.#readPair(gateway, 'server')
+    const opsTls = this.#readPair(gateway, 'ops')
+    return { ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
+  }
+
+  #readPair(gateway: Files['gateway'], listener: 'server' | 'ops'): ServerTls | undefined {
+    const { certificate, key }: Partial<ServerTls> = gateway.value[listener]?.tls ?? {}
     // The schema's faults have been reported already.
-    if (typeof certificate !== 'string' || typeof key !== 'string') return {}
-    const place = ['server', 'tls', 'certificate']
+    if (typeof certificate !== 'string' || typeof key !== 'string') return undefined
+    const place = [listener, 'tls', 'certificate']
     const text = this.#readPem(certificate, reason => this.#reportIn(gateway)(place, reason))
-    return text === undefined ? {} : { serverTls: { certificate: text, key } }
+    return text === undefined ? undefined : { certificate: text, key }
   }
 
   /** @returns the text of the file, or undefined if it cannot be read */

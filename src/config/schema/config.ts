@@ -29,6 +29,8 @@ export interface Config {
   readonly authorities: Readonly<Record<string, string>>
   /** The pair of `server.tls` as its files are now, whatever the process began with. */
   readonly serverTls?: ServerTls
+  /** The same of `ops.tls`. */
+  readonly opsTls?: ServerTls
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]

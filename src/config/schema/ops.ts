@@ -1,6 +1,20 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
-import { flag, lifetime, list, listen, secret, section, text, whole } from './primitives.ts'
+import { certificatePair } from './certificate-pair.ts'
+import {
+  flag,
+  lifetime,
+  list,
+  listen,
+  optional,
+  secret,
+  section,
+  text,
+  whole
+} from './primitives.ts'
+
+/** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
+export const opsCookie = 'console_ops'
 
 export const ops = section(
   {
@@ -24,11 +38,53 @@ export const ops = section(
     hosts: list(text({ description: 'A host name, without port.' }), {
       default: [],
       description:
-        'Additional host names of this listener. IP addresses, `localhost` and names without a ' +
-        'dot always work. A browser that uses another name for `/metrics`, `/readyz` or ' +
-        '`/openapi.json` gets 421, as protection against DNS rebinding. Other clients get a ' +
-        'response, and the log has one warning a day.',
+        'Additional host names of this listener, as protection against DNS rebinding. IP ' +
+        'addresses and `localhost` always work. `/readyz`, `/metrics` and `/openapi.json` also ' +
+        'work by a name without a dot, and by any name for clients that are no browser: the log ' +
+        'then has one warning a day. Other names get 421.',
       examples: [['gateway.monitoring.svc']]
+    }),
+    role: Type.Optional(
+      text({
+        description:
+          'The role whose users may sign in to the operators’ page, if they come from one of ' +
+          '`ops.sources`. They may do there whatever the operators’ secret allows. Without it ' +
+          'nobody signs in, and everything needs the secret.',
+        examples: ['operator']
+      })
+    ),
+    sources: list(text({ description: 'The name of a credential source.' }), {
+      default: [],
+      description:
+        'The credential sources whose users with `ops.role` are operators. Empty: those of kind ' +
+        '`users-file`. Name an `upstream-login` only if whoever gives roles in that back-end may ' +
+        'also operate this gateway; `check` warns of it.',
+      examples: [['users-file']]
+    }),
+    session: section(
+      {
+        absolute: lifetime({
+          default: '1h',
+          description: 'An operator’s session ends this long after sign-in.'
+        })
+      },
+      'Sessions of the operators’ page. They have a cookie of their own, `console_ops`.'
+    ),
+    tls: optional(
+      certificatePair({
+        certificate: '/etc/ssl/ops.example.com.pem',
+        key: 'file:/etc/ssl/ops.example.com.key'
+      }),
+      'https for this listener: TLS 1.2 and newer. Certificate and key are read again when their ' +
+        'files change or a signal asks for a reload. Adding or removing `tls` needs a restart.'
+    ),
+    trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
+      default: [],
+      description:
+        'Addresses of proxies that end TLS in front of this listener. Only their ' +
+        '`X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are used. With `ops.role` ' +
+        'an address other than loopback needs this or `ops.tls`.',
+      examples: [['10.0.0.5']]
     }),
     openMetrics: flag({
       default: false,

@@ -1,5 +1,6 @@
 /** `server` of `gateway.yaml`: the public listener. */
 import { Type } from 'typebox'
+import { certificatePair } from './certificate-pair.ts'
 import {
   duration,
   header,
@@ -8,7 +9,6 @@ import {
   optional,
   origin,
   path,
-  secret,
   section,
   text,
   whole
@@ -16,13 +16,9 @@ import {
 
 const tls = optional(
   {
-    certificate: text({
-      description: 'A PEM file with the certificate, and after it those of its issuers.',
-      examples: ['/etc/ssl/console.example.com.pem']
-    }),
-    key: secret({
-      description: 'Its private key, as PEM text without a password.',
-      examples: ['file:/etc/ssl/console.example.com.key']
+    ...certificatePair({
+      certificate: '/etc/ssl/console.example.com.pem',
+      key: 'file:/etc/ssl/console.example.com.key'
     }),
     redirect: Type.Optional(
       listen({

@@ -2,9 +2,10 @@
  * Serves from several processes: all workers take a config or none does, and their answers are
  * merged.
  */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { apiPrefix, type Paths, pathsIn } from '../../admin/api.ts'
 import { secretOperator } from '../../admin/operator.ts'
+import { signInPath } from '../../admin/sign-in.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -79,6 +80,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
             ? []
             : [{ worker: index, pid: state.pid, ready: state.readiness.ready }]
         ),
+    findOperator: secretId => pool.callAny(call => call('findOperator', { secretId })),
     metrics,
     observe: async (kind, query) =>
       (await pool.callAll(call => call('observe', { kind, query }))).flat(),
@@ -155,20 +157,23 @@ async function metricsTextOf(
 
 /** Paths that the primary does not answer itself go to one of the workers. */
 function forwardToWorker(app: FastifyInstance, pool: WorkerPool): void {
-  app.all('/*', async (request, reply) => {
+  const forward: RouteHandlerMethod = async (request, reply) => {
     const { method, url, headers, body } = request
     const [any] = pool.serving()
     if (any === undefined) return await reply.code(503).send({ error: 'No worker is running.' })
     const { authorization: _, cookie: _cookie, ...forwardedHeaders } = headers
-    const { status, type, text } = await any.call('admin', {
+    const response = await any.call('admin', {
       method,
       url,
       headers: forwardedHeaders,
       ...(body !== undefined && { body }),
       forwarded: forwardedOf(request)
     })
-    return await reply.code(status).type(type).send(text)
-  })
+    const { status, type, text, headers: others } = response
+    return await reply.code(status).type(type).headers(others).send(text)
+  }
+  app.post(signInPath, { config: { isOpen: true } }, forward)
+  app.all('/*', forward)
   app.describeAlso(() => describedByWorker(pool))
 }
 

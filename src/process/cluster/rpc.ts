@@ -1,11 +1,12 @@
 /** Remote calls between the primary and its workers. */
 import type { Worker } from 'node:cluster'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
 import type { Forwarded } from '../../admin/forwarded.ts'
+import type { FoundOperator } from '../../admin/operator.ts'
 import type { Readiness } from '../../admin/server.ts'
 import type { PublicServer } from '../server/public-server.ts'
 import type { Observation } from '../server/observers.ts'
@@ -62,13 +63,20 @@ export interface WorkerCalls {
     readonly changed: readonly ChangedUser[]
   }) => Promise<ReviewedUser[]>
   readonly reviewSignedIn: (parameters: { readonly sources: Sources }) => Promise<ReviewedUser[]>
+  readonly findOperator: (parameters: { readonly secretId: string }) => Promise<FoundOperator>
   readonly admin: (parameters: {
     readonly method: string
     readonly url: string
     readonly headers: IncomingHttpHeaders
     readonly body?: unknown
     readonly forwarded: Forwarded
-  }) => Promise<{ readonly status: number; readonly type: string; readonly text: string }>
+  }) => Promise<{
+    readonly status: number
+    readonly type: string
+    readonly text: string
+    /** Those that the response has beside the common ones. */
+    readonly headers: OutgoingHttpHeaders
+  }>
   /**
    * Takes no more requests, ends those in flight after the time, then the process. @returns whether
    * all finished

@@ -67,7 +67,7 @@ servePrimary({
       readiness: server.readiness,
       metrics: server.metrics,
       openApi: () => ({}),
-      guard: 'checked elsewhere',
+      access: 'checked elsewhere',
       version: packageJson.version
     })
     server.addAdminRoutes(admin)
@@ -123,11 +123,12 @@ servePrimary({
     await started().publicServer.countEndings(before, after),
   reviewChanged: async ({ changed }) => await started().publicServer.reviewChanged(changed),
   reviewSignedIn: async ({ sources }) => await started().publicServer.reviewSignedIn(sources),
+  findOperator: async ({ secretId }) => await started().publicServer.findOperator(secretId),
   admin: async ({ method, url, headers, body, forwarded: from }) => {
     const { 'content-length': _, ...rest } = headers
     const {
       statusCode,
-      headers: { 'content-type': type = 'application/json' },
+      headers: { 'content-type': type = 'application/json', ...responseHeaders },
       body: text
     } = await forwarded.run(from, () =>
       started().admin.inject({
@@ -137,7 +138,12 @@ servePrimary({
         ...(body !== undefined && { payload: body as object })
       })
     )
-    return { status: statusCode, type, text }
+    const { 'set-cookie': setCookie, 'retry-after': retryAfter } = responseHeaders
+    const others = {
+      ...(setCookie && { 'set-cookie': setCookie }),
+      ...(retryAfter && { 'retry-after': retryAfter })
+    }
+    return { status: statusCode, type, text, headers: others }
   },
   stop: async ({ graceMs: within }) => {
     const inTime = await stop(within)

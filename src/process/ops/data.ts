@@ -1,5 +1,6 @@
 /** The data of the operators' page that the primary puts together. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isStillOperator } from '../../admin/access.ts'
 import { addConfigData } from '../../admin/config-data.ts'
 import { addNow } from '../../admin/now.ts'
 import type { Operated } from '../operated.ts'
@@ -9,7 +10,8 @@ import { NowSource } from './now.ts'
 export function addData(app: FastifyInstance, operated: Operated): void {
   const { publicServer, reloader, ops } = operated
   const now = new NowSource({ observe: publicServer.observe, reloader, bus: ops.bus })
-  addNow(app, { read: now.read, isAllowed: async () => true })
+  const isAllowed = (request: FastifyRequest) => isStillOperator(request, publicServer.findOperator)
+  addNow(app, { read: now.read, isAllowed })
   const view = new ConfigView(operated)
   addConfigData(app, {
     current: () => view.current(),

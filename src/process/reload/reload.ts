@@ -301,8 +301,8 @@ class ConfigReloader implements Reloader {
 }
 
 /** A rollback is about settings: a certificate that was renewed since then stays in force. */
-function withCertificateOf({ serverTls }: Config, config: Config): Config {
-  return serverTls === undefined ? config : { ...config, serverTls }
+function withCertificateOf({ serverTls, opsTls }: Config, config: Config): Config {
+  return { ...config, ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
 }
 
 function messageOf(error: unknown): string {

@@ -5,6 +5,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
+import { createOperatorSignIn, type OperatorSignIn } from '../../app/operator-sign-in.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { Copies } from '../../app/route-copies.ts'
@@ -20,6 +21,8 @@ export interface Generation {
   readonly config: Config
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly requests: () => number
+  /** Undefined without `ops.role`. */
+  readonly operatorSignIn?: OperatorSignIn | undefined
   /** The response that a connection waits for, where its request began here. */
   readonly responseOn: (socket: Socket) => ServerResponse | undefined
   /**
@@ -72,7 +75,7 @@ export async function createGeneration(
   const upstream: GenerationServices['upstream'] = (name, upstreamConfig) =>
     lease.upstream(name, upstreamConfig, tlsFilesOf(upstreamConfig, config.authorities))
   const streams = boundStreams.scope()
-  const app = await buildApp(config, {
+  const generationServices = {
     ...services,
     upstream,
     running: { begin },
@@ -80,7 +83,9 @@ export async function createGeneration(
     copies,
     recent,
     maintenance
-  }).catch(async (error: unknown) => {
+  }
+  const operatorSignIn = await createOperatorSignIn(config, generationServices)
+  const app = await buildApp(config, generationServices).catch(async (error: unknown) => {
     await lease.release()
     throw error
   })
@@ -104,6 +109,7 @@ export async function createGeneration(
     clearTimeout(limit)
     clearTimeout(streamLimit)
     await app.close()
+    await operatorSignIn?.close()
     await lease.release()
     return ended
   }
@@ -113,6 +119,7 @@ export async function createGeneration(
     config,
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
+    operatorSignIn,
     responseOn: socket => responseOn(socket, running.list()),
     retire: async graceMs => {
       gone ??= drain()

@@ -5,15 +5,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { sourceName } from '../../config/schema/gateway.ts'
-import { addCallerLimits } from '../../admin/caller-limits.ts'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
-import { addOpsLimits } from '../../admin/limits.ts'
-import { addOpsLockouts } from '../../admin/lockouts.ts'
-import { addOpsSessions } from '../../admin/sessions.ts'
+import type { FoundOperator } from '../../admin/operator.ts'
+import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
+import { GatewayError } from '../../errors.ts'
+import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import { RecentRequests, type RequestQuery } from '../../observability/recent-requests.ts'
@@ -71,6 +70,8 @@ export interface PublicServer {
   readonly observe: Observe
   /** From now on this maintenance of operators is in force; undefined ends it. */
   readonly maintain: (maintenance: MaintenanceConfig | undefined) => Promise<void>
+  /** The operator of a session of the operators' page. */
+  readonly findOperator: (secretId: string) => Promise<FoundOperator>
   /** Adds the routes to the operators' listener that only a serving process can answer. */
   readonly addAdminRoutes: (ops: FastifyInstance) => void
   /**
@@ -105,6 +106,13 @@ class ServingGenerations {
     this.#former = former.filter(({ requests }) => requests() > 0)
     this.#current = generation
     this.#config = generation.config
+  }
+
+  /** @throws GatewayError */
+  readonly vouchForOperator: OperatorSignIn['vouch'] = async (request, credentials) => {
+    const operators = this.#current?.operatorSignIn
+    if (operators === undefined) throw new GatewayError('gateway.stopping')
+    return await operators.vouch(request, credentials)
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -161,7 +169,10 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       generations.activate(generation)
       streams.activate(generation.config)
       copies.store.activate(generation.config.limits)
-      if (services.fileUsers.activate(generation.config)) services.sessions.forgetReviews()
+      if (services.fileUsers.activate(generation.config)) {
+        services.sessions.forgetReviews()
+        services.operatorSessions?.forgetReviews()
+      }
     },
     countEndings: (before, after) => countEndings(services.sessions, before, after),
     reviewChanged: changed => reviewChanged(services.sessions, changed),
@@ -175,7 +186,8 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
     metrics: services.metrics,
     metricsText: services.metrics.text,
     observe: async (kind, query) => [await observers.ask(kind, query)],
-    addAdminRoutes: ops => addServingRoutes(ops, { config, generations, services, log }),
+    findOperator: secretId => findOperator(services.operatorSessions, secretId),
+    addAdminRoutes: ops => addServingRoutes(ops, { config, services, generations, log }),
     stop: async (graceMs, lingerMs = 0) => {
       streams.drain(graceMs * drainShare)
       return await listeners.stop(graceMs, lingerMs)
@@ -188,42 +200,6 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       await services.close()
     }
   }
-}
-
-interface Serving {
-  readonly config: Config
-  readonly generations: ServingGenerations
-  readonly services: Services
-  readonly log: Log
-}
-
-/** The operators' routes that only a serving process can answer. */
-function addServingRoutes(
-  ops: FastifyInstance,
-  { config, generations, services, log }: Serving
-): void {
-  const sources = config.gateway.login.sources.map(sourceName)
-  addOpsSessions(ops, { sessions: services.sessions, sources, log })
-  addOpsLimits(ops, {
-    limits: () => generations.config.limits,
-    readUsage: services.readUsage,
-    leases: services.leases,
-    inFlight: services.inFlight
-  })
-  addCallerLimits(ops, {
-    limits: () => generations.config.limits,
-    idsOf: name => idsOf(generations.config.users, name),
-    sources,
-    callers: services.callers,
-    leases: services.leases,
-    counters: services.counters,
-    log
-  })
-  addOpsLockouts(ops, {
-    lockouts: services.lockouts,
-    ipv6Prefix: () => generations.config.limits.ipv6Prefix,
-    log
-  })
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */
@@ -255,12 +231,6 @@ function redisPart({
 }): string {
   if (up) return 'up'
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
-}
-
-function idsOf(files: Config['users'], name: string): string[] {
-  return Object.values(files).flatMap(({ users }) => {
-    return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
-  })
 }
 
 function hasWebSockets({ routes: { routes } }: Config): boolean {

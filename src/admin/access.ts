@@ -1,0 +1,86 @@
+/**
+ * Who may call the operators' listener: everybody a few paths, whoever has the operators' secret
+ * all of them, and a signed-in operator all of them from the listener's own page.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import { refuseBrowsers } from './browser-guard.ts'
+import { type Guard, refuseWithoutSecret } from './guard.ts'
+import { isOwnName, probePaths } from './hosts.ts'
+import { type FoundOperator, type Operator, secretOperator } from './operator.ts'
+import { sessionIdOf } from './operator-cookie.ts'
+
+interface Options {
+  readonly guard: Guard
+  /** `console_ops`, with its prefix. */
+  readonly cookie: string
+  /** `ops.hosts`. */
+  readonly hosts: readonly string[]
+  /** The operator of the session with this secret id. */
+  readonly findOperator: (secretId: string) => Promise<FoundOperator>
+}
+
+type Check = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/** A hook that refuses requests without an operator, and sets `request.operator` of others. */
+export function createAccess({ guard, cookie, hosts, findOperator }: Options): Check {
+  const listed = new Set(hosts.map(host => host.toLowerCase()))
+
+  return async function checkAccess(request, reply) {
+    const { url = '', config } = request.routeOptions
+    if (url === '/healthz') return
+    const isOwn = isOwnName(request.host, listed)
+    if (guard.isOperator(request.headers)) {
+      request.operator = secretOperator
+      // Scrapers and probes may call by any name: see the check of hosts.
+      if (!probePaths.has(url) && config.isOpen !== true) refuseBrowsers(request, isOwn)
+      return
+    }
+    const fault = faultOfPage(request, isOwn)
+    const secretId = sessionIdOf(request.headers.cookie, cookie)
+    const isOpen = config.isOpen === true || guard.isOpen(url)
+    if (config.isOpen === true && fault !== undefined) throw new GatewayError(fault)
+    request.operatorSession = fault === undefined ? secretId : undefined
+    if (secretId === undefined) return isOpen ? undefined : await refuseWithoutSecret(reply)
+    if (fault === undefined) request.operator = await operatorOf(secretId, isOpen, findOperator)
+    else if (!isOpen) throw new GatewayError(fault)
+  }
+}
+
+/** For live streams: whether the operator of a request would be let in again. */
+export async function isStillOperator(
+  { operator, operatorSession = '' }: FastifyRequest,
+  find: Options['findOperator']
+): Promise<boolean> {
+  return operator?.via !== 'session' || (await find(operatorSession)) !== 'none'
+}
+
+/** @throws GatewayError unless the path is open: there the operator only sees more */
+async function operatorOf(
+  secretId: string,
+  isOpen: boolean,
+  find: Options['findOperator']
+): Promise<Operator | undefined> {
+  const operator = await find(secretId)
+  if (operator !== 'none' && operator !== 'unavailable') return operator
+  if (isOpen) return undefined
+  throw new GatewayError(operator === 'none' ? 'ops.session' : 'session.unavailable')
+}
+
+/**
+ * Why a request by the cookie is not taken as one of the listener's own page. Cookies do not know
+ * ports: browsers send this one from pages on other ports of the host too.
+ */
+function faultOfPage(request: FastifyRequest, isOwn: boolean): ErrorCode | undefined {
+  const { origin, 'sec-fetch-site': site, 'content-type': type = '' } = request.headers
+  if (!isOwn) return 'ops.host'
+  const isSameOrigin = origin === `${request.protocol}://${request.host}`
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    // A page that nobody needs an account for may be linked from anywhere.
+    if (request.routeOptions.config.isOpen === true) return undefined
+    const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
+    return isForeign || (origin !== undefined && !isSameOrigin) ? 'ops.origin' : undefined
+  }
+  if (!isSameOrigin) return 'ops.origin'
+  return /^application\/json(?:;|$)/i.test(type) ? undefined : 'request.type'
+}

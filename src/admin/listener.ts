@@ -1,0 +1,79 @@
+/** The server of the operators' listener: bounded headers, slow clients cut, no upgrades. */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import { endUnread, secureContextOf, setCertificate } from '../app/listener.ts'
+import type { ServerTls } from '../config/schema/config.ts'
+import { adopt } from '../observability/emitters.ts'
+
+const headersMs = 10_000
+const options = {
+  headersTimeout: headersMs,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 1000,
+  maxHeaderSize: 16 * 1024,
+  insecureHTTPParser: false
+}
+const maxConnections = 1000
+
+export const maxOpsBody = 64 * 1024
+
+/** Beyond it, responses that are not read, and live streams, are cut at a stop. */
+export const graceMs = 2000
+
+/** The servers of one listener: `localhost` may stand for two addresses. */
+export class OpsServers {
+  readonly #servers: Server[] = []
+  /** Includes those that have not agreed on keys yet: `closeAllConnections` does not know them. */
+  readonly #sockets = new Set<Socket>()
+  #tls: ServerTls | undefined
+
+  constructor(tls: ServerTls | undefined) {
+    this.#tls = tls
+  }
+
+  /** Makes a server for Fastify. */
+  readonly create = (handler: RequestListener): Server => {
+    const server = createBoundedServer(this.#tls, handler)
+    this.#servers.push(server)
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+    return server
+  }
+
+  /** From now on new connections get this certificate. */
+  setCertificate(tls: ServerTls): void {
+    if (isDeepStrictEqual(tls, this.#tls)) return
+    this.#tls = tls
+    for (const server of this.#servers) setCertificate(server, tls)
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
+
+function createBoundedServer(tls: ServerTls | undefined, handler: RequestListener): Server {
+  const server =
+    tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
+  server.maxConnections = maxConnections
+  // Without listeners, Node would answer the request as if nothing had been asked for.
+  server.on('upgrade', (_request, socket: Socket) => refuse(socket))
+  server.on('connect', (_request, socket: Socket) => refuse(socket))
+  return server
+}
+
+function createSecured(tls: ServerTls, handler: RequestListener): Server {
+  const secure = { ALPNProtocols: ['http/1.1'], handshakeTimeout: headersMs }
+  const settings = { ...options, ...secureContextOf(tls), ...secure }
+  return adopt(createTlsServer(settings, handler)) as Server
+}
+
+function refuse(socket: Socket): void {
+  adopt(socket)
+  endUnread(socket, 'HTTP/1.1 400 Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+}

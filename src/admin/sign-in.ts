@@ -1,0 +1,107 @@
+/** Sign-in and sign-out of operators, for their page. */
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { clientAddress } from '../app/hooks/address.ts'
+import { malformed } from '../app/hooks/validation.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
+import type { FileState, Identity, Session } from '../session/record.ts'
+import type { NewSession } from '../session/session.ts'
+import { addOpsScope, apiPrefix } from './api.ts'
+import type { OperatorCookie } from './operator-cookie.ts'
+import { operatorSignInBody } from './request-schemas.ts'
+
+type Credentials = Static<typeof operatorSignInBody>
+
+interface VouchedOperator {
+  readonly source: string
+  readonly result: { readonly identity: Identity; readonly file?: FileState }
+}
+
+interface Options {
+  /** Undefined without `ops.role`. */
+  readonly sessions:
+    | {
+        readonly open: (secretId: string, opening: NewSession) => Promise<Session>
+        readonly close: (secretId: string) => Promise<void>
+      }
+    | undefined
+  /** @throws GatewayError */
+  readonly vouch: (request: FastifyRequest, credentials: Credentials) => Promise<VouchedOperator>
+  readonly cookie: OperatorCookie
+  readonly log: { readonly info: (fields: object, message: string) => void }
+}
+
+export const signInPath = `${apiPrefix}/sign-in`
+
+const noRole =
+  'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
+  'operators’ secret.'
+
+export function addOperatorSignIn(ops: FastifyInstance, options: Options): void {
+  addOpsScope(ops, scope => {
+    scope.post<{ Body: Credentials }>(
+      '/sign-in',
+      {
+        config: { isOpen: true },
+        schema: { summary: 'Signs an operator in, by a cookie.', body: operatorSignInBody },
+        schemaErrorFormatter: malformed('Send {"username": "NAME", "password": "…"}.')
+      },
+      async (request, reply) => await signIn(options, request, reply)
+    )
+    scope.post(
+      '/sign-out',
+      { schema: { summary: 'Ends the session.' } },
+      async (request, reply) => {
+        const { operatorSession, operator } = request
+        if (operatorSession === undefined) throw malformed('There is no session to end.')()
+        await options.sessions?.close(operatorSession)
+        const fields = {
+          event: 'ops.logout',
+          user: operator?.name,
+          address: clientAddress(request)
+        }
+        options.log.info(fields, 'operator signed out')
+        return await reply.header('set-cookie', options.cookie.clear).send({ signedOut: true })
+      }
+    )
+    const summary = 'The operator of this request, and the end of the session.'
+    scope.get('/me', { schema: { summary } }, async ({ operator }) => ({ ...operator }))
+  })
+}
+
+async function signIn(
+  { sessions, vouch, cookie, log }: Options,
+  request: FastifyRequest<{ Body: Credentials }>,
+  reply: FastifyReply
+): Promise<unknown> {
+  const { username } = request.body
+  const address = clientAddress(request)
+  if (sessions === undefined) throw new GatewayError('ops.role', { message: noRole })
+  try {
+    const { source, result } = await vouch(request, request.body)
+    const former = request.operatorSession
+    // A new id for each sign-in: one that somebody planted in the browser opens nothing.
+    const secretId = randomBytes(32).toString('base64url')
+    const session = await sessions.open(secretId, {
+      identity: { ...result.identity, profile: {} },
+      source,
+      remembered: false,
+      address,
+      agent: (request.headers['user-agent'] ?? '').slice(0, 256),
+      ...(result.file && { file: result.file })
+    })
+    if (former !== undefined) await sessions.close(former)
+    log.info({ event: 'ops.login', user: username, source, address }, 'operator signed in')
+    return await reply.header('set-cookie', cookie.give(secretId)).send({
+      name: session.identity.username,
+      via: 'session',
+      source,
+      until: session.absoluteEnd
+    })
+  } catch (error) {
+    const { code } = toGatewayError(error)
+    log.info({ event: 'ops.login.refused', user: username, address, code }, 'sign-in refused')
+    throw error
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Checks the passwords of operators who sign in to their page: by the sources of `ops.sources`, by
+ * the same steps as the console's sign-in, with failures counted apart from it. So guesses at the
+ * console lock no operator out of the page, and guesses at the page lock nobody out of the console.
+ */
+import Fastify, { type FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema/config.ts'
+import { operatorSources } from '../config/schema/operators.ts'
+import { GatewayError } from '../errors.ts'
+import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
+import { clientAddress } from './hooks/address.ts'
+import { createSignInGuard, type SignInGuard } from './hooks/sign-in-guard.ts'
+import { type VouchedUser, sessionBefore } from './endpoints/login-answer.ts'
+import { countRefusal, refusalError } from './endpoints/refused-sign-in.ts'
+import { firstVouching } from './endpoints/vouching.ts'
+import { createAppMetrics } from './app-metrics.ts'
+import { createSources } from './credential-sources.ts'
+import type { GenerationServices } from './generation-services.ts'
+
+export interface OperatorCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+export interface OperatorSignIn {
+  /** @throws GatewayError for a wrong password, a lockout, or an account without `ops.role` */
+  readonly vouch: (
+    request: FastifyRequest,
+    credentials: OperatorCredentials
+  ) => Promise<VouchedUser>
+  readonly close: () => Promise<void>
+}
+
+interface Parts {
+  readonly role: string
+  readonly sources: readonly CredentialSource[]
+  readonly guard: SignInGuard
+}
+
+/** @returns undefined without `ops.role`: then nobody signs in to the page */
+export async function createOperatorSignIn(
+  config: Config,
+  services: GenerationServices
+): Promise<OperatorSignIn | undefined> {
+  const { role } = config.gateway.ops
+  if (role === undefined) return undefined
+  const names = operatorSources(config.gateway)
+  const { onRefused, onLocked } = createAppMetrics(services.metrics)
+  // Holds the plugin that counts attempts; it never listens.
+  const app = Fastify()
+  const guard = await createSignInGuard(app, {
+    config: config.limits,
+    lockouts: lockoutsApart(services.lockouts),
+    counters: countersApart(services.counters),
+    knownBrowsers: { idOf: () => undefined, remember: () => {} },
+    onRefused,
+    onLocked
+  })
+  await app.ready()
+  const sources = createSources(config, services).filter(({ name }) => names.includes(name))
+  return {
+    vouch: (request, credentials) => vouch({ role, sources, guard }, request, credentials),
+    close: () => app.close()
+  }
+}
+
+async function vouch(
+  { role, sources, guard }: Parts,
+  request: FastifyRequest,
+  { username, password }: OperatorCredentials
+): Promise<VouchedUser> {
+  const attempt = await guard.attempt(request, username)
+  const verdict = await firstVouching(sources, {
+    username,
+    password,
+    extra: {},
+    address: clientAddress(request),
+    requestId: request.id
+  }).catch(async (error: unknown) => {
+    // An unreachable source must not count as a failed sign-in.
+    await attempt.refund()
+    throw error
+  })
+  if ('vouched' in verdict) {
+    await countRefusal(attempt, verdict, request, username)
+    throw refusalError(verdict)
+  }
+  // The gateway alone needs to know the user: a session of the back-end is not kept.
+  signOutAtSource(sources, sessionBefore(verdict, Date.now()), request.log)
+  if (!verdict.result.identity.roles.includes(role)) {
+    // Counted: else whoever has a console account could have passwords checked without end.
+    await attempt.refused()
+    throw new GatewayError('ops.role')
+  }
+  await attempt.refund()
+  return verdict
+}
+
+const apart = (key: string) => `ops-${key}`
+
+function lockoutsApart(lockouts: GenerationServices['lockouts']): GenerationServices['lockouts'] {
+  return {
+    attempt: (key, rule, id) => lockouts.attempt(apart(key), rule, id),
+    look: (key, rule) => lockouts.look(apart(key), rule),
+    refund: (key, rule, attempt) => lockouts.refund(apart(key), rule, attempt),
+    admit: (key, rule, place) => lockouts.admit(apart(key), rule, place),
+    settle: (key, rule, place, failed) => lockouts.settle(apart(key), rule, place, failed),
+    list: () => lockouts.list(),
+    lift: keys => lockouts.lift(keys.map(apart)),
+    close: () => {}
+  }
+}
+
+function countersApart(counters: GenerationServices['counters']): GenerationServices['counters'] {
+  return {
+    hit: (key, windowMs) => counters.hit(apart(key), windowMs),
+    look: key => counters.look(apart(key)),
+    forget: key => counters.forget(apart(key)),
+    refund: (key, counted) => counters.refund(apart(key), counted),
+    close: () => {}
+  }
+}
