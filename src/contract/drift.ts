@@ -3,7 +3,7 @@
  * logs when one begins and when it ends.
  */
 import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Counter, Family, Metrics } from '../observability/metrics.ts'
 
 export interface Drift {
   /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
@@ -105,25 +105,8 @@ export function createDrift({ log, metrics }: Options): Drift {
     if (queue.length > 0) setImmediate(next)
   }
 
-  const list = () => {
-    const byRoute = Map.groupBy(answers.list(), ({ labels }) => labels['route'] ?? '')
-    return Array.from(byRoute, ([route, counters]): RouteDrift => {
-      const counted = (wanted: readonly string[]) =>
-        counters
-          .filter(({ labels }) => wanted.includes(labels['outcome'] ?? ''))
-          .reduce((sum, { cell }) => sum + cell.value, 0)
-      const present = routes.get(route)?.present.values() ?? []
-      return {
-        route,
-        checked: counted(['kept', 'drifted', 'broken']),
-        broken: counted(['broken']),
-        deviations: Array.from(present, ({ kind, path }) => ({ kind, path }))
-      }
-    })
-  }
-
   return {
-    list,
+    list: () => listDrift(answers, route => routes.get(route)?.present),
     look: (route, schema, read) => {
       if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
       queue.push(() => check(route, schema, read))
@@ -135,6 +118,25 @@ export function createDrift({ log, metrics }: Options): Drift {
       if (counted !== undefined) deviations.with(route, counted.path, counted.kind).inc()
     }
   }
+}
+
+function listDrift(
+  answers: Family<Counter>,
+  presentOf: (route: string) => ActiveDeviations | undefined
+): RouteDrift[] {
+  const byRoute = Map.groupBy(answers.list(), ({ labels }) => labels['route'] ?? '')
+  return Array.from(byRoute, ([route, counters]) => {
+    const counted = (wanted: readonly string[]) =>
+      counters
+        .filter(({ labels }) => wanted.includes(labels['outcome'] ?? ''))
+        .reduce((sum, { cell }) => sum + cell.value, 0)
+    return {
+      route,
+      checked: counted(['kept', 'drifted', 'broken']),
+      broken: counted(['broken']),
+      deviations: Array.from(presentOf(route)?.values() ?? [], ({ kind, path }) => ({ kind, path }))
+    }
+  })
 }
 
 /** A response that cannot be read deviates as a whole. */

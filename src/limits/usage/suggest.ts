@@ -2,6 +2,7 @@
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { isOfSignIn } from '../counting/plan.ts'
 import type { ProcessHour, RecordedUsage } from './redis-usage.ts'
+import { whomOf } from './whom.ts'
 import { greatestOf, hourMs, type LimitUsage, maxTop, type Top } from './hours.ts'
 
 export interface Suggestion {
@@ -48,7 +49,7 @@ export interface Suggestions {
   readonly limits: readonly Suggestion[]
 }
 
-type Seen = LimitUsage & {
+export type Seen = LimitUsage & {
   readonly process: string
   readonly hour: number
   readonly processes: number
@@ -88,8 +89,25 @@ function usageKindOf(limit: LimitConfig) {
   return limit.burst === undefined ? limit.kind : 'bucket'
 }
 
-function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]): Suggestion {
-  const { mode, by, max, burst, window } = limit
+/** What the record has of one limit as it is in force. */
+export interface RecordedLimit {
+  readonly kind: LimitUsage['kind']
+  /** The key that the numbers are about, and its value in force. */
+  readonly key: 'max' | 'burst'
+  readonly inForce: number
+  readonly seen: readonly Seen[]
+  readonly needs: Needs
+  /** Whether there are records of another window or kind too. */
+  readonly isPartial: boolean
+  readonly whom: (key: string) => string
+}
+
+export function recordedLimit(
+  name: string,
+  limit: LimitConfig,
+  hours: readonly ProcessHour[]
+): RecordedLimit {
+  const { by, max, burst, window } = limit
   const kind = usageKindOf(limit)
   const all = hours.flatMap(({ process, use }) =>
     use.limits
@@ -100,19 +118,28 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
     each =>
       each.kind === kind && each.windowMs === window && each.per === (kind === 'bucket' ? max : 0)
   )
-  const inForce = burst ?? max
-  const needs = needed(seen, kind, window)
+  return {
+    kind,
+    key: kind === 'bucket' ? 'burst' : 'max',
+    inForce: burst ?? max,
+    seen,
+    needs: needed(seen, kind, window),
+    isPartial: all.length > seen.length,
+    whom: whomOf(name, kind, by)
+  }
+}
+
+function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]): Suggestion {
+  const { mode, by, max } = limit
+  const { kind, key, inForce, seen, needs, isPartial, whom } = recordedLimit(name, limit, hours)
   const atLeast = Math.max(0, ...seen.map(({ top: [first] }) => first?.[1] ?? 0))
   const callers = seen.flatMap(each => each.callers)
   // Each of several processes may have seen few, though all together refused.
   const over = needs.callers.filter(
     ({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0)
   )
-  const whom = whomOf(name, kind, by)
   const notes = [
-    ...(all.length > seen.length
-      ? ['what it counted with another window or kind is left out']
-      : []),
+    ...(isPartial ? ['what it counted with another window or kind is left out'] : []),
     ...(seen.some(({ cut }) => cut)
       ? ['more callers than can be followed at once: the numbers may be too low']
       : []),
@@ -127,7 +154,7 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
     limit: name,
     mode,
     by,
-    key: kind === 'bucket' ? 'burst' : 'max',
+    key,
     inForce,
     requests: seen.reduce((sum, { requests }) => sum + requests, 0),
     refused: seen.reduce((sum, { refused }) => sum + refused, 0),
@@ -265,33 +292,4 @@ function quantile(callers: LimitUsage['callers'], part: number): number {
   let left = part * sorted.reduce((sum, [, count]) => sum + count, 0)
   for (const [place, count] of sorted) if ((left -= count) <= 0) return greatestOf(place)
   return 0
-}
-
-/** A key of counters (plan.ts, app/hooks/rate-limit-adapter.ts), for people. */
-function whomOf(name: string, kind: string, by: readonly string[]): (key: string) => string {
-  if (kind === 'attempts') {
-    return key => {
-      const who = key.slice(name.length + 1)
-      const blank = who.lastIndexOf(' ')
-      if (by.includes('account') && by.includes('address')) {
-        return `account ${who.slice(0, blank)}, address ${who.slice(blank + 1)}`
-      }
-      return `${by.includes('account') ? 'account' : 'address'} ${who}`
-    }
-  }
-  const tail = `}${name}.${kind}`
-  return key => {
-    const end = key.indexOf(tail)
-    if (key.startsWith('{a:')) return `address ${key.slice(3, end)}`
-    const more = key.slice(end + tail.length + 1)
-    const [session = ''] = by.includes('session') ? more.split('.', 1) : []
-    const address = by.includes('address')
-      ? more.slice(by.includes('session') ? session.length + 1 : 0)
-      : ''
-    const who = key.slice(3, end)
-    const slash = who.indexOf('/')
-    const user = `${who.slice(slash + 1)} of ${who.slice(0, slash)}`
-    const withSession = session === '' ? '' : `, session ${session}`
-    return `user ${user}${withSession}${address === '' ? '' : `, address ${address}`}`
-  }
 }

@@ -21,6 +21,14 @@ type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'validate
 /** The response time-out of a load balancer that `plan` takes without another one. */
 const balancerMs = 60_000
 
+/** Of deviations. */
+const kinds = {
+  missing: 'is missing',
+  retyped: 'has another type',
+  invalid: 'has a value that the schema does not allow',
+  new: 'is new'
+}
+
 export class ConfigView {
   readonly #options: Options
 
@@ -96,8 +104,9 @@ export class ConfigView {
     const failed = new Map<string, string>()
     for (const { path, message } of reloader.faults()) {
       const [section, name = ''] = path.split('.')
-      if (section === 'expect')
-        failed.set(name, [failed.get(name) ?? [], message].flat().join('; '))
+      if (section !== 'expect') continue
+      const former = failed.get(name)
+      failed.set(name, former === undefined ? message : `${former}; ${message}`)
     }
     const isNew = (name: string) => !Object.hasOwn(expect, name)
     return {
@@ -159,13 +168,6 @@ export class ConfigView {
   #writtenOf({ written }: Config): Written {
     return { ...written, gateway: this.#options.config.written.gateway }
   }
-}
-
-const kinds = {
-  missing: 'is missing',
-  retyped: 'has another type',
-  invalid: 'has a value that the schema does not allow',
-  new: 'is new'
 }
 
 function filesOf({ files }: Options['reloader']) {

@@ -1,6 +1,7 @@
 /** The routes of the operators' listener that only a serving process can answer. */
 import type { FastifyInstance } from 'fastify'
 import { addCallerLimits } from '../../admin/caller-limits.ts'
+import { addLimitUse } from '../../admin/limit-use.ts'
 import { addOpsLimits } from '../../admin/limits.ts'
 import { addOpsLockouts } from '../../admin/lockouts.ts'
 import { operatorCookie } from '../../admin/operator-cookie.ts'
@@ -44,6 +45,7 @@ export function addServingRoutes(
     leases,
     inFlight: services.inFlight
   })
+  addLimitUse(ops, { limits, readUsage: services.readUsage })
   addCallerLimits(ops, {
     limits,
     idsOf: name => idsOf(generations.config.users, name),

@@ -150,10 +150,7 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
   const server = createListener(config, generations, services, upgrades)
   const recent = new RecentRequests(config.gateway.ops.requests)
   const present = new Present(services)
-  const observers = new Observers()
-  observers.serve('requests', query => recent.find(query as RequestQuery))
-  observers.serve('now', () => present.read())
-  observers.serve('contracts', () => services.drift.list())
+  const observers = createObservers({ services, recent, present })
   const listeners = createListeners({ config, server, upgrades, log })
 
   return {
@@ -200,6 +197,20 @@ export function createPublicServer(config: Config, log: Log): PublicServer {
       await services.close()
     }
   }
+}
+
+interface Observed {
+  readonly services: Services
+  readonly recent: RecentRequests
+  readonly present: Present
+}
+
+function createObservers({ services, recent, present }: Observed): Observers {
+  const observers = new Observers()
+  observers.serve('requests', query => recent.find(query as RequestQuery))
+  observers.serve('now', () => present.read())
+  observers.serve('contracts', () => services.drift.list())
+  return observers
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */

@@ -1,0 +1,161 @@
+/** What the record of use says of limits now, and of another number for one of them. */
+import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
+import { greatestOf, placeOf } from './hours.ts'
+import type { RecordedUsage } from './redis-usage.ts'
+import {
+  type RecordedLimit,
+  recordedLimit,
+  type Seen,
+  suggest,
+  type Suggestion
+} from './suggest.ts'
+
+export interface LimitUse extends Pick<
+  Suggestion,
+  'limit' | 'mode' | 'by' | 'key' | 'requests' | 'refused' | 'p50' | 'p99' | 'highest' | 'notes'
+> {
+  /** The number in force: `max`, or `burst` of a limit that has one. */
+  readonly max: number
+  readonly windowMs: number
+  /** Of a limit in shadow: requests that it would have refused. */
+  readonly shadowRefused: number
+  /** Callers that needed 80 % of the number or more in an hour, the greatest first. */
+  readonly near: ReadonlyArray<{
+    readonly whom: string
+    readonly used: number
+    readonly at: string
+    readonly refused: number
+  }>
+}
+
+export interface WhatIf {
+  readonly limit: string
+  readonly key: 'max' | 'burst'
+  readonly inForce: number
+  readonly number: number
+  /** Requests that it would have refused, at least. */
+  readonly refused: number
+  /** How many callers: at least those known by name, at most with those known by number only. */
+  readonly refusedCallers: { readonly from: number; readonly to: number }
+  /** Those known by name, the greatest first. */
+  readonly callers: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
+  /** The lowest number that refuses nobody, as `limits suggest` says; null without a record. */
+  readonly lowest: number | null
+  /** Less than `lowest` where several processes counted: the truth lies between. */
+  readonly lowestFrom: number | null
+  readonly notes: readonly string[]
+  /** What to write into `limits.yaml`. */
+  readonly yaml: string
+}
+
+const nearShare = 0.8
+const maxNear = 20
+const maxCallers = 50
+
+export function limitUse(
+  config: Pick<LimitsConfig, 'limits'>,
+  recorded: RecordedUsage,
+  askedMs: number,
+  now: number
+): LimitUse[] {
+  const { limits } = suggest(config, recorded, askedMs, now)
+  return limits.map(({ inForce, lowest: _lowest, over: _over, more: _more, ...suggestion }) => {
+    const limit = config.limits[suggestion.limit] as LimitConfig
+    const isShadow = limit.mode === 'shadow'
+    return {
+      ...suggestion,
+      max: inForce,
+      windowMs: limit.window,
+      refused: isShadow ? 0 : suggestion.refused,
+      shadowRefused: isShadow ? suggestion.refused : 0,
+      near: nearOf(recordedLimit(suggestion.limit, limit, recorded.hours))
+    }
+  })
+}
+
+function nearOf({ needs, inForce, whom }: RecordedLimit): LimitUse['near'] {
+  return needs.callers
+    .filter(({ needed }) => needed.to >= inForce * nearShare)
+    .toSorted((a, b) => b.needed.from - a.needed.from)
+    .slice(0, maxNear)
+    .map(({ key, needed, at, refused }) => ({
+      whom: whom(key),
+      used: needed.from,
+      at: new Date(at).toISOString(),
+      refused
+    }))
+}
+
+/** @param factor of the number in force, such as 0.8 */
+export function whatIf(
+  name: string,
+  config: Pick<LimitsConfig, 'limits'>,
+  { recorded, factor }: { readonly recorded: RecordedUsage; readonly factor: number }
+): WhatIf {
+  const limit = config.limits[name] as LimitConfig
+  const { key, inForce, seen, needs, whom } = recordedLimit(name, limit, recorded.hours)
+  const number = Math.max(1, Math.round(inForce * factor))
+  const only = { limits: { [name]: limit } }
+  const { limits } = suggest(only, recorded, 0, Date.now())
+  const { lowest, notes = [] } = limits[0] ?? {}
+  const unnamed = seen.map(each => unnamedOver(each, number))
+  const byCaller = refusedByCaller(seen, number)
+  const sure = needs.callers.filter(({ needed }) => needed.from > number).length
+  const possible = needs.callers.filter(({ needed }) => needed.to > number).length
+  return {
+    limit: name,
+    key,
+    inForce,
+    number,
+    refused: sum([...byCaller.values()]) + sum(unnamed.map(({ requests }) => requests)),
+    refusedCallers: { from: sure, to: possible + sum(unnamed.map(({ callers }) => callers)) },
+    callers: [...byCaller]
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, maxCallers)
+      .map(([caller, refused]) => ({ whom: whom(caller), refused })),
+    lowest: lowest?.to ?? null,
+    lowestFrom: lowest?.from ?? null,
+    notes: [
+      ...(seen.length === 0
+        ? ['there is no record of it yet']
+        : ['of each caller the busiest window of each hour is counted: there may be more']),
+      ...(recorded.alone ? ['Redis did not answer: this is what one process saw'] : []),
+      ...notes
+    ],
+    yaml: yamlOf(name, limit, key, number)
+  }
+}
+
+/** The least that each caller would have been refused: what is over in its busiest window. */
+function refusedByCaller(seen: readonly Seen[], number: number): Map<string, number> {
+  const refused = new Map<string, number>()
+  for (const [key, peak] of seen.flatMap(({ top }) => top)) {
+    if (peak > number) refused.set(key, (refused.get(key) ?? 0) + peak - number)
+  }
+  return refused
+}
+
+/** Callers of one hour that are known by the class of their need only. */
+function unnamedOver({ callers, top }: Seen, number: number) {
+  const left = new Map(callers)
+  for (const [, peak] of top) left.set(placeOf(peak), (left.get(placeOf(peak)) ?? 0) - 1)
+  const over = [...left].filter(([place, count]) => count > 0 && leastOf(place) > number)
+  return {
+    callers: sum(over.map(([, count]) => count)),
+    requests: sum(over.map(([place, count]) => count * (leastOf(place) - number)))
+  }
+}
+
+function leastOf(place: number): number {
+  return place === 0 ? 0 : greatestOf(place - 1) + 1
+}
+
+/** A burst may not be more than `max`. */
+function yamlOf(name: string, { max }: LimitConfig, key: 'max' | 'burst', number: number): string {
+  const both = key === 'burst' && number > max ? `    max: ${number}\n` : ''
+  return `limits:\n  ${name}:\n${both}    ${key}: ${number}\n`
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
