@@ -86,7 +86,7 @@ async function vouch(
     throw refusalError(verdict)
   }
   // The gateway alone needs to know the user: a session of the back-end is not kept.
-  signOutAtSource(sources, sessionBefore(verdict, Date.now()), request.log)
+  signOutAtSource(sources, sessionBefore(verdict, Date.now()), { log: request.log })
   if (!verdict.result.identity.roles.includes(role)) {
     // Counted: else whoever has a console account could have passwords checked without end.
     await attempt.refused()

@@ -28,6 +28,7 @@ const purposes: Readonly<Record<AttemptRecord['purpose'], string>> = {
   'part': '',
   'sign-in': ', for the sign-in',
   'renewal': ', for a new token',
+  'sign-out': ', for the sign-out',
   'websocket': ', for a WebSocket'
 }
 

@@ -16,7 +16,7 @@ import type { Counters } from '../limits/counting/counters.ts'
 import type { Leases } from '../limits/counting/leases.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
-import { createTracer } from '../observability/traces/tracer.ts'
+import { contextsOnly } from '../observability/traces/tracer.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -124,7 +124,7 @@ export async function createOfflineApp(
     expressions,
     metrics,
     drift: createDrift({ log, metrics }),
-    tracer: createTracer(),
+    tracer: contextsOnly(),
     running: { begin: () => () => {} },
     bindStream: () => () => {},
     copies: createCopies({ sessions, metrics, onError: () => {} }),

@@ -68,8 +68,17 @@ export interface CredentialSource {
    * @throws GatewayError when it cannot tell
    */
   renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
-  /** Ends the session at its source too. May fail: the gateway's session has ended already. */
-  signOut?(session: Session): Promise<void>
+  /**
+   * Ends the session at its source too. May fail: the gateway's session has ended already.
+   * @param trail of the request that ends it
+   */
+  signOut?(session: Session, trail?: Trail): Promise<void>
+}
+
+/** The request that ends a session. */
+interface SigningOut {
+  readonly log: { warn: (fields: object, message: string) => void }
+  readonly trail?: Trail
 }
 
 /**
@@ -78,10 +87,10 @@ export interface CredentialSource {
 export function signOutAtSource(
   sources: readonly CredentialSource[],
   session: Session,
-  log: { warn: (fields: object, message: string) => void }
+  { log, trail }: SigningOut
 ): void {
   const source = sources.find(({ name }) => name === session.source)
-  source?.signOut?.(session).catch((error: unknown) =>
+  source?.signOut?.(session, trail).catch((error: unknown) =>
     log.warn(
       {
         event: 'logout.source',

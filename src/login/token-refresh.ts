@@ -152,7 +152,7 @@ class Renewal {
     const renewed = await sessions.renew(live, credential, fence.number)
     if ('live' in renewed) return { live: renewed.live, isHeld: renewed.isHeld === true }
     // The session was closed during the exchange: without this the new token would stay valid.
-    this.#source.signOut?.({ ...live.session, credential }).catch(onFailed)
+    this.#source.signOut?.({ ...live.session, credential }, this.#trail).catch(onFailed)
     throw errorOf(renewed)
   }
 

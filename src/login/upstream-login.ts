@@ -39,8 +39,8 @@ export function createUpstreamLogin(options: Options): CredentialSource {
       renewBeforeMs: refresh.before,
       renew: (session, trail) => renew(options, refresh, session, trail)
     }),
-    signOut: async ({ credential }: Session) => {
-      if (credential !== undefined) await signOut(options, credential)
+    signOut: async ({ credential }: Session, trail) => {
+      if (credential !== undefined) await signOut(options, credential, trail)
     }
   }
 }
@@ -76,7 +76,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     return { vouched: true, identity, credential }
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
-    signOut(options, credential).catch(options.onFailed ?? (() => {}))
+    signOut(options, credential, attempt.trail).catch(options.onFailed ?? (() => {}))
     throw error
   }
 }
@@ -146,12 +146,14 @@ async function renew(
 
 async function signOut(
   { config: { logout, timeout }, send, credentialStyle, credentialScheme }: Options,
-  credential: Credential
+  credential: Credential,
+  trail: Trail | undefined
 ): Promise<void> {
   if (logout === undefined) return
   const timeoutMs = Math.min(timeout, maxSignOutMs)
+  const recorded = recordedFor('sign-out', trail)
   const { status } = await callWith(
-    { send, timeoutMs, credentialStyle, credentialScheme },
+    { send, timeoutMs, recorded, credentialStyle, credentialScheme },
     logout,
     credential
   )

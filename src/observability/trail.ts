@@ -7,7 +7,7 @@ import { ownText } from '../bounded-map.ts'
 import type { TraceContext } from './traces/trace-context.ts'
 
 /** Why a back-end is asked. */
-export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'websocket'
+export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-out' | 'websocket'
 
 /** Names what a call of the gateway's own is for, and the request that it belongs to. */
 export interface Recorded {
@@ -15,6 +15,14 @@ export interface Recorded {
   readonly purpose: AttemptPurpose
   /** Name of the part. */
   readonly part?: string
+}
+
+/** The span of an attempt, where spans are recorded. */
+export interface AttemptSpan {
+  readonly spanId: string
+  readonly method: string
+  /** Without the query. */
+  readonly url: string
 }
 
 /** One request to one address of a back-end. */
@@ -35,6 +43,7 @@ export class TrailAttempt {
   failure: ErrorCode | 'left' | undefined = undefined
   /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
+  span: AttemptSpan | undefined = undefined
 
   constructor(
     upstream: string,
@@ -117,6 +126,8 @@ export class Trail {
   sessionFrom: 'cache' | 'store' | 'none' | undefined = undefined
   /** Milliseconds of asking the store for the session. */
   sessionMs = 0
+  /** When that began, as of `performance.now()`. */
+  sessionAt = 0
   /** When the session was opened, as of `Date.now()`. */
   sessionOpenedAt: number | undefined = undefined
   /** Why the session that the cookie names is over. */
@@ -127,6 +138,8 @@ export class Trail {
   verdicts = noVerdicts
   /** Milliseconds of asking the limits. */
   limitsMs = 0
+  /** When that began, as of `performance.now()`. */
+  limitsAt = 0
   /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
   /** Of a bound that is none of `rules`. */
@@ -148,6 +161,8 @@ export class Trail {
   sharedWith: string | undefined = undefined
   /** Milliseconds of reading, shaping and writing JSON. */
   shapeMs = 0
+  /** When that began, as of `performance.now()`. */
+  shapeAt = 0
 
   /** Of the response; 499 where the client left before its end. */
   status = 0

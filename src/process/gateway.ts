@@ -20,7 +20,7 @@ import { createLogger, type Log } from '../services/services.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
 import { openOperators, type Operators } from './operators.ts'
-import { createPublicServer } from './server/public-server.ts'
+import { createPublicServer, type PublicServer } from './server/public-server.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
@@ -72,8 +72,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
-  const publicServer =
-    count > 1 ? await createPrimary({ count, config, log }) : createPublicServer(config, log)
+  const publicServer = await openPublicServer({ count, config, log, environment })
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)
   await publicServer.activate(first)
@@ -160,6 +159,18 @@ function openOpsServices({ config, log, publicServer, reloader, readiness }: Par
     }),
     onMaintenance: publicServer.maintain
   })
+}
+
+/** Worker processes inherit the environment of this one. */
+async function openPublicServer({
+  count,
+  config,
+  log,
+  environment
+}: Omit<Start, 'opened'> & { readonly count: number }): Promise<PublicServer> {
+  return count > 1
+    ? await createPrimary({ count, config, log })
+    : createPublicServer(config, log, environment)
 }
 
 /** One process without Redis: others could not see its embedded store. */

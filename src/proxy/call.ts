@@ -11,8 +11,10 @@ import type { GatewayError } from '../errors.ts'
 import { type Address, isConnectError, isLocalError } from './address.ts'
 import type { Failure } from './address-state.ts'
 import type { Balancer } from './balancer.ts'
+import { traceCall } from '../observability/traces/outgoing.ts'
 import { TrailAttempt } from '../observability/trail.ts'
 import { upstreamError } from './failures.ts'
+import type { RetryBudget } from './retry-budget.ts'
 import type { ConnectionQueue } from './queue.ts'
 import {
   Attempt,
@@ -38,6 +40,8 @@ export type Done = (error: GatewayError | null, response?: UpstreamResponse) => 
 export interface CallContext {
   /** In `routes.yaml`. */
   readonly upstream: string
+  /** Whether it may get the caller's `tracestate`. */
+  readonly passesState: boolean
   readonly balancer: Balancer
   readonly queue: ConnectionQueue
   readonly streams: StreamShare
@@ -47,45 +51,14 @@ export interface CallContext {
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
 }
 
-/** Retries that may be made at once, whatever came before. */
-const minRetries = 10
 /** A response that takes longer than this counts as a stream. */
 const shortMs = 10_000
 const noAddresses: readonly Address[] = []
 
-/**
- * A retry costs 1, a request earns 0.1: at most 10 % more load on a back-end in trouble. Where
- * there are several addresses, beside it the requests of one that break at once when it dies.
- */
-export class RetryBudget {
-  #max = 0
-  #left = 0
-
-  constructor(connections: number, addresses: number) {
-    this.resize(connections, addresses)
-    this.#left = this.#max
-  }
-
-  /** For another number of addresses. */
-  resize(connections: number, addresses: number): void {
-    this.#max = minRetries + (addresses > 1 ? Math.ceil(connections / addresses) : 0)
-  }
-
-  earn(): void {
-    if (this.#left < this.#max) this.#left = Math.min(this.#max, this.#left + 0.1)
-  }
-
-  /** @returns whether a retry may be made */
-  spend(): boolean {
-    if (this.#left < 1) return false
-    this.#left -= 1
-    return true
-  }
-}
-
 export class Call implements Watcher {
   readonly #context: CallContext
   readonly #options: Dispatcher.DispatchOptions
+  readonly #headers: UpstreamRequest['headers']
   readonly #exchange: Exchange
   readonly #done: Done
   readonly #isUpload: boolean
@@ -111,6 +84,7 @@ export class Call implements Watcher {
     this.#context = context
     // `reset: false`: undici would close the connection after each HEAD.
     this.#options = { method, path, headers, body, reset: false }
+    this.#headers = headers
     this.#exchange = exchange
     this.#mayRetry = body === null && isSafe(method)
     this.#isUpload = body instanceof Readable
@@ -245,9 +219,17 @@ export class Call implements Watcher {
     address.requests++
     const exchange = this.#exchange
     const { trail, purpose, part } = exchange
-    this.#recorded = trail?.addAttempt(
-      new TrailAttempt(this.#context.upstream, address.label, purpose, part)
-    )
+    if (trail !== undefined) {
+      const { upstream, passesState } = this.#context
+      const recorded = new TrailAttempt(upstream, address.label, purpose, part)
+      this.#recorded = trail.addAttempt(recorded)
+      if (trail.trace !== undefined) {
+        const { method, path } = this.#options
+        const { origin } = address.endpoint
+        const headers = this.#headers
+        traceCall(trail.trace, recorded, { method, path, headers, origin, passesState })
+      }
+    }
     const attempt = new Attempt(exchange, this)
     try {
       address.dispatch(this.#options, attempt)

@@ -8,8 +8,8 @@ import { upstreamError } from './failures.ts'
 
 export interface DirectConnection {
   readonly socket: Socket
-  /** Name and port of the address, for `Host`. */
-  readonly host: string
+  /** Scheme, name and port of the address. */
+  readonly origin: string
   readonly recorded: TrailAttempt | undefined
 }
 
@@ -32,7 +32,7 @@ export function connectDirectly(
       if (error === null && socket !== null) {
         countUntilClosed(socket, address)
         address.succeeded()
-        return done(null, { socket, host: new URL(address.endpoint.origin).host, recorded })
+        return done(null, { socket, origin: address.endpoint.origin, recorded })
       }
       address.inFlight--
       recorded?.fail(error, upstreamError(error).code)

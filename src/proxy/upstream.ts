@@ -7,7 +7,8 @@ import { type Recorded, type Trail, TrailAttempt } from '../observability/trail.
 import type { TlsFiles } from './tls-files.ts'
 import { type AddressEvents, AddressSet } from './address-set.ts'
 import type { Lookup } from './resolver.ts'
-import { Call, type CallContext, type Done, RetryBudget, type UpstreamRequest } from './call.ts'
+import { Call, type CallContext, type Done, type UpstreamRequest } from './call.ts'
+import { RetryBudget } from './retry-budget.ts'
 import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
@@ -86,6 +87,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {
     upstream: name,
+    passesState: passesTraceState(config),
     balancer,
     queue,
     streams: new StreamShare(config),
@@ -144,6 +146,11 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
       await addresses.retire()
     }
   }
+}
+
+/** With a list of headers the caller's `tracestate` passes only if the list has it. */
+export function passesTraceState({ passHeaders }: Pick<UpstreamConfig, 'passHeaders'>): boolean {
+  return passHeaders === undefined || passHeaders.includes('tracestate')
 }
 
 /** The headers that an upstream always gets; undefined without any. */

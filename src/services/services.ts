@@ -8,7 +8,8 @@ import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { createDrift, type Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
-import { createTracer, type Tracer } from '../observability/traces/tracer.ts'
+import type { Environment } from '../observability/traces/settings.ts'
+import type { Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
@@ -20,6 +21,7 @@ import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
 import { countSessions } from './session-metrics.ts'
+import { openTracer } from './traces.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
@@ -51,7 +53,12 @@ const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no ' +
   'other'
 
-export function createServices({ gateway, folder }: Config, log: Log): Services {
+/** @param environment names the collector of traces, if any */
+export function createServices(
+  { gateway, folder }: Config,
+  log: Log,
+  environment: Environment = {}
+): Services {
   const metrics = createMetrics()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
@@ -64,6 +71,8 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
   const expressions = createExpressions()
+  const hasRedis = shared !== undefined
+  const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), shared?.clock.now)
   const { secrets: configured } = gateway.session
@@ -84,11 +93,12 @@ export function createServices({ gateway, folder }: Config, log: Log): Services 
     secrets,
     expressions,
     drift: createDrift({ log, metrics }),
-    tracer: createTracer(),
+    tracer,
     metrics,
     upstreams,
     redis,
     close: async () => {
+      await tracer.close()
       await closeLimits()
       await operatorSessions?.release()
       await store.close()

@@ -18,6 +18,7 @@ import { holdsCredential } from '../../src/login/leaked-credential.ts'
 import { cookiesIn, LoginResponse } from '../../src/login/login-response.ts'
 import { formatFor } from '../../src/observability/metrics-text.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import { readTraceSettings } from '../../src/observability/traces/settings.ts'
 import { readTraceparent, readTracestate } from '../../src/observability/traces/trace-context.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
 import { joinedVary, requestHeaders } from '../../src/proxy/headers.ts'
@@ -125,6 +126,31 @@ export const readers: readonly Reader[] = [
       'one long copy': within('abcdef.', 'A', ''),
       'a copy that almost fits': within('abcdef.', 'A', '!'),
       'many copies': repeated(`abcdef.${'A'.repeat(40)} `)
+    }
+  },
+  {
+    of: [
+      'src/observability/traces/settings.ts#exportingOf',
+      'src/observability/traces/settings.ts#headersOf',
+      'src/observability/traces/settings.ts#pairsOf'
+    ],
+    read: text =>
+      readTraceSettings(
+        {
+          OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example',
+          OTEL_EXPORTER_OTLP_HEADERS: text,
+          OTEL_RESOURCE_ATTRIBUTES: text,
+          OTEL_TRACES_EXPORTER: `otlp,${text}`
+        },
+        '/',
+        ''
+      ),
+    worst: {
+      'commas': repeated(','),
+      'signs': repeated('='),
+      'blanks': within('a=b', ' ', 'c'),
+      'a long value': within('a=', 'b', ''),
+      'pairs': repeated('a=1234,')
     }
   },
   {

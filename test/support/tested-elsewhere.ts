@@ -293,9 +293,17 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'observability/traces/trace-context': [
     'observability/traces/random-ids',
-    'observability/traces/sampler',
-    'observability/traces/tracer'
+    'observability/traces/sampler'
   ],
+  'observability/traces/spans': [
+    'observability/traces/otlp-json',
+    'observability/traces/otlp-protobuf'
+  ],
+  'observability/traces/exporter': [
+    'observability/traces/collector',
+    'observability/traces/partial-success'
+  ],
+  'e2e/traces': ['observability/traces/outgoing', 'observability/traces/tracer', 'services/traces'],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/primary': [
     'process/cluster/rpc',
@@ -402,7 +410,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/vices': ['proxy/time-outs'],
   'proxy/addresses': ['proxy/address'],
   'proxy/resolver': ['proxy/address-set'],
-  'proxy/retries': ['proxy/call'],
+  'proxy/retries': ['proxy/call', 'proxy/retry-budget'],
   'wire/websocket': [
     'app/endpoints/websocket',
     'app/endpoints/websocket-slots',

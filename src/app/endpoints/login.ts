@@ -139,7 +139,7 @@ async function signIn(
   const session = await openFor(options, request, body, verdict).catch(refund)
   await attempt.refund()
   attempt.remember(reply)
-  if (former !== undefined) signOutAtSource(sources, former, request.log)
+  if (former !== undefined) signOutAtSource(sources, former, request)
   options.expireTokenCookies(reply)
   for (const jar of options.captchaJars.values()) jar.clear(request, reply)
   options.onOutcome('accepted', decided.by)
@@ -154,14 +154,14 @@ async function signIn(
 /** @throws GatewayError `upstream.invalid`; the back-end's own session is then ended */
 async function refuseLeakingUser(
   { answer, sessions, sources }: SignInOptions,
-  { log }: FastifyRequest,
+  request: FastifyRequest,
   user: VouchedUser
 ): Promise<void> {
   const session = sessionBefore(user, sessions.now())
   try {
     refuseLeakingAnswer(answer, session)
   } catch (error) {
-    signOutAtSource(sources, session, log)
+    signOutAtSource(sources, session, request)
     throw error
   }
 }

@@ -56,7 +56,7 @@ export function addLogout(
         { event: 'logout', user, userId, session: session.id, address },
         'signed out'
       )
-      signOutAtSource(sources, session, request.log)
+      signOutAtSource(sources, session, request)
     }
     return sendJsonText(reply, answer.status, text)
   }

@@ -56,6 +56,7 @@ export function shapeResponse(
   }
   let value: unknown
   const startedAt = performance.now()
+  reply.request.trail.shapeAt = startedAt
   try {
     value = readWhole(response, shaping.maxShaped)
     reply.request.trail.shapeMs += performance.now() - startedAt
@@ -115,6 +116,7 @@ export function sendShaped(
       ? { value, missing: [] }
       : merge(value, parts, gathered)
   const startedAt = performance.now()
+  if (reply.request.trail.shapeMs === 0) reply.request.trail.shapeAt = startedAt
   const send = (result: unknown) => {
     const text = writeJson(
       parts === undefined ? result : withMissing(result, parts, merged.missing)

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import { upstreamError } from '../../proxy/failures.ts'
+import { passesTraceState } from '../../proxy/upstream.ts'
 import { CollectedBody } from '../../proxy/response.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import {
@@ -98,7 +99,8 @@ function createOpening(
       headers: exchange.headers,
       connect: upstream.connect,
       timeoutMs: route.exchange.timeoutMs,
-      trail: request.trail
+      trail: request.trail,
+      passesState: passesTraceState(upstream.config)
     }
     const asked = hidesProtocols ? withBuiltProtocols(handshake, exchange.headers) : handshake
     const abandon = askUpstream(target, asked, (error, answer) => {

@@ -10,6 +10,7 @@ import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
+import { addTraceId } from './request-log.ts'
 import { isRemarkable, reasonsOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 
@@ -50,7 +51,9 @@ export function addAccessLog(
     // disconnects.
     const address = clientAddress(request)
     request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
-    request.trail.trace = tracer.begin(request.raw.headers)
+    const trace = tracer.begin(request.raw.headers)
+    request.trail.trace = trace
+    if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings
@@ -59,11 +62,17 @@ export function addAccessLog(
       inFlight.inc(-1)
       complete(request, reply, aliases)
       recent?.add(request.trail)
+      recordSpans(request)
       keep(request)
       for (const end of endings) end()
     })
     done()
   })
+
+  function recordSpans({ trail, protocol, routeOptions }: FastifyRequest): void {
+    if (trail.trace?.isRecorded !== true) return
+    tracer.record(trail, { scheme: protocol, template: routeOptions.url })
+  }
 
   function keep(request: FastifyRequest): void {
     const { config } = request.routeOptions
@@ -78,6 +87,7 @@ export function addAccessLog(
     log.info(
       {
         requestId: trail.requestId,
+        traceId: trail.trace?.isLogged === true ? trail.trace.traceId : undefined,
         route: trail.route,
         method: trail.method,
         path: trail.path,

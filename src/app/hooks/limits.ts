@@ -65,6 +65,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
       return done(decide(request, reply, limits, verdicts))
     }
     const startedAt = performance.now()
+    trail.limitsAt = startedAt
     leases
       .acquire(rules, keys)
       .then(acquired => {

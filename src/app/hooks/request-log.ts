@@ -10,6 +10,8 @@ type Fields = Record<string, unknown>
 class RequestLog {
   readonly #base: FastifyBaseLogger
   readonly #requestId: string
+  /** Set where the request belongs to a trace that somebody records. */
+  traceId: string | undefined = undefined
   constructor(base: FastifyBaseLogger, requestId: string) {
     this.#base = base
     this.#requestId = requestId
@@ -43,10 +45,10 @@ class RequestLog {
   }
 
   #with(fields: unknown): Fields {
-    if (fields instanceof Error) return { requestId: this.#requestId, err: fields }
-    return typeof fields === 'object'
-      ? { requestId: this.#requestId, ...fields }
-      : { requestId: this.#requestId }
+    const { traceId } = this
+    const ids = { requestId: this.#requestId, ...(traceId !== undefined && { traceId }) }
+    if (fields instanceof Error) return { ...ids, err: fields }
+    return typeof fields === 'object' ? { ...ids, ...fields } : ids
   }
 }
 
@@ -57,3 +59,8 @@ function textOf(fields: unknown): string | undefined {
 
 export const requestLog = (base: FastifyBaseLogger, requestId: string): FastifyBaseLogger =>
   new RequestLog(base, requestId) as FastifyBaseLogger
+
+/** Adds the trace to all lines of a request. */
+export function addTraceId(log: FastifyBaseLogger, traceId: string): void {
+  if (log instanceof RequestLog) log.traceId = traceId
+}

@@ -85,6 +85,7 @@ export function addSessionReader(
       return done()
     }
     const startedAt = performance.now()
+    trail.sessionAt = startedAt
     sessions.get(value).then(
       lookup => {
         trail.sessionMs = performance.now() - startedAt

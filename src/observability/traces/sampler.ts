@@ -22,3 +22,7 @@ function ofRatio(ratio: number) {
   const rejected = (1 - ratio) * 2 ** 52
   return (traceId: string) => Number.parseInt(traceId.slice(19), 16) >= rejected
 }
+
+export function isSamplerName(name: string): boolean {
+  return Object.hasOwn(roots, name.replace(/^parentbased_/, ''))
+}

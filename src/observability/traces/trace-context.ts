@@ -18,6 +18,8 @@ export interface TraceContext {
   readonly sampled: boolean
   /** Whether the gateway records its own spans of it. */
   readonly isRecorded: boolean
+  /** Whether log lines have its id: somebody records it, the gateway or its caller. */
+  readonly isLogged: boolean
   /** `tracestate` for upstreams. */
   readonly state: string | undefined
 }
@@ -69,6 +71,7 @@ export function contextOf(headers: IncomingHttpHeaders, options: ContextOptions)
       parentId: undefined,
       sampled,
       isRecorded: sampled && isRecording,
+      isLogged: sampled && isRecording,
       state: undefined
     }
   }
@@ -81,6 +84,7 @@ export function contextOf(headers: IncomingHttpHeaders, options: ContextOptions)
     parentId: parent.spanId,
     sampled,
     isRecorded: sampled && isRecording,
+    isLogged: sampled,
     state: tracestate === undefined ? undefined : readTracestate(String(tracestate))
   }
 }

@@ -61,7 +61,7 @@ servePrimary({
     index = worker.index
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
-    const server = createPublicServer(config, log)
+    const server = createPublicServer(config, log, process.env)
     publicServer = server
     admin = createAdminServer({
       readiness: server.readiness,

@@ -127,10 +127,15 @@ class ServingGenerations {
   }
 }
 
-export function createPublicServer(config: Config, log: Log): PublicServer {
+/** @param environment names the collector of traces, if any */
+export function createPublicServer(
+  config: Config,
+  log: Log,
+  environment: Readonly<Record<string, string | undefined>>
+): PublicServer {
   tuneV8()
   const { strictRedis } = config.gateway.ops
-  const services = createServices(config, log)
+  const services = createServices(config, log, environment)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
   const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.now }

@@ -9,6 +9,7 @@ import {
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import { adopt } from '../../observability/emitters.ts'
+import { traceCall } from '../../observability/traces/outgoing.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { DirectConnection } from '../direct-connection.ts'
 import { upstreamError } from '../failures.ts'
@@ -31,6 +32,8 @@ export interface UpstreamTarget {
   readonly timeoutMs: number
   /** Of the client's request. */
   readonly trail: Trail
+  /** Whether the upstream may get the caller's `tracestate`. */
+  readonly passesState: boolean
 }
 
 /** The upstream has agreed. Its socket is not read yet. */
@@ -131,12 +134,17 @@ export function askUpstream(
 }
 
 function send(
-  { path, headers }: UpstreamTarget,
+  { path, headers, trail, passesState }: UpstreamTarget,
   { protocols, extensions }: Handshake,
   key: string,
-  { socket, host }: DirectConnection
+  { socket, origin, recorded }: DirectConnection
 ): ClientRequest {
   adopt(socket)
+  const ofClient = withoutHandshake(headers)
+  if (trail.trace !== undefined && recorded !== undefined) {
+    const call = { method: 'GET', path, headers: ofClient, origin, passesState }
+    traceCall(trail.trace, recorded, call)
+  }
   return adopt(
     request({
       createConnection: () => socket,
@@ -144,8 +152,8 @@ function send(
       method: 'GET',
       maxHeaderSize: 16 * 1024,
       headers: {
-        ...withoutHandshake(headers),
-        host,
+        ...ofClient,
+        'host': new URL(origin).host,
         'connection': 'Upgrade',
         'upgrade': 'websocket',
         'sec-websocket-version': version,

@@ -1,0 +1,189 @@
+/**
+ * An OTLP collector that takes nothing on trust: each request is decoded by OpenTelemetry's own
+ * code, generated from the published protobuf.
+ */
+import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
+import { listen } from './ports.ts'
+
+interface MessageType {
+  readonly decode: (bytes: Uint8Array) => object
+  readonly encode: (message: object) => { readonly finish: () => Uint8Array }
+  readonly verify: (message: object) => string | null
+  readonly fromObject: (value: object) => object
+  readonly toObject: (message: object, options: object) => object
+}
+
+// The package exports its encoder alone; the generated code decodes as well.
+const require = createRequire(import.meta.url)
+const main = require.resolve('@opentelemetry/otlp-transformer')
+const { opentelemetry } = require(join(main, '../generated/root.js')) as {
+  readonly opentelemetry: {
+    readonly proto: {
+      readonly collector: {
+        readonly trace: { readonly v1: Record<string, MessageType> }
+      }
+    }
+  }
+}
+const {
+  ExportTraceServiceRequest: requestType = assert.fail(),
+  ExportTraceServiceResponse: responseType = assert.fail()
+} = opentelemetry.proto.collector.trace.v1
+
+export interface DecodedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string
+  readonly traceState: string
+  readonly name: string
+  readonly kind: string
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly flags: number
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly isError: boolean
+}
+
+export interface Decoded {
+  readonly resource: Readonly<Record<string, unknown>>
+  readonly scope: string
+  readonly spans: readonly DecodedSpan[]
+}
+
+interface KeyValue {
+  readonly key: string
+  readonly value: Readonly<Record<string, unknown>>
+}
+
+interface Message {
+  readonly resourceSpans: ReadonlyArray<{
+    readonly resource: { readonly attributes: readonly KeyValue[] }
+    readonly scopeSpans: ReadonlyArray<{
+      readonly scope: { readonly name: string; readonly version: string }
+      readonly spans: ReadonlyArray<
+        Omit<DecodedSpan, 'attributes' | 'isError'> & {
+          readonly attributes: readonly KeyValue[]
+          readonly status?: { readonly code?: string } | null
+        }
+      >
+    }>
+  }>
+}
+
+/** @throws where the bytes are not exactly what the published protobuf describes */
+export function decode(bytes: Uint8Array, type: string): Decoded {
+  const message = type === 'application/json' ? messageOfJson(bytes) : requestType.decode(bytes)
+  assert.equal(requestType.verify(message), null)
+  const options = { longs: String, enums: String, bytes: Buffer, defaults: true }
+  const { resourceSpans } = requestType.toObject(message, options) as Message
+  assert.equal(resourceSpans.length, 1)
+  const [{ resource, scopeSpans } = assert.fail()] = resourceSpans
+  const [{ scope, spans } = assert.fail()] = scopeSpans
+  return {
+    resource: plain(resource.attributes),
+    scope: `${scope.name} ${scope.version}`,
+    spans: spans.map(({ attributes, status, ...span }) => ({
+      traceState: span.traceState,
+      name: span.name,
+      kind: span.kind,
+      startTimeUnixNano: span.startTimeUnixNano,
+      endTimeUnixNano: span.endTimeUnixNano,
+      flags: span.flags,
+      traceId: hex(span.traceId),
+      spanId: hex(span.spanId),
+      parentSpanId: hex(span.parentSpanId),
+      attributes: plain(attributes),
+      isError: status?.code === 'STATUS_CODE_ERROR'
+    }))
+  }
+}
+
+/** OTLP writes ids as hexadecimal digits, where protobuf's own JSON has base64. */
+function messageOfJson(bytes: Uint8Array): object {
+  const value = JSON.parse(Buffer.from(bytes).toString(), (key, member: unknown) => {
+    if (!['traceId', 'spanId', 'parentSpanId'].includes(key)) return member
+    assert.match(String(member), key === 'traceId' ? /^[0-9a-f]{32}$/ : /^[0-9a-f]{16}$/)
+    return Buffer.from(String(member), 'hex').toString('base64')
+  }) as object
+  const message = requestType.fromObject(value)
+  // Members that the protobuf does not know would be dropped.
+  const known = requestType.toObject(message, { longs: String, bytes: String })
+  assert.deepEqual(withoutEmptyLists(known), withoutEmptyLists(value))
+  return message
+}
+
+function withoutEmptyLists(value: object): unknown {
+  const text = JSON.stringify(value, (_key, member: unknown) =>
+    Array.isArray(member) && member.length === 0 ? undefined : member
+  )
+  return JSON.parse(text)
+}
+
+function hex(bytes: unknown): string {
+  return Buffer.from(bytes as Uint8Array).toString('hex')
+}
+
+function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
+  const names = attributes.map(({ key }) => key)
+  assert.equal(new Set(names).size, names.length, 'an attribute stands there once')
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const { stringValue, intValue, doubleValue } = value
+      return [key, stringValue ?? (intValue === undefined ? doubleValue : Number(intValue))]
+    })
+  )
+}
+
+export interface TestCollector {
+  readonly url: string
+  readonly requests: Array<
+    Decoded & { readonly headers: IncomingHttpHeaders; readonly path: string }
+  >
+  /** The spans of all requests. */
+  readonly spans: () => DecodedSpan[]
+  /** Requests that began, whatever became of them. */
+  readonly begun: () => number
+  /** In place of the response that all was taken. */
+  answer: ((response: ServerResponse) => void) | undefined
+}
+
+export async function testCollector(
+  cleanUp: (undo: () => unknown) => void
+): Promise<TestCollector> {
+  let begun = 0
+  const server = createServer((request, response) => {
+    begun++
+    void buffer(request).then(body => {
+      const { headers, url: path = '' } = request
+      const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
+      const type = String(headers['content-type'])
+      if (collector.answer !== undefined) return collector.answer(response)
+      collector.requests.push({ ...decode(bytes, type), headers, path })
+      response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : '')
+    })
+  })
+  const url = `http://127.0.0.1:${await listen(server)}`
+  const collector: TestCollector = {
+    url,
+    requests: [],
+    spans: () => collector.requests.flatMap(({ spans }) => spans),
+    begun: () => begun,
+    answer: undefined
+  }
+  cleanUp(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return collector
+}
+
+/** The body of a response that takes a part of a batch. */
+export function partialSuccess(rejectedSpans: number, errorMessage: string): Buffer {
+  const message = responseType.fromObject({ partialSuccess: { rejectedSpans, errorMessage } })
+  return Buffer.from(responseType.encode(message).finish())
+}
