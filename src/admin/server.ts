@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { ActLedger } from './acts.ts'
+import { type Dependencies, dependenciesOf } from './dependencies.ts'
 import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
 import type { createHostCheck } from './hosts.ts'
@@ -15,19 +16,10 @@ import type { Metrics } from '../observability/metrics.ts'
 import { forwarded, takeForwarded } from './forwarded.ts'
 import { formatFor } from '../observability/metrics-text.ts'
 
-export interface Readiness {
+export interface Readiness extends Dependencies {
   readonly ready: boolean
   /** The state of each part, for people. */
   readonly parts: Readonly<Record<string, string>>
-  /** The addresses of upstreams, for operators. */
-  readonly upstreams?: readonly AddressStatus[]
-}
-
-interface AddressStatus {
-  readonly upstream: string
-  readonly address: string
-  readonly state: string
-  readonly inFlight: number
 }
 
 declare module 'fastify' {
@@ -80,11 +72,17 @@ export function createAdminServer(options: Options): FastifyInstance {
   ops.setErrorHandler(sendAdminError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
-  ops.get('/readyz', async ({ operator }, reply) => {
-    const { ready, parts } = await readiness()
+  ops.get('/readyz', async ({ operator, query }, reply) => {
+    const current = await readiness()
+    const { ready, parts } = current
     const status = ready ? 'ready' : 'not ready'
-    const detail = operator === undefined ? {} : parts
-    return await reply.code(ready ? 200 : 503).send({ status, ...detail })
+    const isVerbose = Object.hasOwn(query as object, 'verbose')
+    const body = {
+      status,
+      ...(operator !== undefined && parts),
+      ...(operator !== undefined && isVerbose && { dependencies: dependenciesOf(current) })
+    }
+    return await reply.code(ready ? 200 : 503).send(body)
   })
   ops.get('/metrics', async (request, reply) => {
     const { type, body } = await metrics.text(formatFor(request.headers.accept))

@@ -203,6 +203,7 @@ function readinessOf(
 ): Readiness {
   return {
     ...others,
+    config: configHealth(reloader),
     ready: ready && !isStopping,
     parts: {
       ...(isStopping && { gateway: 'stopping' }),
@@ -223,6 +224,12 @@ function configPart(reloader: Reloader): { readonly config?: string } {
   return {
     config: `generation ${number} runs; the files were ${files.state} at ${files.since}${reason}`
   }
+}
+
+function configHealth(reloader: Reloader): NonNullable<Readiness['config']> {
+  const files = reloader.files()
+  if (files.state === 'running') return { state: 'up' }
+  return { state: 'degraded', since: files.since, detail: `the files were ${files.state}` }
 }
 
 function once<A extends unknown[], T>(

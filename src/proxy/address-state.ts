@@ -44,6 +44,7 @@ export class AddressState {
   #openUntil = 0
   #failure: Failure = 'request'
   #closedAt = -Infinity
+  #since = Date.now()
 
   constructor(
     config: BreakerConfig,
@@ -67,6 +68,11 @@ export class AddressState {
   /** Whether it gets requests, beside others. */
   get isUsable(): boolean {
     return this.#breaker === 'closed' && this.#isHealthy
+  }
+
+  /** The last change of `isUsable`, in milliseconds since the epoch. */
+  get since(): number {
+    return this.#since
   }
 
   /** Of the last opening. */
@@ -128,7 +134,9 @@ export class AddressState {
   /** Sets the result of health checks, when it has changed. */
   setHealthy(isHealthy: boolean, now: number): void {
     if (this.#isHealthy === isHealthy) return
+    const wasUsable = this.isUsable
     this.#isHealthy = isHealthy
+    this.#noteChange(wasUsable)
     this.#onTransition({ to: isHealthy ? 'healthy' : 'unhealthy' })
     if (!isHealthy) return
     if (this.#breaker === 'closed') this.#closedAt = now
@@ -144,15 +152,23 @@ export class AddressState {
     // Without another address a longer time only prolongs the outage. Replicas that opened at
     // once must not all try at once: a quarter more or less.
     const openMs = (isOnly ? openFor : growing) * (0.75 + this.#random() / 2)
+    const wasUsable = this.isUsable
     this.#breaker = 'open'
+    this.#noteChange(wasUsable)
     this.#failures = 0
     this.#failure = failure
     this.#openUntil = now + openMs
     this.#onTransition({ to: 'open', openMs, isAgain, failure })
   }
 
+  #noteChange(wasUsable: boolean): void {
+    if (this.isUsable !== wasUsable) this.#since = Date.now()
+  }
+
   #close(now: number): void {
+    const wasUsable = this.isUsable
     this.#breaker = 'closed'
+    this.#noteChange(wasUsable)
     this.#failures = 0
     this.#closedAt = now
     this.#onTransition({ to: 'closed' })

@@ -23,6 +23,8 @@ export interface AddressStatus {
   /** `open` is left out, `trial` is being tried, `unhealthy` is left out by health checks. */
   readonly state: 'up' | 'open' | 'trial' | 'unhealthy'
   readonly inFlight: number
+  /** The last change between in and out of use, in milliseconds since the epoch. */
+  readonly since: number
 }
 
 /** An address with what it ever did. */
@@ -136,6 +138,7 @@ function statusOf(upstream: string, { label, state, inFlight }: Address): Addres
     upstream,
     address: label,
     state: byBreaker === 'up' && !state.isHealthy ? 'unhealthy' : byBreaker,
-    inFlight
+    inFlight,
+    since: state.since
   }
 }

@@ -21,6 +21,9 @@ const secret = 'a secret of at least thirty-two characters'
 const sources = join(import.meta.dirname, '../../src')
 
 const events = [
+  'act.begun',
+  'act.done',
+  'act.failed',
   'bans.lifted',
   'clock.skew',
   'config.drained',
@@ -270,6 +273,7 @@ t.test('the beginnings of keys in Redis', async t => {
     'lock:',
     'lockout:',
     'maintenance',
+    'ops:',
     'replica-directory',
     'replica-questions',
     'replica-replies:',

@@ -15,7 +15,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'process/server/admin-routes',
     'services/operator-sessions'
   ],
-  'admin/acts': ['admin/forwarded', 'admin/operator', 'process/operators'],
+  'admin/acts': ['admin/forwarded', 'admin/operator'],
   'admin/config-data': ['process/ops/config-view'],
   'limits/usage/suggest': ['limits/usage/whom'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data', 'process/ops/now'],

@@ -6,6 +6,7 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { apiPrefix, type Paths, pathsIn } from '../../admin/api.ts'
 import { secretOperator } from '../../admin/operator.ts'
 import { signInPath } from '../../admin/sign-in.ts'
+import { stateOf } from '../../admin/dependencies.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -69,6 +70,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
       return {
         ready: best?.readiness.ready === true,
         parts: { workers: `${states.length} of ${count}`, ...best?.readiness.parts },
+        redis: mergeRedis(states.flatMap(({ readiness: { redis } }) => redis ?? [])),
         upstreams: mergeUpstreams(states.map(({ readiness }) => readiness.upstreams ?? []))
       }
     },
@@ -96,15 +98,25 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
 
 type Upstreams = NonNullable<Readiness['upstreams']>
 
+/** Each worker has connections of its own, also to Redis. */
+function mergeRedis(ofWorkers: ReadonlyArray<NonNullable<Readiness['redis']>>): Readiness['redis'] {
+  if (ofWorkers.length === 0) return undefined
+  const working = ofWorkers.filter(({ state }) => state === 'up')
+  return {
+    state: stateOf(working.length, ofWorkers.length),
+    since: Math.max(...ofWorkers.map(({ since }) => since))
+  }
+}
+
 /** Each worker has connections of its own: an address is as it is for the one that it fails. */
 function mergeUpstreams(ofWorkers: readonly Upstreams[]): Upstreams {
   const merged = new Map<string, Upstreams[number]>()
   for (const status of ofWorkers.flat()) {
     const key = `${status.upstream} ${status.address}`
     const before = merged.get(key)
-    const state = before === undefined || before.state === 'up' ? status.state : before.state
+    const worse = before === undefined || before.state === 'up' ? status : before
     const inFlight = status.inFlight + (before?.inFlight ?? 0)
-    merged.set(key, { ...status, state, inFlight })
+    merged.set(key, { ...worse, inFlight })
   }
   return [...merged.values()]
 }

@@ -229,6 +229,7 @@ function readinessOf(services: Services, strictRedis: boolean): Readiness {
   return {
     ready: strictRedis ? redis.up : redis.hasConnected,
     parts: { redis: redisPart(redis), ...degraded },
+    redis: { state: redis.up ? 'up' : 'down', since: redis.since },
     upstreams
   }
 }

@@ -31,6 +31,7 @@ const address = (requests: number, failures: number): AddressUse => ({
   state: 'up',
   breaker: 'closed',
   inFlight: 2,
+  since: 0,
   requests,
   failures
 })

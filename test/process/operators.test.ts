@@ -1,0 +1,175 @@
+import { join } from 'node:path'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { connect } from 'node:tls'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { readSecretFiles } from '../../src/admin/secret-file.ts'
+import { hashPassword } from '../../src/login/argon2.ts'
+import { testAuthority } from '../support/authority.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { start } from '../support/command.ts'
+import { askOps } from '../support/ops.ts'
+import { callOps, signInToOps } from '../support/operator.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis } from '../support/redis.ts'
+import { password } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+
+const environment = { SESSION_SECRET: 's'.repeat(32) }
+const me = '/ops/api/me'
+
+/** Two replicas on one Redis: one with two workers, one in this process. */
+async function replicas(t: Test) {
+  const redis = await testRedis(t.after)
+  const common = {
+    redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
+    session: { secrets: ['${SESSION_SECRET}'] }
+  }
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const folder = await configFolder({
+    gateway: {
+      ...common,
+      server: { listen: `127.0.0.1:${port}`, workers: 2 },
+      ops: { listen: `127.0.0.1:${opsPort}`, role: 'admin' }
+    }
+  })
+  const several = start(t.after, folder, environment)
+  const other = await testGateway(
+    t.after,
+    await configFolder({ gateway: { ...common, ops: { role: 'admin' } } }),
+    environment
+  )
+  await several.says('with 2 workers')
+  const opsUrl = `http://127.0.0.1:${opsPort}`
+  await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  return { opsUrl, folder, other, client }
+}
+
+t.test('an operator signed in at one replica is one at the other, until the end', async t => {
+  const { opsUrl, folder, other, client } = await replicas(t)
+  const { status, cookie } = await signInToOps(opsUrl)
+  t.equal(status, 200, 'through a worker')
+  const statusAt = async (url: string) => (await callOps(url, me, { headers: { cookie } })).status
+  for (const url of [opsUrl, other.opsUrl]) t.equal(await statusAt(url), 200)
+  const close = { json: { user: 'nobody' }, headers: { cookie } }
+  t.match(await callOps(opsUrl, '/ops/api/sessions/close', close), {
+    status: 200,
+    json: { closed: 0 }
+  })
+  const secretId = cookie.slice(cookie.indexOf('=') + 1)
+  const stored = await client.keys('*ops:session:*')
+  t.equal(stored.length, 1)
+  t.notOk(stored.join().includes(secretId), 'the store does not know the cookie')
+  t.notMatch(await client.get(stored[0] ?? ''), /alice/, 'the record is sealed')
+
+  await callOps(other.opsUrl, '/ops/api/sign-out', { json: {}, headers: { cookie } })
+  t.equal(await statusAt(opsUrl), 401, 'signed out at the other replica')
+
+  const next = await signInToOps(other.opsUrl)
+  const users = {
+    alice: { password: await hashPassword(password), id: '1', roles: ['user'] }
+  }
+  writeFileSync(join(folder, 'users.yaml'), stringify({ users }))
+  await askOps(opsUrl, '/ops/api/reload', { json: { yes: true } })
+  for (const url of [opsUrl, other.opsUrl]) {
+    await until('the session ends where the file changed, and then at the other', async () => {
+      return (await callOps(url, me, { headers: { cookie: next.cookie } })).status === 401
+    })
+  }
+})
+
+t.test('no header makes a caller an operator, or another one, at a worker', async t => {
+  const { opsUrl } = await replicas(t)
+  const { cookie } = await signInToOps(opsUrl)
+  const forged = Object.fromEntries(
+    ['operator', 'x-operator', 'forwarded', 'x-forwarded-user', 'x-remote-user'].map(name => [
+      name,
+      JSON.stringify({ name: 'root', via: 'secret' })
+    ])
+  )
+  t.equal((await callOps(opsUrl, me, { headers: forged })).status, 401)
+  t.match((await callOps(opsUrl, me, { headers: { ...forged, cookie } })).json, {
+    name: 'alice',
+    via: 'session'
+  })
+  const [secret = ''] = readSecretFiles(opsUrl.slice('http://'.length))
+  const headers = { ...forged, authorization: `Bearer ${secret}` }
+  t.same((await callOps(opsUrl, me, { headers })).json, { name: 'operator', via: 'secret' })
+  const paths = [
+    '/ops/api/sessions',
+    '/ops/api/sign-in/',
+    '//ops/api/sign-in',
+    '/ops/api/sign%2din'
+  ]
+  for (const path of paths) t.equal((await callOps(opsUrl, path, {})).status, 401, path)
+  const described = await callOps(opsUrl, '/ops/api/openapi.json', { headers: { cookie } })
+  t.match(Object.keys(described.json.paths).toSorted().join(), /sessions\/close.*sign-in/)
+})
+
+t.test(
+  'with ops.tls the cookie is bound to the host, and a renewed certificate is taken',
+  async t => {
+    const first = testAuthority(t.after)
+    const second = testAuthority(t.after)
+    const pair = mkdtempSync(join(tmpdir(), 'ops-tls-'))
+    const [certificate, key] = [join(pair, 'cert.pem'), join(pair, 'key.pem')]
+    const write = (from: { certificate: string; key: string }) => {
+      writeFileSync(certificate, readFileSync(from.certificate))
+      writeFileSync(key, readFileSync(from.key))
+    }
+    write(first)
+    const gateway = await testGateway(t.after, {
+      gateway: { ops: { role: 'admin', tls: { certificate, key: `file:${key}` } } }
+    })
+    t.match(gateway.opsUrl, /^https:/)
+    const { status, cookie, headers } = await signInToOps(gateway.opsUrl)
+    t.equal(status, 200)
+    t.match(headers['set-cookie']?.[0], /^__Host-console_ops=.*; Path=\/; HttpOnly; .*; Secure$/)
+    t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie } })).status, 200)
+    const plain = cookie.replace('__Host-', '')
+    t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie: plain } })).status, 401)
+    const { hostname, port } = new URL(gateway.opsUrl)
+    const fingerprint = async () =>
+      await new Promise<string>((resolve, reject) => {
+        const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+        socket.on('error', reject)
+        socket.on('secureConnect', () => {
+          resolve(socket.getPeerCertificate().fingerprint256)
+          socket.destroy()
+        })
+      })
+    const before = await fingerprint()
+    write(second)
+    t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+    t.not(await fingerprint(), before)
+  }
+)
+
+t.test(
+  'behind a trusted proxy the origin is the proxy’s, and is believed from it alone',
+  async t => {
+    const files = (trustedProxies: readonly string[]) => ({
+      gateway: { ops: { role: 'admin', hosts: ['ops.example.com'], trustedProxies } }
+    })
+    const headers = {
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'ops.example.com',
+      'origin': 'https://ops.example.com'
+    }
+    const behind = await testGateway(t.after, files(['127.0.0.1']))
+    const signedIn = await signInToOps(behind.opsUrl, 'alice', { headers })
+    t.match(signedIn, { status: 200, headers: { 'set-cookie': [/^__Host-.*Secure$/] } })
+    const evil = {
+      ...headers,
+      'x-forwarded-host': 'evil.example',
+      'origin': 'https://evil.example'
+    }
+    t.equal((await signInToOps(behind.opsUrl, 'alice', { headers: evil })).status, 421)
+    const direct = await testGateway(t.after, files(['192.0.2.1']))
+    t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
+  }
+)
