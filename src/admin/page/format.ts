@@ -3,15 +3,31 @@ import { language, localeOf } from './i18n.ts'
 
 const missing = '–'
 
-function locale(): string {
-  return localeOf(language.get())
+const numberFormats = new Map<string, Intl.NumberFormat>()
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
+const agoFormats = new Map<string, Intl.RelativeTimeFormat>()
+
+/** Formats are kept: to make one takes longer than to draw a row of a table. */
+function numberFormat(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const locale = localeOf(language.get())
+  return kept(numberFormats, locale + key, () => new Intl.NumberFormat(locale, options))
+}
+
+function kept<T>(formats: Map<string, T>, key: string, create: () => T): T {
+  let format = formats.get(key)
+  if (format === undefined) formats.set(key, (format = create()))
+  return format
+}
+
+function withDigits(value: number, maximumFractionDigits: number): string {
+  return numberFormat(String(maximumFractionDigits), { maximumFractionDigits }).format(value)
 }
 
 /** Three significant digits; whole from 100 on. */
 export function formatNumber(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return missing
   const digits = Math.abs(value) >= 100 ? 0 : 1
-  return value.toLocaleString(locale(), { maximumFractionDigits: Math.abs(value) < 1 ? 2 : digits })
+  return withDigits(value, Math.abs(value) < 1 ? 2 : digits)
 }
 
 /** @param value 0 to 1 */
@@ -19,14 +35,13 @@ export function formatShare(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return missing
   const percent = value * 100
   const digits = percent === 0 || percent >= 10 ? 0 : 1
-  return `${percent.toLocaleString(locale(), { maximumFractionDigits: digits })} %`
+  return `${withDigits(percent, digits)} %`
 }
 
 export function formatMs(ms: number | null | undefined): string {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return missing
   if (ms >= 10_000) return `${formatNumber(ms / 1000)} s`
-  if (ms < 10) return `${ms.toLocaleString(locale(), { maximumFractionDigits: 1 })} ms`
-  return `${Math.round(ms).toLocaleString(locale())} ms`
+  return `${withDigits(ms, ms < 10 ? 1 : 0)} ms`
 }
 
 const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
@@ -41,14 +56,14 @@ export function formatSeconds(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return missing
   const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
   const value = Math.floor(seconds / size)
-  return value.toLocaleString(locale(), { style: 'unit', unit, unitDisplay: 'short' })
+  return numberFormat(unit, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
 }
 
 export function formatBytes(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return missing
   const power = Math.min(3, Math.floor(Math.log2(Math.max(bytes, 1)) / 10))
   const value = bytes / 1024 ** power
-  const number = value.toLocaleString(locale(), { maximumFractionDigits: value < 10 ? 1 : 0 })
+  const number = withDigits(value, value < 10 ? 1 : 0)
   return `${number} ${['B', 'KiB', 'MiB', 'GiB'][power]}`
 }
 
@@ -60,13 +75,20 @@ export function formatTime(moment: Moment): string {
   const date = new Date(moment)
   if (Number.isNaN(date.getTime())) return String(moment)
   const isToday = date.toDateString() === new Date().toDateString()
-  return date.toLocaleString(locale(), {
-    ...(!isToday && { year: 'numeric', month: 'short', day: 'numeric' }),
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23'
-  })
+  const locale = localeOf(language.get())
+  const format = kept(
+    dateFormats,
+    `${locale}${isToday}`,
+    () =>
+      new Intl.DateTimeFormat(locale, {
+        ...(!isToday && { year: 'numeric', month: 'short', day: 'numeric' }),
+        hour: '2-digit',
+        minute: '2-digit',
+        second: '2-digit',
+        hourCycle: 'h23'
+      })
+  )
+  return format.format(date)
 }
 
 /** The distance from now, such as "3 minutes ago". */
@@ -76,6 +98,11 @@ export function formatAgo(moment: Moment): string {
   if (Number.isNaN(time)) return String(moment)
   const seconds = (time - Date.now()) / 1000
   const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
-  const format = new Intl.RelativeTimeFormat(locale(), { numeric: 'auto' })
+  const locale = localeOf(language.get())
+  const format = kept(
+    agoFormats,
+    locale,
+    () => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+  )
   return format.format(Math.round(seconds / size), unit)
 }

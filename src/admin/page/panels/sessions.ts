@@ -7,6 +7,7 @@ import { formatAgo, formatNumber, formatSeconds, formatTime } from '../format.ts
 import { t } from '../i18n.ts'
 import { confirmAct } from '../ui/confirm.ts'
 import { Card, Panel, Search } from '../ui/layout.ts'
+import { useSettled } from '../ui/settled.ts'
 import { Shown } from '../ui/states.ts'
 import { type Column, Table } from '../ui/table.ts'
 import { LockoutsCard } from './lockouts.ts'
@@ -50,7 +51,15 @@ interface CardProps {
 function SessionsCard({ answer, reload }: CardProps): ComponentChildren {
   const [search, setSearch] = useState('')
   const { sessions, unreadable = 0, isWhole = true, users } = answer
-  const rows = sessions.filter(row => matches(row, search.trim().toLowerCase()))
+  const name = useSettled(search.trim())
+  // The list is bounded, so a user that it leaves out is asked for by name.
+  const isAsked = !isWhole && name !== ''
+  const ofUser = useJson<SessionsAnswer>(
+    isAsked ? `sessions?user=${encodeURIComponent(name)}` : undefined,
+    everyMs
+  )
+  const all = new Map([...sessions, ...(ofUser.data?.sessions ?? [])].map(row => [row.id, row]))
+  const rows = [...all.values()].filter(row => matches(row, search.trim().toLowerCase()))
   return h(
     Card,
     {

@@ -7,8 +7,8 @@ export const sessionsTexts = {
   'sessions.nobody': ['Nobody is signed in.', '当前没有人登录。'],
   'sessions.noMatch': ['No session matches “{search}”.', '没有与“{search}”匹配的会话。'],
   'sessions.notAll': [
-    'The first {shown} sessions of {users} users. Search the others with console-gateway sessions.',
-    '仅显示 {users} 位用户的前 {shown} 个会话，其余请用 console-gateway sessions 查询。'
+    'The first {shown} sessions of {users} users. Others are found by their whole name or id.',
+    '仅显示 {users} 位用户的前 {shown} 个会话，其余请按完整名称或编号搜索。'
   ],
   'sessions.unreadable': [
     '{n:session is|sessions are} sealed with another secret and cannot be shown.',

@@ -1,6 +1,6 @@
 /** A table of which only the visible rows are in the document, sorted by any column. */
 import { type ComponentChildren, h } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { t } from '../i18n.ts'
 import { Empty } from './states.ts'
 
@@ -66,8 +66,8 @@ export function Table<T>(props: TableProps<T>): ComponentChildren {
   const { label, columns, rows, keyOf, empty, isMarked, maxRows = 16 } = props
   const [sort, setSort] = useState(props.sort)
   const { scroller, onScroll, first, last } = useWindow(rows.length)
+  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, sort])
   if (rows.length === 0) return h(Empty, null, empty ?? t('common.none'))
-  const sorted = sortRows(rows, columns, sort)
   const shown = sorted.slice(first, last)
   const below = Math.max(0, sorted.length - first - shown.length)
   return h(
