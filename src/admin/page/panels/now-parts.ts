@@ -57,7 +57,7 @@ export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren 
       key: 'errors',
       head: t('now.errorsShort'),
       isNumber: true,
-      width: '4.4rem',
+      width: '4.9rem',
       hide: 'phone',
       sortBy: ({ errorShare }) => errorShare ?? -1,
       cell: ({ errorShare }) => formatShare(errorShare)
@@ -95,7 +95,7 @@ export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren 
       key: 'loop',
       head: t('now.loopDelay'),
       isNumber: true,
-      width: '7.5rem',
+      width: '9.2rem',
       cell: ({ eventLoopDelayMs }) => formatMs(eventLoopDelayMs)
     },
     {

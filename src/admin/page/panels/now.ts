@@ -21,7 +21,7 @@ export function NowPanel(): ComponentChildren {
   }
   return h(
     Panel,
-    { title: t('now.title') },
+    { title: t('now.title'), tools: h(RunningConfig, { frame }) },
     h(Figures, { frame }),
     h(Charts, { route, showAll: () => setRoute(undefined) }),
     h(
@@ -37,6 +37,16 @@ export function NowPanel(): ComponentChildren {
       h(ProcessesCard, { processes: frame.processes ?? [] }),
       h(ReplicasCard, { replicas: frame.replicas ?? [], self: frame.replica })
     )
+  )
+}
+
+function RunningConfig({ frame: { config } }: { readonly frame: NowFrame }): ComponentChildren {
+  if (config === undefined) return null
+  return h(
+    'a',
+    { class: 'config-link', href: '#/config' },
+    t('now.generation', { n: String(config.generation) }),
+    config.state !== undefined && h(StatePill, { state: config.state })
   )
 }
 

@@ -49,6 +49,7 @@ export const nowTexts = {
   'now.version': ['Version', '版本'],
   'now.config': ['Config', '配置'],
   'now.seen': ['Seen', '最近出现'],
+  'now.generation': ['Config generation {n}', '配置第 {n} 代'],
   'now.chart': [
     '{label}: now {now}, highest {max} in the last {minutes:minute|minutes}',
     '{label}：当前 {now}，最近 {minutes} 分钟最高 {max}'

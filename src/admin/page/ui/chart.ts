@@ -21,7 +21,8 @@ interface ChartProps {
   readonly format: (value: number | null | undefined) => string
 }
 
-const height = 172
+/** A new page shows its first minute large, and later all it knows. */
+const minShownSeconds = 60
 
 export function Chart({ label, times, lines, format }: ChartProps): ComponentChildren {
   const place = useRef<HTMLDivElement>(null)
@@ -35,7 +36,7 @@ export function Chart({ label, times, lines, format }: ChartProps): ComponentChi
     const chart = new uPlot(optionsOf(element, lines, format), data, element)
     plot.current = chart
     const observer = new ResizeObserver(() => {
-      chart.setSize({ width: element.clientWidth, height })
+      chart.setSize({ width: element.clientWidth, height: element.clientHeight })
     })
     observer.observe(element)
     return () => {
@@ -95,37 +96,49 @@ function optionsOf(
   format: ChartProps['format']
 ): uPlot.Options {
   const styles = getComputedStyle(element)
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
   const colourOf = (name: string) => styles.getPropertyValue(name).trim()
   const axis = {
     stroke: colourOf('--text-2'),
     grid: { stroke: colourOf('--grid'), width: 1 },
     ticks: { show: false },
-    font: `11px ${styles.fontFamily}`
+    font: `${0.79 * rem}px ${styles.fontFamily}`
   }
   const time = new Intl.DateTimeFormat(localeOf(language.get()), {
     hour: '2-digit',
     minute: '2-digit',
+    second: '2-digit',
     hourCycle: 'h23'
   })
   return {
     width: element.clientWidth,
-    height,
-    padding: [8, 4, 0, 0],
+    height: element.clientHeight,
+    padding: [8, rem, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: {
-      x: { range: (_plot, _min, max) => [max - historyLength, max] },
+      x: {
+        range: (_plot, min, max) => [
+          Math.max(max - historyLength, Math.min(min, max - minShownSeconds)),
+          max
+        ]
+      },
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, 1)] }
     },
     axes: [
       {
         ...axis,
-        size: 26,
-        space: 60,
-        incrs: [60, 120],
+        size: 1.9 * rem,
+        space: 5 * rem,
+        incrs: [15, 30, 60, 120],
         values: (_plot, ticks) => ticks.map(tick => time.format(tick * 1000))
       },
-      { ...axis, size: 56, space: 34, values: (_plot, ticks) => ticks.map(tick => format(tick)) }
+      {
+        ...axis,
+        size: 4 * rem,
+        space: 2.4 * rem,
+        values: (_plot, ticks) => ticks.map(tick => format(tick))
+      }
     ],
     series: [
       {},
