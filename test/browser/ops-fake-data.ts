@@ -147,9 +147,11 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
         since: ago(300)
       }
     }),
-    'limits': () => ({ limits: limitsOf(options) }),
+    'limits': () => ({ isRecorded: true, limits: limitsOf(options) }),
     'limits/what-if': ({ limit = '', factor = '1' }) => ({
-      refused: Number(factor) < 0.9 ? 2 : 0,
+      number: Math.round(600 * Number(factor)),
+      refused: Number(factor) < 0.9 ? 41 : 0,
+      refusedCallers: Number(factor) < 0.9 ? { from: 2, to: 2 } : { from: 0, to: 0 },
       callers: Number(factor) < 0.9 ? [{ whom: text ?? 'user 17', refused: 41 }] : [],
       lowest: 512,
       yaml: `limits:\n  ${text ?? limit}:\n    max: ${Math.round(600 * Number(factor))}\n`

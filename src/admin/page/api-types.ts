@@ -272,6 +272,8 @@ export interface MaintenanceAnswer {
 
 /** `GET /ops/api/limits`. */
 export interface LimitsAnswer {
+  /** Whether use is recorded at all. */
+  readonly isRecorded: boolean
   readonly limits: readonly LimitRow[]
 }
 
@@ -289,7 +291,10 @@ export interface LimitRow {
 
 /** `GET /ops/api/limits/what-if`. */
 export interface WhatIfAnswer {
+  readonly number: number
+  /** Requests, at least. */
   readonly refused: number
+  readonly refusedCallers: { readonly from: number; readonly to: number }
   readonly callers?: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
   readonly lowest?: number | null
   readonly notes?: readonly string[]

@@ -21,9 +21,10 @@ export function LimitsPanel(): ComponentChildren {
     { title: t('limits.title') },
     h(Shown<LimitsAnswer>, {
       asked,
-      show: ({ limits }) => {
+      show: ({ limits, isRecorded }) => {
         const limit = limits.find(each => each.limit === chosen) ?? limits[0]
         return [
+          !isRecorded && h('p', { class: 'notice warn' }, t('limits.notRecorded')),
           h(
             Card,
             { title: t('limits.all'), count: limits.length },
@@ -37,7 +38,7 @@ export function LimitsPanel(): ComponentChildren {
               maxRows: 12
             })
           ),
-          limit !== undefined && h(WhatIf, { key: limit.limit, limit })
+          isRecorded && limit !== undefined && h(WhatIf, { key: limit.limit, limit })
         ]
       }
     })

@@ -16,7 +16,9 @@ export function WhatIf({ limit }: { readonly limit: LimitRow }): ComponentChildr
   const settled = useSettled(percent)
   const query = new URLSearchParams({ limit: limit.limit, factor: String(settled / 100) })
   const asked = useJson<WhatIfAnswer>(`limits/what-if?${query.toString()}`)
-  const number = Math.max(1, Math.round((limit.max * percent) / 100))
+  // What the gateway answered, where it has; while the slider moves, what it will try.
+  const tried = settled === percent ? asked.data?.number : undefined
+  const number = tried ?? Math.max(1, Math.round((limit.max * percent) / 100))
   return h(
     Card,
     { title: t('limits.whatIf', { limit: limit.limit }) },
@@ -58,9 +60,12 @@ function percentText(percent: number): string {
 }
 
 function Answer({ answer }: { readonly answer: WhatIfAnswer }): ComponentChildren {
-  const { refused, callers = [], yaml, lowest, notes = [] } = answer
+  const { refused, refusedCallers, callers = [], yaml, lowest, notes = [] } = answer
+  const { from, to } = refusedCallers
+  const n = to
+  const range = from === to ? '' : ` (${formatNumber(from)}–${formatNumber(to)})`
   return [
-    h('p', { class: 'big' }, t('limits.wouldRefuse', { n: refused })),
+    h('p', { class: 'big' }, t('limits.wouldRefuse', { n, requests: refused }), range),
     callers.length > 0 &&
       h(
         'ul',

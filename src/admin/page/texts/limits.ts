@@ -17,8 +17,12 @@ export const limitsTexts = {
   'limits.lower': ['{n} % lower', '降低 {n} %'],
   'limits.higher': ['{n} % higher', '提高 {n} %'],
   'limits.wouldRefuse': [
-    'It would refuse {n:caller|callers} of the recorded time.',
-    '在记录的时间内将拒绝 {n} 个调用方。'
+    'In the last 24 hours it would have refused {n:caller|callers}, {requests} requests at least.',
+    '过去 24 小时内将拒绝 {n} 个调用方，至少 {requests} 个请求。'
+  ],
+  'limits.notRecorded': [
+    'No use is recorded, since ops.useRecord is 0s: there are no numbers.',
+    'ops.useRecord 为 0s，没有记录用量，因此没有数据。'
   ],
   'limits.lowest': [
     'The lowest number that refuses nobody is {n}.',

@@ -1,0 +1,184 @@
+/** The ops page on a real gateway with real traffic. */
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { testBrowser } from '../support/chromium.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { password } from '../support/sign-in.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import { axeFindings, openPanel, visitOps } from './ops-page.ts'
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+async function start(t: Test) {
+  const upstream = await testUpstream(t.teardown)
+  const gateway = await testGateway(t.teardown, {
+    gateway: { ops: { role: 'admin' } },
+    routes: {
+      upstreams: { backend: { url: upstream.url } },
+      routes: {
+        orders: { path: '/api/orders', upstream: 'backend', rewrite: '/orders' },
+        admins: { path: '/api/admins', upstream: 'backend', access: { roles: ['admin'] } }
+      }
+    },
+    limits: { limits: { 'signed-in': { by: 'user', max: 5000, window: '1m' } } }
+  })
+  return { gateway, upstream }
+}
+
+async function signInOps(t: Test, gateway: TestGateway): Promise<Page> {
+  const page = await visitOps(t, browser, `${gateway.opsUrl}/ops/`)
+  await page.getByLabel('User name').fill('alice')
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  return page
+}
+
+/** Requests until it is stopped. */
+function traffic(t: Test, gateway: TestGateway, cookie: string): () => void {
+  let isOn = true
+  const send = async () => {
+    while (isOn) await gateway.call('/api/orders', { cookie })
+  }
+  void send().catch(() => {})
+  t.teardown(() => {
+    isOn = false
+  })
+  return () => {
+    isOn = false
+  }
+}
+
+t.test('Now: rates, routes and upstreams of real traffic; charts move', async t => {
+  const { gateway } = await start(t)
+  const page = await signInOps(t, gateway)
+  traffic(t, gateway, await gateway.signIn('bob'))
+  await until('the rate is shown', async () => {
+    const rate = await page.locator('.figure dd').first().textContent()
+    return Number(rate?.replaceAll(',', '')) > 1
+  })
+  await page.getByRole('button', { name: 'orders' }).waitFor()
+  const image = async () =>
+    await page.evaluate('document.querySelector(".plot canvas").toDataURL()')
+  const before = await image()
+  await until('the chart moves', async () => (await image()) !== before)
+  await page.getByRole('table', { name: 'Upstreams' }).getByText('backend').waitFor()
+  t.same(await axeFindings(page), [])
+})
+
+t.test('Requests: why somebody got a 403, with what to do about it', async t => {
+  const { gateway } = await start(t)
+  const cookie = await gateway.signIn('bob')
+  const { status, headers } = await gateway.call('/api/admins', { cookie })
+  t.equal(status, 403)
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'requests')
+  await page.getByLabel('Status').selectOption('403')
+  await page.locator('tbody .link').first().click()
+  const timeline = page.getByRole('complementary', { name: 'Timeline' })
+  await timeline.getByText('route.forbidden').waitFor()
+  await timeline.getByText('The user has none of the roles').waitFor()
+  await timeline.getByText(headers.get('x-request-id') ?? 'no id').waitFor()
+  await timeline.getByText('bob').waitFor()
+  t.same(await axeFindings(page), [])
+})
+
+t.test('Sessions: a session that is closed here is dead at once; lockouts are empty', async t => {
+  const { gateway } = await start(t)
+  const cookie = await gateway.signIn('bob')
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'sessions')
+  await page.getByText('Nobody is locked out.').waitFor()
+  await page.getByRole('button', { name: 'Close all sessions of bob' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('1 session ends').waitFor()
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 200, 'nothing has happened yet')
+  await dialog.getByRole('button', { name: 'Close all of the user' }).click()
+  await page.getByText('Close all of the user: Done.').waitFor()
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 401)
+  await page.getByText('Nobody is signed in.').waitFor()
+})
+
+t.test('Config: a broken file shows its fault with file and line, and what runs stays', async t => {
+  const { gateway } = await start(t)
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'config')
+  await page.getByText('The files hold what runs.').waitFor()
+  appendFileSync(join(gateway.folder, 'limits.yaml'), 'limtis: {}\n')
+  await gateway.reload('operator')
+  await page
+    .getByRole('alert')
+    .getByText(/limits\.yaml:\d+.*limtis/)
+    .first()
+    .waitFor()
+  t.same(await axeFindings(page), [])
+})
+
+t.test('Limits: the slider answers as `limits suggest` does', async t => {
+  const { gateway } = await start(t)
+  const cookie = await gateway.signIn('bob')
+  for (let count = 0; count < 30; count++) await gateway.call('/api/orders', { cookie })
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'limits')
+  await page.locator('pre').getByText('max: 4000').waitFor()
+  await page.getByText('it would have refused 0 callers').waitFor()
+  const { limits } = (await (await gateway.ops('/ops/api/limits/suggest')).json()) as {
+    readonly limits: ReadonlyArray<{ readonly lowest?: { readonly to: number } }>
+  }
+  const lowest = limits[0]?.lowest?.to
+  t.ok(lowest !== undefined && lowest >= 30)
+  await page.getByText(`The lowest number that refuses nobody is ${lowest}.`).waitFor()
+})
+
+t.test('Maintenance: begun here, it closes routes; ended here, it opens them', async t => {
+  const { gateway } = await start(t)
+  const cookie = await gateway.signIn('bob')
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'maintenance')
+  await page.getByText('Without Redis').waitFor()
+  await page.getByLabel('Message for users').fill('Back at noon.')
+  await page.getByRole('button', { name: 'Begin maintenance' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('2 routes').waitFor()
+  await dialog.getByRole('button', { name: 'Begin maintenance' }).click()
+  await page.getByText('Back at noon.').waitFor()
+  const closed = await gateway.call('/api/orders', { cookie })
+  t.equal(closed.status, 503)
+  t.match(closed.text, 'Back at noon.')
+  await page.getByRole('button', { name: 'End maintenance' }).click()
+  await dialog.getByRole('button', { name: 'End maintenance' }).click()
+  await page.getByText('Operators closed nothing.').waitFor()
+  t.equal((await gateway.call('/api/orders', { cookie })).status, 200)
+})
+
+t.test('a back-end that fails turns red', async t => {
+  const { gateway, upstream } = await start(t)
+  const cookie = await gateway.signIn('bob')
+  const page = await signInOps(t, gateway)
+  traffic(t, gateway, cookie)
+  const table = page.getByRole('table', { name: 'Upstreams' })
+  await table.locator('.pill.ok').first().waitFor()
+  await upstream.close()
+  await until('the error share is red', async () => {
+    const tone = await page.locator('.figure').nth(1).getAttribute('class')
+    return tone?.includes('bad') === true
+  })
+})
+
+t.test('signing out ends the session, and the page asks again', async t => {
+  const { gateway } = await start(t)
+  const page = await signInOps(t, gateway)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in to operate the gateway' }).waitFor()
+  await page.reload()
+  await page.getByLabel('User name').waitFor()
+  await page.getByLabel('User name').fill('bob')
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  t.same(await axeFindings(page), [], 'bob is no operator')
+})
