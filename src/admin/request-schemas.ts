@@ -85,7 +85,20 @@ const noUser = {
   by: Type.Optional(Type.Never()),
   source: Type.Optional(Type.Never())
 }
-export const sessionsQuery = Type.Union([namedUser, Type.Object(noUser)])
+/** Pages of all sessions, up to 1,000 a page. */
+const page = {
+  search: Type.Optional(
+    Type.String({
+      maxLength: maxNameLength,
+      description: 'A part of the user’s name or id.'
+    })
+  ),
+  size: Type.Optional(Type.String({ pattern: '^([1-9][0-9]{0,2}|1000)$' })),
+  after: Type.Optional(
+    Type.String({ maxLength: 4 * maxNameLength, description: '`next` of the page before.' })
+  )
+}
+export const sessionsQuery = Type.Union([namedUser, Type.Object({ ...noUser, ...page })])
 export const closeSessionsBody = Type.Union([
   Type.Object({
     ...user,

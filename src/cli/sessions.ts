@@ -1,5 +1,5 @@
 /** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
-import type { ShownSession } from '../admin/sessions.ts'
+import type { ShownSession } from '../admin/session-pages.ts'
 import type { SignedIn } from '../session/record.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'

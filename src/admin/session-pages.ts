@@ -1,0 +1,94 @@
+/** Pages of all live sessions, in the order of their users' names. */
+import { describeSession } from '../session/describe.ts'
+import { identityKey } from '../session/identity-key.ts'
+import type { SignedIn } from '../session/record.ts'
+import type { Sessions } from '../session/session.ts'
+import { maxSignedIn } from './find-users.ts'
+
+/** A session as operators see it, with its user. */
+export type ShownSession = ReturnType<typeof describeSession> & {
+  readonly userId: string
+  readonly user: string
+}
+
+export interface PageQuery {
+  /** A part of the user's name or id, in either case. */
+  readonly search?: string
+  readonly size?: number
+  /** `next` of the page before. */
+  readonly after?: string
+}
+
+export interface SessionPage {
+  readonly sessions: readonly ShownSession[]
+  /** Sessions that this process cannot read, of these users. */
+  readonly unreadable: number
+  /** Whether nothing was left out. */
+  readonly isWhole: boolean
+  /** Users who are signed in and fit the search, on all pages. */
+  readonly users: number
+  /** For the next page; missing on the last. */
+  readonly next?: string
+}
+
+type Store = Pick<Sessions, 'signedIn' | 'inspect' | 'now'>
+
+export const maxPageSize = 1000
+const usersAtOnce = 50
+/** Users whose sessions are all over fill no page, and must not make one take for ever. */
+const maxInspected = 2000
+
+export async function sessionPage(store: Store, query: PageQuery): Promise<SessionPage> {
+  const { search = '', size = maxPageSize, after } = query
+  const wanted = search.toLowerCase()
+  const users = (await store.signedIn(maxSignedIn))
+    .filter(({ username, id }) => [username, id].some(each => each.toLowerCase().includes(wanted)))
+    .map(user => ({ user, place: placeOf(user) }))
+    .toSorted((a, b) => (a.place < b.place ? -1 : 1))
+  const start = after === undefined ? 0 : users.findIndex(({ place }) => place > after)
+  const rest = start === -1 ? [] : users.slice(start)
+  const shown: ShownSession[] = []
+  let unreadable = 0
+  let taken = 0
+  const isFull = () => shown.length >= size || taken >= Math.min(rest.length, maxInspected)
+  while (!isFull()) {
+    const some = rest.slice(taken, taken + usersAtOnce)
+    for (const each of await Promise.all(some.map(({ user }) => sessionsOf(store, user)))) {
+      if (isFull()) break
+      shown.push(...each.sessions)
+      unreadable += each.unreadable
+      taken++
+    }
+  }
+  const last = taken < rest.length ? rest[taken - 1] : undefined
+  return {
+    sessions: shown,
+    unreadable,
+    isWhole: last === undefined && start === 0,
+    users: users.length,
+    ...(last !== undefined && { next: last.place })
+  }
+}
+
+/** All sessions of one user. */
+export async function sessionsOf(
+  store: Store,
+  user: SignedIn
+): Promise<{ sessions: ShownSession[]; unreadable: number }> {
+  const { listed, unreadable } = await store.inspect(userKey(user))
+  const now = store.now()
+  const sessions = listed.map(each => {
+    const { id: userId, username } = each.session.identity
+    return { userId, user: username, ...describeSession(each, now) }
+  })
+  return { sessions, unreadable }
+}
+
+export function userKey({ source, id }: SignedIn) {
+  return identityKey({ source, identity: { id } })
+}
+
+/** Users stand in the order of these texts, each of which one user has. */
+function placeOf({ username, source, id }: SignedIn): string {
+  return JSON.stringify([username, source, id])
+}
