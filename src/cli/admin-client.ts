@@ -2,62 +2,66 @@
 import { readSecretFiles } from '../admin/secret-file.ts'
 import { opsAccess } from '../config/load/admin-access.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { CommandError } from './command.ts'
+import { type AdminResponse, remoteConnection, send } from './admin-connection.ts'
+import { CommandError, type GatewayAddress } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 
+const refusedToken =
+  'The gateway refused the token: it is not the operators’ secret (ops.secret) of the gateway at ' +
+  'this address.'
+
 /**
- * @param folder the gateway's config folder, with the address and the secret of its operators'
- *   listener; the rest of it may be faulty
+ * @param gateway of the invocation: the gateway of its config folder, whose `gateway.yaml` names
+ *   the address and the secret of the operators' listener (the rest of it may be faulty), or the
+ *   one at `--url`
  * @param body sent as JSON by POST; GET without it
  * @param formerPath tried after a 404: a gateway of the version before does not know a new path
  * @returns the response's JSON
  * @throws CommandError with a message for the operator
  */
 export async function askAdmin(
-  folder: string,
+  gateway: GatewayAddress,
   path: string,
   body?: object,
   formerPath?: string
 ): Promise<Record<string, unknown>> {
-  const { listen, secret } = opsAccess(folder, process.env)
-  const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
-  const base = `http://${local}`
-  const secrets = secret === undefined ? readSecretFiles(listen) : [secret]
-  let response = await ask(base, path, secrets[0], body)
-  // Several files: a killed gateway leaves its file, and root can read those of all users.
-  for (const other of secrets.slice(1)) {
-    if (response.status === 401) response = await ask(base, path, other, body)
-  }
-  const members = recordOf(await response.text())
-  if (response.status === 404 && formerPath !== undefined) return askAdmin(folder, formerPath, body)
-  const isConfigured = secret !== undefined
-  if (response.status === 401) throw new CommandError(refusal(isConfigured, secrets.length > 0))
-  if (!response.ok) {
-    throw new CommandError(`The gateway answered ${response.status}: ${String(members['error'])}`)
+  const { response, refusal } = await ask(gateway, path, body)
+  const { status, text } = response
+  if (status === 404 && formerPath !== undefined) return askAdmin(gateway, formerPath, body)
+  if (status === 401) throw new CommandError(refusal)
+  const members = recordOf(text)
+  if (status < 200 || status > 299) {
+    throw new CommandError(`The gateway answered ${status}: ${String(members['error'])}`)
   }
   return members
 }
 
-async function ask(base: string, path: string, secret?: string, body?: object): Promise<Response> {
-  const headers = {
-    ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
-    ...(body !== undefined && { 'content-type': 'application/json' })
-  }
-  try {
-    if (body === undefined) return await fetch(base + path, { headers })
-    return await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  } catch (error) {
-    const { cause } = error as Error
-    const reason = cause instanceof Error ? cause.message : String(error)
-    throw new CommandError(
-      `No gateway answers on ${new URL(base).host}: ${reason}. ` +
-        'Is it running with this config (--config DIR)?'
-    )
-  }
+interface Asked {
+  readonly response: AdminResponse
+  /** What a 401 means here, and what to do. */
+  readonly refusal: string
 }
 
-function refusal(isConfigured: boolean, isLeft: boolean): string {
+async function ask(gateway: GatewayAddress, path: string, body?: object): Promise<Asked> {
+  const { folder, url } = gateway
+  if (url !== undefined) {
+    const response = await send(remoteConnection(gateway, url), path, body)
+    return { response, refusal: refusedToken }
+  }
+  const { listen, secret } = opsAccess(folder, process.env)
+  const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
+  const base = `http://${local}`
+  const secrets = secret === undefined ? readSecretFiles(listen) : [secret]
+  let response = await send({ base, token: secrets[0] }, path, body)
+  // Several files: a killed gateway leaves its file, and root can read those of all users.
+  for (const token of secrets.slice(1)) {
+    if (response.status === 401) response = await send({ base, token }, path, body)
+  }
+  return { response, refusal: refusalOf(secret !== undefined, secrets.length > 0) }
+}
+
+function refusalOf(isConfigured: boolean, isLeft: boolean): string {
   if (isConfigured) {
     return (
       'The gateway refused ops.secret: it was started with another one. ' +

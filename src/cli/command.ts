@@ -10,9 +10,22 @@ export interface Option {
   readonly description: string
 }
 
+/** Where to find a running gateway. */
+export interface GatewayAddress {
+  /** The config folder, with its address and secret. */
+  readonly folder: string
+  /** `--url`: a gateway elsewhere, instead of the folder's. */
+  readonly url?: string | undefined
+  readonly tokenFile?: string | undefined
+  /** Certificates that its own is checked against, instead of the system's. */
+  readonly caFile?: string | undefined
+}
+
 export interface Invocation {
   /** The config folder. */
   readonly config: string
+  /** The gateway that is asked, for commands with `asksGateway`. */
+  readonly gateway: GatewayAddress
   /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options. */
@@ -29,6 +42,8 @@ export interface Command {
   /** More text of `--help`. */
   readonly details?: string
   readonly options?: Readonly<Record<string, Option>>
+  /** Whether it asks a running gateway: it takes `--url` then. */
+  readonly asksGateway?: boolean
   /** The command checks the words after its name itself, whatever its usage says. */
   readonly checksWords?: boolean
   /** @returns the exit code */
@@ -52,10 +67,29 @@ export const commonOptions: Readonly<Record<string, Option>> = {
 
 const jsonOption: Option = { type: 'boolean', description: 'print for programs' }
 
+const gatewayOptions: Readonly<Record<string, Option>> = {
+  'url': {
+    type: 'string',
+    value: 'URL',
+    description: 'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
+  },
+  'token-file': { type: 'string', value: 'FILE', description: 'with --url: a file with the token' },
+  'ca': { type: 'string', value: 'FILE', description: 'with --url: certificates to trust (PEM)' }
+}
+
 /** All options of a command: its own, `--json` if its usage names it, and the common ones. */
-export function optionsOf({ usage = [], options = {} }: Command): Readonly<Record<string, Option>> {
+export function optionsOf({
+  usage = [],
+  options = {},
+  asksGateway = false
+}: Command): Readonly<Record<string, Option>> {
   const printsJson = usage.some(way => way.includes('--json'))
-  return { ...options, ...(printsJson && { json: jsonOption }), ...commonOptions }
+  return {
+    ...options,
+    ...(asksGateway && gatewayOptions),
+    ...(printsJson && { json: jsonOption }),
+    ...commonOptions
+  }
 }
 
 /** Whether words may follow a command's name, such as `list USER`: its usage names them. */

@@ -4,6 +4,7 @@ import { check } from './check.ts'
 import type { Command } from './command.ts'
 import { createCompletion } from './completion.ts'
 import { contract } from './contract.ts'
+import { maintenance } from './maintenance.ts'
 import { openapi, types } from './describe.ts'
 import { explain } from './explain.ts'
 import { generateSecret } from './generate-secret.ts'
@@ -37,6 +38,7 @@ const others = {
   reload,
   rollback,
   sessions,
+  maintenance,
   limits,
   lockouts,
   bans,

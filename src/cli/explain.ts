@@ -56,13 +56,14 @@ Exit codes: 0 the request passes, 3 the gateway refuses it.`,
     },
     data: { type: 'string', value: 'BODY', description: 'the body of the request' }
   },
+  asksGateway: true,
   run: async invocation => {
     const config = loadConfig(invocation.config, process.env)
     const counts = async (of: object) =>
-      (await askAdmin(invocation.config, '/limits/counts', of)) as unknown as Counts
+      (await askAdmin(invocation.gateway, '/limits/counts', of)) as unknown as Counts
     const explanation = await withAddresses(
       await explanationOf(config, explained(config, invocation), counts),
-      async () => (await askAdmin(invocation.config, '/status')) as unknown as Status
+      async () => (await askAdmin(invocation.gateway, '/status')) as unknown as Status
     )
     process.stdout.write(
       invocation.json

@@ -1,6 +1,6 @@
 /** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
 import type { LockoutJson } from '../admin/lockouts.ts'
-import { type Command, UsageError } from './command.ts'
+import { type Command, type GatewayAddress, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 export const lockouts: Command = {
@@ -25,7 +25,8 @@ Examples:
       description: 'an address; of an IPv6 address its whole network'
     }
   },
-  run: async ({ config, rest: [what, ...more], values: { account, address }, json }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest: [what, ...more], values: { account, address }, json }) => {
     const subject = {
       ...(account !== undefined && { account: String(account) }),
       ...(address !== undefined && { address: String(address) })
@@ -38,8 +39,8 @@ Examples:
     }
     const response =
       what === 'list'
-        ? await askEither(config, `?${new URLSearchParams(subject).toString()}`)
-        : await askEither(config, '/lift', subject)
+        ? await askEither(gateway, `?${new URLSearchParams(subject).toString()}`)
+        : await askEither(gateway, '/lift', subject)
     const formatted =
       what === 'list'
         ? formatLockouts(locksOf(response), Number(response['total']))
@@ -53,8 +54,8 @@ Examples:
 export const bans: Command = { ...lockouts, summary: 'the former name of lockouts' }
 
 /** A gateway of 0.2.0 has the former path only. */
-async function askEither(config: string, end: string, body?: object) {
-  return askAdmin(config, `/lockouts${end}`, body, `/bans${end}`)
+async function askEither(gateway: GatewayAddress, end: string, body?: object) {
+  return askAdmin(gateway, `/lockouts${end}`, body, `/bans${end}`)
 }
 
 /** A gateway of 0.2.0 has the former member only. */

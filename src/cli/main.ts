@@ -5,6 +5,7 @@ import {
   type Command,
   CommandError,
   commonOptions,
+  type GatewayAddress,
   type Invocation,
   type Option,
   optionsOf,
@@ -83,12 +84,31 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
       `Not understood: "${rest[0]}". If that is the config folder, write --config ${rest[0]}.`
     )
   }
+  const folder = typeof config === 'string' ? config : 'config'
   return {
-    config: typeof config === 'string' ? config : 'config',
+    config: folder,
+    gateway: gatewayOf(folder, options),
     json: json === true,
     values: options as Invocation['values'],
     rest
   }
+}
+
+function gatewayOf(folder: string, options: Readonly<Record<string, unknown>>): GatewayAddress {
+  const textOf = (name: string) => {
+    const value = options[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  const address = {
+    folder,
+    url: textOf('url'),
+    tokenFile: textOf('token-file'),
+    caFile: textOf('ca')
+  }
+  if (address.url === undefined && (address.tokenFile ?? address.caFile) !== undefined) {
+    throw new UsageError('--token-file and --ca go with --url.')
+  }
+  return address
 }
 
 type ParsableOption = Pick<Option, 'type' | 'short' | 'multiple'>

@@ -2,7 +2,7 @@
 import { loadConfig } from '../config/load/load.ts'
 import { comparePlan, type Plan } from '../config/load/plan.ts'
 import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { type Command, CommandError, type GatewayAddress, UsageError } from './command.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 
@@ -26,13 +26,15 @@ Exit codes: 0 no risks, 3 risks; 1 if no gateway answers.`,
       description: 'the response time-out of the load balancer before the gateway (default: 60s)'
     }
   },
-  run: async ({ config: folder, rest: [target, ...more], values: { balancer = '60s' }, json }) => {
+  asksGateway: true,
+  run: async ({ config: folder, gateway, rest: [target, ...more], values, json }) => {
+    const { balancer = '60s' } = values
     if (more.length > 0) throw new UsageError('Name one folder of the new config, or none.')
     const balancerMs = toMilliseconds(String(balancer))
     if (!Number.isFinite(balancerMs)) throw new UsageError('--balancer is a duration such as 60s.')
     const { changes, risks } =
       target === undefined
-        ? await planOfRunning(folder, balancerMs)
+        ? await planOfRunning(gateway, balancerMs)
         : comparePlan(loadConfig(folder, process.env), loadConfig(target, process.env), balancerMs)
     if (json) {
       process.stdout.write(`${JSON.stringify({ changes, risks }, null, 2)}\n`)
@@ -65,8 +67,8 @@ Exit codes: 0 no risks, 3 risks; 1 if no gateway answers.`,
 }
 
 /** The differences between the files of a folder and its running gateway. */
-async function planOfRunning(folder: string, balancerMs: number): Promise<Plan> {
-  const response = await askAdmin(folder, `/plan?balancerMs=${balancerMs}`)
+async function planOfRunning(gateway: GatewayAddress, balancerMs: number): Promise<Plan> {
+  const response = await askAdmin(gateway, `/plan?balancerMs=${balancerMs}`)
   const faults = response['faults'] as readonly string[] | undefined
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
   return response as unknown as Plan

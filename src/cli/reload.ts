@@ -25,9 +25,10 @@ Examples:
   console-gateway reload --yes
 Exit codes: 1 if the files were refused or no gateway answers.`,
   options: { yes },
-  run: async ({ config, rest, json, values: { yes: isMeant = false } }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest, json, values: { yes: isMeant = false } }) => {
     if (rest.length > 0) throw new UsageError()
-    return printOutcome(await askAdmin(config, '/reload', { yes: isMeant }), json)
+    return printOutcome(await askAdmin(gateway, '/reload', { yes: isMeant }), json)
   }
 }
 
@@ -47,12 +48,13 @@ Examples:
   console-gateway rollback 4
 Exit codes: 1 if there is no such revision, it is refused, or no gateway answers.`,
   options: { yes },
-  run: async ({ config, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
     if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) {
       throw new UsageError('N is the number of a revision.')
     }
     const revision = to === undefined ? {} : { to: Number(to) }
-    return printOutcome(await askAdmin(config, '/rollback', { ...revision, yes: isMeant }), json)
+    return printOutcome(await askAdmin(gateway, '/rollback', { ...revision, yes: isMeant }), json)
   }
 }
 

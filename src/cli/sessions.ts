@@ -51,7 +51,8 @@ Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
     name: { type: 'string', value: 'NAME', description: 'the user with this user name' },
     source: { type: 'string', value: 'NAME', description: 'of this credential source' }
   },
-  run: async ({ config, rest: [what, ...more], values, json }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest: [what, ...more], values, json }) => {
     const everyone = values['everyone'] === true
     const {
       userQuery,
@@ -66,8 +67,8 @@ Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
       ? { everyone }
       : { ...userQuery, ...(session !== undefined && { id: session }) }
     const response: SessionsResponse = isList
-      ? await askAdmin(config, pathOf(userQuery))
-      : await askAdmin(config, '/sessions/close', which)
+      ? await askAdmin(gateway, pathOf(userQuery))
+      : await askAdmin(gateway, '/sessions/close', which)
     if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
     const refusal = refusalOf(response, userQuery, isList)
     if (refusal !== undefined) {

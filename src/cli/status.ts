@@ -13,9 +13,10 @@ Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
 Exit codes: 1 if no gateway answers, 3 if the config files were refused.`,
-  run: async ({ config, rest, json }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest, json }) => {
     if (rest.length > 0) throw new UsageError()
-    const response = (await askAdmin(config, '/status')) as unknown as Status
+    const response = (await askAdmin(gateway, '/status')) as unknown as Status
     process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatStatus(response))
     return response.files.state === 'refused' ? 3 : 0
   }

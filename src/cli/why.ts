@@ -41,9 +41,10 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
     status: { type: 'string', value: 'STATUS', description: 'failed, 4xx or 404' },
     route: { type: 'string', value: 'ROUTE', description: 'requests of this route' }
   },
-  run: async ({ config, rest: [id, ...more], values, json }) => {
+  asksGateway: true,
+  run: async ({ gateway, rest: [id, ...more], values, json }) => {
     if (more.length > 0) throw new UsageError()
-    const response = (await askAdmin(config, pathOf(id, values))) as unknown as RequestsResponse
+    const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as RequestsResponse
     if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
     else process.stdout.write(format(response, id))
     return response.requests.length > 0 ? 0 : 3

@@ -41,6 +41,7 @@ const inProcess = async (folder: string, rest: readonly string[], values: Invoca
   const output = join(folder, 'out.json')
   const code = await contract.run({
     config: folder,
+    gateway: { folder },
     json: false,
     rest,
     values: { ...values, output }

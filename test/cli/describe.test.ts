@@ -16,6 +16,15 @@ t.test('openapi and types are written to standard output or a file, from config 
     paths: { '/api/account/profile': { get: { operationId: 'getProfile' } } }
   })
   const output = join(folder, 'gateway.d.ts')
-  t.equal(await types.run({ config: folder, json: false, rest: [], values: { output } }), 0)
+  t.equal(
+    await types.run({
+      config: folder,
+      gateway: { folder },
+      json: false,
+      rest: [],
+      values: { output }
+    }),
+    0
+  )
   t.match(readFileSync(output, 'utf8'), /^ {2}'GET \/api\/account\/profile': \{$/m)
 })

@@ -165,7 +165,7 @@ t.test(
     })
     await testGateway(t.after, folder)
     const given = (rest: string[], values: Invocation['values'] = {}) =>
-      lockoutsCommand.run({ config: folder, json: false, rest, values })
+      lockoutsCommand.run({ config: folder, gateway: { folder }, json: false, rest, values })
     const said = {
       constructor: CommandError,
       message:

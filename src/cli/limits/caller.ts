@@ -1,17 +1,26 @@
 /** `limits show` and `limits reset`: the counts of one caller, through the operators' listener. */
 import type { CallerLimit } from '../../admin/caller-limits.ts'
+import type { GatewayAddress } from '../command.ts'
 import { askAdmin, table } from '../admin-client.ts'
 
-export async function showCaller(config: string, caller: string, json: boolean): Promise<number> {
+export async function showCaller(
+  gateway: GatewayAddress,
+  caller: string,
+  json: boolean
+): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
-  const response = await askAdmin(config, `/limits/caller?${query}`)
+  const response = await askAdmin(gateway, `/limits/caller?${query}`)
   const limits = response['limits'] as CallerLimit[]
   process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(caller, limits))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
-export async function resetCaller(config: string, caller: string, json: boolean): Promise<number> {
-  const response = await askAdmin(config, '/limits/caller/reset', { caller })
+export async function resetCaller(
+  gateway: GatewayAddress,
+  caller: string,
+  json: boolean
+): Promise<number> {
+  const response = await askAdmin(gateway, '/limits/caller/reset', { caller })
   const words = `reset: ${String(response['reset'])}\n`
   process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : words)
   return 0

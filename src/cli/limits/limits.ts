@@ -57,15 +57,18 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 if no gateway answers.`,
       description: 'simulate: draw requests and refusals over time'
     }
   },
-  run: async ({ config, rest: [what, ...more], values, json }) => {
+  asksGateway: true,
+  run: async ({ config, gateway, rest: [what, ...more], values, json }) => {
     if (what === 'simulate' && more.length === 0) {
       return await simulate(simulateOptions(config, values, json))
     }
-    if (what === 'suggest' && more.length === 0) return await suggest(config, values['since'], json)
+    if (what === 'suggest' && more.length === 0) {
+      return await suggest(gateway, values['since'], json)
+    }
     const [caller, ...others] = more
     if (caller !== undefined && others.length === 0) {
-      if (what === 'show') return await showCaller(config, caller, json)
-      if (what === 'reset') return await resetCaller(config, caller, json)
+      if (what === 'show') return await showCaller(gateway, caller, json)
+      if (what === 'reset') return await resetCaller(gateway, caller, json)
     }
     if (what === 'show' || what === 'reset') {
       throw new UsageError('Name one caller: an IP address, or a user.')

@@ -1,16 +1,20 @@
 /** `limits suggest`: a number for each limit, from a running gateway's record of use. */
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
-import { UsageError } from '../command.ts'
+import { type GatewayAddress, UsageError } from '../command.ts'
 import { askAdmin, table } from '../admin-client.ts'
 
 /** @throws UsageError */
-export async function suggest(config: string, since: unknown, json: boolean): Promise<number> {
+export async function suggest(
+  gateway: GatewayAddress,
+  since: unknown,
+  json: boolean
+): Promise<number> {
   const period = typeof since === 'string' ? since : '24h'
   const sinceMs = toMilliseconds(period)
   if (!(sinceMs >= 1)) throw new UsageError('--since is a duration such as 24h.')
   const response = (await askAdmin(
-    config,
+    gateway,
     `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions
   process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(response, period))

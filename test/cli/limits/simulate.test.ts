@@ -391,8 +391,11 @@ t.test(
       ),
       { message: /max/ }
     )
-    await t.rejects(limits.run({ config, json: false, values: {}, rest: ['what'] }), {
-      message: /There is no "limits what"/
-    })
+    await t.rejects(
+      limits.run({ config, gateway: { folder: config }, json: false, values: {}, rest: ['what'] }),
+      {
+        message: /There is no "limits what"/
+      }
+    )
   }
 )

@@ -1,0 +1,163 @@
+/**
+ * Where commands find the operators' listener of a gateway, and one request to it. A token goes to
+ * that place only: it is never on the command line, in an error, or sent after a redirect.
+ */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  request as requestHttp,
+  type RequestOptions
+} from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { BlockList, isIP } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { adopt } from '../observability/emitters.ts'
+import { CommandError, type GatewayAddress, UsageError } from './command.ts'
+
+export interface Connection {
+  /** Without a slash at its end. */
+  readonly base: string
+  readonly token?: string | undefined
+  readonly ca?: Buffer | undefined
+}
+
+export interface AdminResponse {
+  readonly status: number
+  readonly text: string
+}
+
+const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
+/** Of silence; a reload may take its time. */
+const timeoutMs = 120_000
+const tokenText = /^[\x21-\x7e]{1,1000}$/
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/**
+ * Of `--url`, with the token for it.
+ * @throws UsageError for a URL to which no token may go, or without a token
+ */
+export function remoteConnection(address: GatewayAddress, url: string): Connection {
+  const { tokenFile, caFile } = address
+  const { protocol, hostname, username, password, search, hash, href } = parseUrl(url)
+  if (protocol !== 'https:' && protocol !== 'http:') {
+    throw new UsageError('--url begins with https:// or http://.')
+  }
+  if (username !== '' || password !== '') {
+    throw new UsageError(`--url holds no credentials: put the token into ${tokenVariable}.`)
+  }
+  if (search !== '' || hash !== '') throw new UsageError('--url has no query and no fragment.')
+  if (protocol === 'http:' && !isLoopback(hostname)) {
+    throw new UsageError(
+      `--url http://${hostname}… would send the token in clear text: plain http goes to this ` +
+        'machine only. Use https:// (ops.tls, or a proxy with a certificate), or a tunnel such ' +
+        'as ssh -L 9090:127.0.0.1:9090 HOST with --url http://127.0.0.1:9090.'
+    )
+  }
+  return {
+    base: href.replace(/\/$/, ''),
+    token: tokenOf(tokenFile),
+    ca: caFile === undefined ? undefined : readOrFail('--ca', caFile)
+  }
+}
+
+function parseUrl(url: string): URL {
+  const parsed = URL.parse(url)
+  // Not quoted: it may hold a password.
+  if (parsed === null) throw new UsageError('--url is not a valid URL.')
+  return parsed
+}
+
+function isLoopback(hostname: string): boolean {
+  if (hostname === 'localhost') return true
+  const address = hostname.replaceAll(/[[\]]/g, '')
+  const version = isIP(address)
+  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+function tokenOf(file: string | undefined): string {
+  const text =
+    file === undefined ? process.env[tokenVariable] : readOrFail('--token-file', file).toString()
+  const token = text?.trim() ?? ''
+  if (token === '') {
+    throw new UsageError(
+      `--url needs the operators' secret of that gateway: in ${tokenVariable}, or in a file ` +
+        'named by --token-file.'
+    )
+  }
+  const place = file ?? tokenVariable
+  if (!tokenText.test(token)) throw new UsageError(`${place} holds no token: one word is expected.`)
+  return token
+}
+
+function readOrFail(option: string, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    const { code = 'it cannot be read' } = error as NodeJS.ErrnoException
+    throw new CommandError(`${option} ${file}: ${code}`)
+  }
+}
+
+/** @throws CommandError when nobody answers, and for a redirect */
+export async function send(
+  { base, token, ca }: Connection,
+  path: string,
+  body?: object
+): Promise<AdminResponse> {
+  const url = new URL(base + path)
+  const json = body === undefined ? undefined : JSON.stringify(body)
+  const options: RequestOptions & { rejectUnauthorized: true; ca?: Buffer } = {
+    method: json === undefined ? 'GET' : 'POST',
+    agent: false,
+    timeout: timeoutMs,
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(json !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(json)
+      })
+    }
+  }
+  const request =
+    url.protocol === 'https:' ? adopt(requestHttps(url, options)) : adopt(requestHttp(url, options))
+  request.on('timeout', () => {
+    request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
+  })
+  request.end(json)
+  const response = await responseTo(request, url.host)
+  const { statusCode: status = 0 } = response
+  if (status >= 300 && status < 400) {
+    response.destroy()
+    throw new CommandError(
+      `${url.host} answered ${status}, a redirect, which is not followed: the token is for this ` +
+        'address only. Give the address of the operators’ listener itself.'
+    )
+  }
+  const text = (await buffer(response)).toString()
+  return { status, text: token === undefined ? text : text.replaceAll(token, '[token]') }
+}
+
+async function responseTo(request: ClientRequest, host: string): Promise<IncomingMessage> {
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    return adopt(response)
+  } catch (error) {
+    throw new CommandError(
+      `No gateway answers on ${host}: ${reasonOf(error as Error)}. ` +
+        'Is it running with this config (--config DIR), or at this address (--url URL)?'
+    )
+  }
+}
+
+/** Of several addresses that were tried: the first. */
+function reasonOf(error: Error & { readonly errors?: readonly Error[] }): string {
+  const { message } = error.errors?.[0] ?? error
+  return message
+}

@@ -1,0 +1,105 @@
+/** `maintenance`: closes routes for a time, through the listener of a running gateway. */
+import { toMilliseconds } from '../config/schema/primitives.ts'
+import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
+import { askAdmin } from './admin-client.ts'
+import { type Command, type Invocation, UsageError } from './command.ts'
+
+interface Shown {
+  readonly info?: string
+  readonly file: MaintenanceConfig | null
+  readonly operators:
+    | (MaintenanceConfig & { readonly author: string; readonly since: string })
+    | null
+  readonly replicas?: readonly string[]
+  readonly silent?: readonly string[]
+}
+
+const path = '/ops/api/maintenance'
+
+export const maintenance: Command = {
+  summary: 'show what is closed, close routes for a time, and open them again',
+  usage: [
+    '[show] [--json]',
+    'begin --until TIME [--message TEXT] [--json]',
+    'begin --until TIME [--route NAME]… [--method METHOD]… [--allow-role ROLE]… [--json]',
+    'end [--json]'
+  ],
+  checksWords: true,
+  details: `
+Without Redis it is in force in the process that is asked; with Redis at all
+replicas, also across reloads and restarts, until its end. maintenance of
+routes.yaml stays in force beside it.
+
+TIME is a time such as 2026-12-01T06:00:00Z, or a duration such as 30m; at most 7
+days ahead. Without --route all routes of routes.yaml are closed, without --method
+all methods.
+
+Examples:
+  console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
+  console-gateway maintenance begin --until 2h --method POST --method PUT
+  console-gateway maintenance end
+Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not confirm.`,
+  options: {
+    'until': { type: 'string', value: 'TIME', description: 'begin: the end, or for how long' },
+    'message': { type: 'string', value: 'TEXT', description: 'begin: the message for users' },
+    'route': {
+      type: 'string',
+      value: 'NAME',
+      multiple: true,
+      description: 'begin: a route to close; may be repeated'
+    },
+    'method': {
+      type: 'string',
+      value: 'METHOD',
+      multiple: true,
+      description: 'begin: a method to close; may be repeated'
+    },
+    'allow-role': {
+      type: 'string',
+      value: 'ROLE',
+      multiple: true,
+      description: 'begin: users with this role go on; may be repeated'
+    }
+  },
+  asksGateway: true,
+  run: async ({ gateway, rest: [what = 'show', ...more], values, json }) => {
+    if (more.length > 0) throw new UsageError()
+    const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as Shown
+    process.stdout.write(json ? `${JSON.stringify(shown, null, 2)}\n` : inWords(shown))
+    return (shown.silent ?? []).length > 0 ? 3 : 0
+  }
+}
+
+/** @throws UsageError */
+function requestOf(what: string, values: Invocation['values']): [path: string, body?: object] {
+  if (what === 'show') return [path]
+  if (what === 'end') return [`${path}/end`, {}]
+  if (what !== 'begin') throw new UsageError(`There is no "maintenance ${what}".`)
+  const { until, message, route, method } = values
+  const roles = values['allow-role']
+  if (typeof until !== 'string') throw new UsageError('begin needs its end: --until TIME.')
+  const ms = toMilliseconds(until)
+  return [
+    path,
+    {
+      until: Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : until,
+      ...(message !== undefined && { message }),
+      ...(route !== undefined && { routes: route }),
+      ...(method !== undefined && { methods: method }),
+      ...(roles !== undefined && { allowRoles: roles })
+    }
+  ]
+}
+
+function inWords({ info, file, operators, replicas, silent = [] }: Shown): string {
+  const lines = [
+    `routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`,
+    operators === null
+      ? 'operators: close nothing'
+      : `operators: ${operators.author} ${maintenanceInWords(operators)}, since ${operators.since}`,
+    ...(replicas === undefined ? [] : [`in force at ${replicas.join(', ')}`]),
+    ...silent.map(id => `${id} did not confirm: it follows within a second, if it runs`),
+    ...(info === undefined ? [] : [info])
+  ]
+  return `${lines.join('\n')}\n`
+}
