@@ -83,14 +83,13 @@ const showType = {
 }
 
 /** RFC 9457 */
-const problemSchema: JsonSchema = record({
+const problemMembers = {
   type: { type: 'string', format: 'uri-reference' },
   title: { type: 'string', description: 'The name of the HTTP status.' },
   status: { type: 'integer', description: 'The HTTP status.' },
   detail: forPeople,
-  code: errorCode,
-  requestId
-})
+  code: errorCode
+}
 
 const fieldErrorsSchema: JsonSchema = {
   type: 'object',
@@ -119,6 +118,7 @@ export function failureSchema(config: Config, dialect?: Dialect): JsonSchema {
 }
 
 function standardFailure(envelope: EnvelopeSettings): JsonSchema {
+  const ofRequest = envelope.requestId && { requestId }
   const numbered = {
     ok: { const: false },
     code: { type: 'integer', description: 'The HTTP status, or the back-end’s own number.' },
@@ -129,23 +129,23 @@ function standardFailure(envelope: EnvelopeSettings): JsonSchema {
     errorCode,
     errorMessage: text,
     showType,
-    requestId
+    ...ofRequest
   }
   switch (envelope.dialect) {
     case 'ant-design-pro':
       return record(shown)
     case 'base-response':
-      return record({ ...numbered, errorCode, requestId })
+      return record({ ...numbered, errorCode, ...ofRequest })
     case 'dual':
       return record({ ...numbered, ...shown })
     case 'custom':
       return customFailure(envelope)
     case 'problem':
-      return problemSchema
+      return record({ ...problemMembers, ...ofRequest })
   }
 }
 
-function customFailure({ successCode, custom }: EnvelopeSettings): JsonSchema {
+function customFailure({ successCode, custom, requestId: hasId }: EnvelopeSettings): JsonSchema {
   const { members } = custom as CustomEnvelope
   const code = {
     type: typeof successCode === 'string' ? ['string', 'integer'] : ['integer', 'string'],
@@ -158,7 +158,7 @@ function customFailure({ successCode, custom }: EnvelopeSettings): JsonSchema {
       [members.message, forPeople],
       [members.errorCode, errorCode],
       [members.showType, showType],
-      [members.requestId, requestId]
+      [hasId && members.requestId, requestId]
     ])
   )
 }

@@ -11,8 +11,9 @@ import Fastify, {
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { toGatewayError } from '../errors.ts'
 import { createTrust } from './hooks/address.ts'
-import { errorHandler, logUnrouted } from './hooks/errors.ts'
+import { errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
+import { recordUnrouted } from './hooks/unrouted.ts'
 import { validateRequests } from './hooks/validation.ts'
 import { type StandardHeaders, setStandardHeaders } from './hooks/standard-headers.ts'
 import type { AppContext } from './context.ts'
@@ -51,7 +52,13 @@ export function createFastify(
     frameworkErrors: (error, request, reply) => {
       setStandardHeaders(request, reply, headers)
       answerError(error, request as FastifyRequest, reply as FastifyReply)
-      logUnrouted(log, toGatewayError(error).code, request.ip)
+      recordUnrouted(services, {
+        requestId: request.id,
+        code: toGatewayError(error).code,
+        address: request.ip,
+        method: request.raw.method,
+        target: request.raw.url
+      })
     },
     routerOptions: { maxParamLength: limits.sizes.url },
     // A build yields to requests, so plugins may take their time.

@@ -2,13 +2,15 @@
  * The public listener: a Node server in front of the app, so that a reload replaces the app and
  * keeps connections. It answers requests that Node's parser refuses.
  */
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { countedErrors, logUnrouted } from './hooks/errors.ts'
+import { countedErrors } from './hooks/errors.ts'
+import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
 import type { Upgrades } from './upgrades.ts'
@@ -18,6 +20,8 @@ interface Handler {
   /** The response that a connection waits for, of those that have begun. */
   readonly responseOn: (socket: Socket) => ServerResponse | undefined
 }
+
+type Records = UnroutedRecords & Pick<Services, 'metrics'>
 
 /** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
@@ -31,23 +35,12 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handler: Handler,
-  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
+  records: Records,
   upgrades?: Upgrades
 ): Server {
-  const { server: settings, envelope } = gateway
-  const dialect = createEnvelope(envelope)
-  const body = (code: ErrorCode) => ({
-    type: dialect.errorType,
-    text: JSON.stringify(dialect.failure(new GatewayError(code), ''))
-  })
-  const errors = countedErrors(metrics)
-  const refuse = (socket: Socket, code: ErrorCode) => {
-    adopt(socket)
-    const { status } = new GatewayError(code)
-    logUnrouted(log, code, socket.remoteAddress)
-    errors.with(code).inc()
-    end(socket, handler.responseOn(socket), status, body(code))
-  }
+  const { log } = records
+  const { server: settings } = gateway
+  const { refuse, refuseExpectation } = createRefusals(gateway, handler, records)
   const server = createHttpServer(settings, serverTls, {
     onRequest: (request, response) => {
       ignoreTypeOfNoBody(request)
@@ -58,29 +51,16 @@ export function createListener(
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
   })
-  server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    errors.with('request.expectation').inc()
-    logUnrouted(log, 'request.expectation', socket.remoteAddress)
-    const { type, text } = body('request.expectation')
-    response
-      .writeHead(417, {
-        'content-type': type,
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-        'connection': 'close',
-        'content-length': Buffer.byteLength(text)
-      })
-      .end(text)
-  })
+  server.on('checkExpectation', refuseExpectation)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = handler.responseOn(socket) !== undefined
     if (isPipelined || upgrades?.take(request, socket, early) !== true) {
-      refuse(socket, 'request.malformed')
+      refuse(socket, 'request.malformed', request)
     }
   })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    refuse(socket, 'route.method')
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    refuse(socket, 'route.method', request)
   })
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (tlsFailure.test(error.code ?? '')) {
@@ -98,6 +78,62 @@ export function createListener(
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server
+}
+
+interface Refusal {
+  readonly status: number
+  readonly requestId: string
+  readonly type: string
+  readonly text: string
+}
+
+/** Refuses what reaches no app. */
+function createRefusals(
+  { envelope }: Config['gateway'],
+  handler: Pick<Handler, 'responseOn'>,
+  records: Records
+) {
+  const dialect = createEnvelope(envelope)
+  const refusalOf = (code: ErrorCode): Refusal => {
+    const error = new GatewayError(code)
+    const requestId = randomUUID()
+    return {
+      status: error.status,
+      requestId,
+      type: dialect.errorType,
+      text: JSON.stringify(dialect.failure(error, requestId))
+    }
+  }
+  const errors = countedErrors(records.metrics)
+  const refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => {
+    adopt(socket)
+    const refusal = refusalOf(code)
+    const { method, url: target } = request ?? {}
+    const { requestId } = refusal
+    const { remoteAddress: address } = socket
+    recordUnrouted(records, { requestId, code, address, method, target })
+    errors.with(code).inc()
+    end(socket, handler.responseOn(socket), refusal)
+  }
+  const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
+    const code = 'request.expectation'
+    errors.with(code).inc()
+    const { type, text, requestId } = refusalOf(code)
+    const { method, url: target } = request
+    const { remoteAddress: address } = request.socket
+    recordUnrouted(records, { requestId, code, address, method, target })
+    response
+      .writeHead(417, {
+        'content-type': type,
+        'x-request-id': requestId,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'connection': 'close',
+        'content-length': Buffer.byteLength(text)
+      })
+      .end(text)
+  }
+  return { refuse, refuseExpectation }
 }
 
 interface Reactions {
@@ -165,8 +201,7 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
 function end(
   socket: Socket,
   response: ServerResponse | undefined,
-  status: number,
-  { type, text }: { readonly type: string; readonly text: string }
+  { status, requestId, type, text }: Refusal
 ): void {
   // An earlier request is being answered: the refusal must not be taken for its response.
   if (response !== undefined && (response.headersSent || response.req.complete)) {
@@ -175,6 +210,7 @@ function end(
   const head = [
     `HTTP/1.1 ${status} Refused`,
     `content-type: ${type}`,
+    `x-request-id: ${requestId}`,
     'cache-control: no-store',
     'x-content-type-options: nosniff',
     'connection: close',

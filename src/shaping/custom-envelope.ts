@@ -40,7 +40,7 @@ export function createCustomEnvelope(
       [members.message, messageOf(error, entries.get(error.code)?.entry.message)],
       [members.errorCode, error.code],
       [members.showType, errorKinds[error.code].showType],
-      [members.requestId, requestId]
+      [settings.requestId && members.requestId, requestId]
     ])
     return { ...errorExtra(error, settings.fieldErrors), ...body }
   }

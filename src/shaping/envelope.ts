@@ -40,7 +40,8 @@ function createStandardEnvelope(
   const { inertToken } = settings
   const codes = createSuccessCodes(settings)
   const success = createSuccess(successHeads[dialect](settings.successCode), 'data')
-  const failure = (error: GatewayError, requestId: string) => {
+  const failure = (error: GatewayError, id: string) => {
+    const requestId = settings.requestId && { requestId: id }
     const extra = errorExtra(error, settings.fieldErrors)
     const number = error.detail.extra?.['code']
     const numberMember =
@@ -53,11 +54,11 @@ function createStandardEnvelope(
       errorCode: error.code,
       errorMessage: message,
       showType,
-      requestId
+      ...requestId
     }
     if (dialect === 'ant-design-pro') return { ...extra, ...shown, ...numberMember }
     if (dialect === 'base-response') {
-      return { ...extra, ...numbered, ...numberMember, errorCode: error.code, requestId }
+      return { ...extra, ...numbered, ...numberMember, errorCode: error.code, ...requestId }
     }
     return { ...extra, ...numbered, ...numberMember, ...shown }
   }

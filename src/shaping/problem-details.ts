@@ -8,8 +8,9 @@ import type { Envelope, MessageOf } from './dialect.ts'
 /** RFC 9457 §3.1 and the members that every error of ours has. */
 export function createProblemDetails(
   messageOf: MessageOf,
-  { inertToken, fieldErrors }: Pick<GatewayConfig['envelope'], 'inertToken' | 'fieldErrors'>
+  settings: Pick<GatewayConfig['envelope'], 'inertToken' | 'fieldErrors' | 'requestId'>
 ): Envelope {
+  const { inertToken, fieldErrors } = settings
   const failure = (error: GatewayError, requestId: string) => ({
     ...errorExtra(error, fieldErrors),
     type: 'about:blank',
@@ -17,7 +18,7 @@ export function createProblemDetails(
     status: error.status,
     detail: messageOf(error),
     code: error.code,
-    requestId
+    ...(settings.requestId && { requestId })
   })
   return {
     success: data => data,

@@ -10,6 +10,7 @@ const base: GatewayConfig['envelope'] = {
   language: 'en',
   messages: {},
   fieldErrors: 'fieldErrors',
+  requestId: true,
   inertToken: '',
   tokenHeaders: [],
   tokenCookies: [],

@@ -13,6 +13,7 @@ const settings: GatewayConfig['envelope'] = {
   language: 'en',
   messages: {},
   fieldErrors: 'fieldErrors',
+  requestId: true,
   inertToken: '',
   tokenHeaders: [],
   tokenCookies: [],

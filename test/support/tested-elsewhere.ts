@@ -381,6 +381,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'wire/cross-site': ['app/hooks/cors'],
   'wire/cookies': ['app/hooks/session'],
   'wire/headers': ['app/hooks/standard-headers'],
+  'wire/request-ids': ['app/hooks/unrouted'],
   'wire/logs': [
     'app/hooks/access-log',
     'app/hooks/context',

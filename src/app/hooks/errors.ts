@@ -1,5 +1,5 @@
 /** Sends the errors of all requests. */
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
@@ -127,19 +127,6 @@ function logError(error: GatewayError, request: FastifyRequest): void {
     request.log.error({ ...fields, err: error.cause }, 'internal error')
   } else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')
-}
-
-/** Logs a request that reached no hook: Node's parser or the router refused it. */
-export function logUnrouted(
-  log: FastifyBaseLogger,
-  code: ErrorCode,
-  address: string | undefined
-): void {
-  const fields = { event: 'connection.refused', code, status: errorKinds[code].status, address }
-  const message = 'refused before it became a request'
-  // A connection that was never used is not worth a line.
-  if (code === 'request.timeout') log.debug(fields, message)
-  else log.info(fields, message)
 }
 
 /** One line: an upstream that is away needs no stack. */

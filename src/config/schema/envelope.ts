@@ -1,7 +1,7 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { Type } from 'typebox'
 import { customEnvelope } from './custom-envelope.ts'
-import { header, list, oneOf, pairs, section } from './primitives.ts'
+import { flag, header, list, oneOf, pairs, section } from './primitives.ts'
 import { responseCode } from './response-codes.ts'
 
 /** Dialects of the envelope. */
@@ -57,6 +57,12 @@ export const envelope = section(
         }
       )
     ),
+    requestId: flag({
+      default: true,
+      description:
+        'Whether the body of an error has the request’s id, which finds it in the log and for ' +
+        '`console-gateway why`. The header `X-Request-Id` has it in any case.'
+    }),
     inertToken: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9._~-]{0,128}$',

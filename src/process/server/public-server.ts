@@ -152,8 +152,8 @@ export function createPublicServer(
     areTaken: () => hasWebSockets(generations.config),
     endUnread
   })
-  const server = createListener(config, generations, services, upgrades)
   const recent = new RecentRequests(config.gateway.ops.requests)
+  const server = createListener(config, generations, { ...services, recent }, upgrades)
   const present = new Present(services)
   const observers = createObservers({ services, recent, present })
   const listeners = createListeners({ config, server, upgrades, log })
