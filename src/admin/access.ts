@@ -25,6 +25,7 @@ type Check = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 /** A hook that refuses requests without an operator, and sets `request.operator` of others. */
 export function createAccess({ guard, cookie, hosts, findOperator }: Options): Check {
   const listed = new Set(hosts.map(host => host.toLowerCase()))
+  const isSecure = cookie.startsWith('__Host-')
 
   return async function checkAccess(request, reply) {
     const { url = '', config } = request.routeOptions
@@ -36,7 +37,7 @@ export function createAccess({ guard, cookie, hosts, findOperator }: Options): C
       if (!probePaths.has(url) && config.isOpen !== true) refuseBrowsers(request, isOwn)
       return
     }
-    const fault = faultOfPage(request, isOwn)
+    const fault = faultOfPage(request, isOwn, isSecure)
     const secretId = sessionIdOf(request.headers.cookie, cookie)
     const isOpen = config.isOpen === true || guard.isOpen(url)
     if (config.isOpen === true && fault !== undefined) throw new GatewayError(fault)
@@ -71,16 +72,23 @@ async function operatorOf(
  * Why a request by the cookie is not taken as one of the listener's own page. Cookies do not know
  * ports: browsers send this one from pages on other ports of the host too.
  */
-function faultOfPage(request: FastifyRequest, isOwn: boolean): ErrorCode | undefined {
+function faultOfPage(
+  request: FastifyRequest,
+  isOwn: boolean,
+  isSecure: boolean
+): ErrorCode | undefined {
   const { origin, 'sec-fetch-site': site, 'content-type': type = '' } = request.headers
   if (!isOwn) return 'ops.host'
+  // Past the proxy that ends TLS, a password would cross the network in clear.
+  const isEncrypted = !isSecure || request.protocol === 'https'
   const isSameOrigin = origin === `${request.protocol}://${request.host}`
   if (request.method === 'GET' || request.method === 'HEAD') {
     // A page that nobody needs an account for may be linked from anywhere.
     if (request.routeOptions.config.isOpen === true) return undefined
+    if (!isEncrypted) return 'ops.origin'
     const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
     return isForeign || (origin !== undefined && !isSameOrigin) ? 'ops.origin' : undefined
   }
-  if (!isSameOrigin) return 'ops.origin'
+  if (!isSameOrigin || !isEncrypted) return 'ops.origin'
   return /^application\/json(?:;|$)/i.test(type) ? undefined : 'request.type'
 }

@@ -78,6 +78,8 @@ async function signIn(
   const { username } = request.body
   const address = clientAddress(request)
   if (sessions === undefined) throw new GatewayError('ops.role', { message: noRole })
+  const operator = { name: username, via: 'session' } as const
+  const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }
   try {
     const { source, result } = await vouch(request, request.body)
     const former = request.operatorSession
@@ -92,6 +94,7 @@ async function signIn(
       ...(result.file && { file: result.file })
     })
     if (former !== undefined) await sessions.close(former)
+    request.server.ledger?.append({ event: 'act.done', ...entry, details: { source } })
     log.info({ event: 'ops.login', user: username, source, address }, 'operator signed in')
     return await reply.header('set-cookie', cookie.give(secretId)).send({
       name: session.identity.username,
@@ -101,6 +104,7 @@ async function signIn(
     })
   } catch (error) {
     const { code } = toGatewayError(error)
+    request.server.ledger?.append({ event: 'act.failed', ...entry, details: {}, code })
     log.info({ event: 'ops.login.refused', user: username, address, code }, 'sign-in refused')
     throw error
   }

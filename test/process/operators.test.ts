@@ -169,6 +169,7 @@ t.test(
       'origin': 'https://evil.example'
     }
     t.equal((await signInToOps(behind.opsUrl, 'alice', { headers: evil })).status, 421)
+    t.equal((await signInToOps(behind.opsUrl)).status, 403, 'past the proxy, in clear')
     const direct = await testGateway(t.after, files(['192.0.2.1']))
     t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
   }
