@@ -21,6 +21,8 @@ import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { addAudit, recordSignOut } from './hooks/audit.ts'
+import { compileBodyFields } from './hooks/audit-fields.ts'
 import { createCountedAddress } from './hooks/address.ts'
 import { refuseBypassedHooks } from './hooks/bypassed-hooks.ts'
 import { addCors } from './hooks/cors.ts'
@@ -64,6 +66,10 @@ export async function buildApp(
     aliases: aliasesOf(config),
     recent: services.recent
   })
+  const { ledger } = services
+  if (ledger !== undefined && config.gateway.audit !== undefined) {
+    addAudit(app, ledger, compileBodyFields(config.gateway.audit))
+  }
   addStandardHeaders(app, headers)
   addStalledReaders(app, server.idleTimeout)
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes }))
@@ -133,7 +139,10 @@ async function addSignInEndpoints(
     sources,
     cookie: sessionCookie,
     expireTokenCookies,
-    checkOrigin: sameOrigin(gateway.server.origins, { always: true })
+    checkOrigin: sameOrigin(gateway.server.origins, { always: true }),
+    onSignedOut: (request, session) => {
+      if (services.ledger !== undefined) recordSignOut(services.ledger, request, session)
+    }
   })
 }
 

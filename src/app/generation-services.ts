@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { RecentRequests } from '../observability/recent-requests.ts'
 import type { Running } from './hooks/access-log.ts'
+import type { Ledger } from '../observability/audit/entry.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
@@ -35,6 +36,8 @@ export type GenerationServices = Pick<
   readonly copies: Copies
   /** That of operators; undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance
+  /** Undefined where config has no audit ledger. */
+  readonly ledger?: Ledger | undefined
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for dry runs. */

@@ -1,4 +1,5 @@
 /** The commands, by name. */
+import { audit } from './audit/audit.ts'
 import { bans, lockouts } from './lockouts.ts'
 import { check } from './check.ts'
 import type { Command } from './command.ts'
@@ -39,6 +40,7 @@ const others = {
   rollback,
   sessions,
   maintenance,
+  audit,
   limits,
   lockouts,
   bans,

@@ -21,6 +21,7 @@ import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
 import { openOperators, type Operators } from './operators.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
+import { type AuditLedger, auditPart, measureAudit, openAudit, reloadEntry } from './audit.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
@@ -72,7 +73,8 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
-  const publicServer = await openPublicServer({ count, config, log, environment })
+  const ledger = openAudit(config, log, opened)
+  const publicServer = await openPublicServer({ count, config, log, environment, ledger })
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)
   await publicServer.activate(first)
@@ -90,16 +92,17 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     massClosing: userReview.massClosing,
     reviewUsers: userReview.reviewUsers,
     onFiles: files => watch?.follow(files),
-    onOutcome: measured.onOutcome,
+    onOutcome: recordOutcomes(measured.onOutcome, ledger),
     log
   })
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
   const readiness = async () =>
-    readinessOf(await publicServer.readiness(), reloader, state.isStopping)
+    readinessOf(await publicServer.readiness(), reloader, { ...state, ledger })
   const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
   opened.push(ops.close)
+  ledger?.useRedis(ops.redis)
   operators = await openOperators({
     config,
     publicServer,
@@ -107,6 +110,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     readiness,
     validate: validateFiles,
     ops,
+    ledger,
     log,
     opened
   })
@@ -133,12 +137,24 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
       }
       await reloader.close()
       await closeOperators()
+      await ledger?.close()
       await ops.close()
       await publicServer.close()
       log.info('stopped')
     }
   )
   return { url, opsUrl, reload: reloader.reload, stop }
+}
+
+/** Measures what becomes of a reload, and records it in the audit ledger. */
+function recordOutcomes(
+  measure: (outcome: Outcome['outcome']) => void,
+  ledger: AuditLedger | undefined
+): (outcome: Outcome, by: Trigger) => void {
+  return (outcome, by) => {
+    measure(outcome.outcome)
+    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(by, outcome))
+  }
 }
 
 type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>
@@ -161,16 +177,21 @@ function openOpsServices({ config, log, publicServer, reloader, readiness }: Par
   })
 }
 
+interface ServerOptions extends Omit<Start, 'opened'> {
+  /** Of processes. */
+  readonly count: number
+  readonly ledger: AuditLedger | undefined
+}
+
 /** Worker processes inherit the environment of this one. */
-async function openPublicServer({
-  count,
-  config,
-  log,
-  environment
-}: Omit<Start, 'opened'> & { readonly count: number }): Promise<PublicServer> {
-  return count > 1
-    ? await createPrimary({ count, config, log })
-    : createPublicServer(config, log, environment)
+async function openPublicServer(options: ServerOptions): Promise<PublicServer> {
+  const { count, config, log, environment, ledger } = options
+  const publicServer =
+    count > 1
+      ? await createPrimary({ count, config, log, ledger })
+      : createPublicServer(config, log, { environment, ledger })
+  if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
+  return publicServer
 }
 
 /** One process without Redis: others could not see its embedded store. */
@@ -199,7 +220,7 @@ function watchConfig(
 function readinessOf(
   { ready, parts, ...others }: Readiness,
   reloader: Reloader,
-  isStopping: boolean
+  { isStopping, ledger }: { readonly isStopping: boolean; readonly ledger: AuditLedger | undefined }
 ): Readiness {
   return {
     ...others,
@@ -208,6 +229,7 @@ function readinessOf(
     parts: {
       ...(isStopping && { gateway: 'stopping' }),
       ...configPart(reloader),
+      ...auditPart(ledger),
       ...parts
     }
   }

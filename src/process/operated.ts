@@ -2,6 +2,7 @@
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { OpsServices } from '../services/ops-services.ts'
+import type { AuditLedger } from './audit.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'
@@ -15,5 +16,7 @@ export interface Operated {
   readonly readiness: () => Promise<Readiness>
   readonly validate: Validate
   readonly ops: OpsServices
+  /** Undefined where config has no audit ledger. */
+  readonly ledger: AuditLedger | undefined
   readonly log: Log
 }

@@ -4,6 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createAccess } from '../admin/access.ts'
+import { createActLedger } from '../admin/act-ledger.ts'
+import { addOpsAudit } from '../admin/audit.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
@@ -38,7 +40,7 @@ export interface Operators {
 
 /** Opens the operators' listener. A secret that config does not set is written to a file. */
 export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, readiness, log } = operated
+  const { config, publicServer, reloader, readiness, ledger, log } = operated
   const { ops } = config.gateway
   const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
   const secret = configured ?? randomBytes(32).toString('base64url')
@@ -55,7 +57,8 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
     checkHost: createHostCheck({ hosts, log }),
     version,
     tls: config.opsTls,
-    trustedProxies
+    trustedProxies,
+    ledger: ledger === undefined ? undefined : createActLedger({ ledger, log })
   })
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
@@ -63,6 +66,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
   addPageFiles(app)
+  addOpsAudit(app, ledger)
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)

@@ -24,6 +24,10 @@ const events = [
   'act.begun',
   'act.done',
   'act.failed',
+  'audit.cut',
+  'audit.late',
+  'audit.unwritable',
+  'audit.writable',
   'bans.lifted',
   'clock.skew',
   'config.drained',
@@ -71,6 +75,9 @@ const events = [
 ]
 
 const metrics = [
+  'audit_lines_total',
+  'audit_lost_total',
+  'audit_writable',
   'clock_skew_seconds',
   'config_loaded_timestamp_seconds',
   'config_refused',

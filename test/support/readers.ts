@@ -484,8 +484,6 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/login/login-response.ts##valuesAt': 'a path of config',
   'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',
   'src/process/cluster/merge-metrics.ts#withLabels': 'metrics of our own workers',
-  'src/observability/audit/chain-files.ts#chainsIn': 'names of files, at most 255 bytes',
-  'src/observability/audit/head.ts#readHead': 'a line that we signed',
   'src/node-version.js#module': 'the version of Node',
   'src/process/server/uncaught.ts#hasOwnFrame': 'the stack of an error',
   'src/shaping/convert.ts#conversion': 'a word of config',

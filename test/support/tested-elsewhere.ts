@@ -291,6 +291,29 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'observability/audit/line',
     'observability/audit/tail'
   ],
+  'observability/audit/verify': [
+    'observability/audit/chain-report',
+    'observability/audit/chain-verifier'
+  ],
+  'e2e/audit': [
+    'admin/act-ledger',
+    'admin/audit',
+    'admin/audit-stream',
+    'app/hooks/audit',
+    'app/hooks/audit-fields',
+    'cli/audit/audit',
+    'cli/audit/line-in-words',
+    'cli/audit/place',
+    'cli/audit/search',
+    'cli/audit/tail',
+    'cli/audit/verify',
+    'config/check/audit',
+    'config/schema/audit',
+    'observability/audit/search',
+    'process/audit',
+    'process/cluster/ledger-relay',
+    'services/audit-heads'
+  ],
   'observability/traces/trace-context': [
     'observability/traces/random-ids',
     'observability/traces/sampler'

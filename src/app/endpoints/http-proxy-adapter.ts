@@ -235,6 +235,7 @@ function readMappedBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
         whole.destroy()
         return done(new GatewayError('request.too-large'))
       }
+      exchange.request.clientBody = whole
       // An empty body has no type.
       if (whole.length === 0) return done(null)
       void sendMapped(whole, exchange, bodyMapping, done)

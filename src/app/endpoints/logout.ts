@@ -7,6 +7,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { closeSession, type SessionCookie } from '../hooks/session.ts'
 import { type CredentialSource, signOutAtSource } from '../../login/credential-source.ts'
+import type { Session } from '../../session/record.ts'
 import { writeJson } from '../../json/body.ts'
 import { ignoreBodies } from './ignored-bodies.ts'
 import { sendJsonText } from './send-answer.ts'
@@ -19,6 +20,8 @@ interface Options {
   readonly sources: readonly CredentialSource[]
   readonly cookie: SessionCookie
   readonly expireTokenCookies: (reply: FastifyReply) => void
+  /** Called when a session was closed. */
+  readonly onSignedOut: (request: FastifyRequest, session: Session) => void
   /** Refuses a sign-out from another origin, by GET as well. */
   readonly checkOrigin: (
     request: FastifyRequest,
@@ -29,7 +32,7 @@ interface Options {
 
 export function addLogout(
   scope: FastifyInstance,
-  { paths, methods, answer, sources, cookie, expireTokenCookies, checkOrigin }: Options
+  { paths, methods, answer, sources, cookie, expireTokenCookies, checkOrigin, onSignedOut }: Options
 ): void {
   const text = writeJson(answer.body)
   scope.register(async inner => {
@@ -50,6 +53,7 @@ export function addLogout(
     expireTokenCookies(reply)
     if (session !== undefined) {
       request.actor = session.identity.username
+      onSignedOut(request, session)
       const { id: userId, username: user } = session.identity
       const address = clientAddress(request)
       request.log.info(

@@ -40,6 +40,7 @@ export function addAccessLog(
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
+  app.decorateRequest('clientBody', undefined)
   app.decorateRequest('errorCode', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)

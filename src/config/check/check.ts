@@ -1,6 +1,7 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { checkOps } from './admin.ts'
 import { checkAnswers } from './answers.ts'
+import { checkAudit } from './audit.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
 import { checkCopies } from './copies.ts'
@@ -32,6 +33,7 @@ const rules = [
   checkInstall,
   checkServerTls,
   checkOps,
+  checkAudit,
   checkEnvelope,
   checkDeployment,
   checkSources,

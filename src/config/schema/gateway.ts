@@ -1,5 +1,6 @@
 /** `gateway.yaml`: settings of the installation. A change needs a restart. */
 import { Type, type Static } from 'typebox'
+import { audit } from './audit.ts'
 import { consoleFiles } from './console-files.ts'
 import { envelope } from './envelope.ts'
 import { identity } from './identity.ts'
@@ -18,6 +19,7 @@ export const gatewaySchema = Type.Object(
     server,
     ops,
     log,
+    audit,
     drain,
     reload,
     redis,

@@ -12,7 +12,9 @@ export interface ChainFile {
   readonly path: string
 }
 
-const filePattern = /^audit-([0-9a-f]{12})-([0-9]{6,9})\.jsonl$/
+const filePattern = /^audit-[0-9a-f]{12}-[0-9]{6,9}\.jsonl$/
+const chainAt = 'audit-'.length
+const numberAt = 'audit-0123456789ab-'.length
 
 export const newChainId = (): string => randomBytes(6).toString('hex')
 
@@ -27,14 +29,22 @@ export const headFilePath = (folder: string, chain: string): string =>
 export function chainsIn(folder: string): Map<string, ChainFile[]> {
   const chains = new Map<string, ChainFile[]>()
   for (const name of readdirSync(folder).toSorted()) {
-    const [, chain, number] = filePattern.exec(name) ?? []
+    const chain = chainOf(name)
     if (chain === undefined) continue
     const files = chains.get(chain) ?? []
-    files.push({ number: Number(number), path: join(folder, name) })
+    files.push({ number: numberOf(name), path: join(folder, name) })
     chains.set(chain, files)
   }
   for (const files of chains.values()) files.sort((a, b) => a.number - b.number)
   return chains
+}
+
+function chainOf(name: string): string | undefined {
+  return filePattern.test(name) ? name.slice(chainAt, numberAt - 1) : undefined
+}
+
+function numberOf(name: string): number {
+  return Number.parseInt(name.slice(numberAt), 10)
 }
 
 /**

@@ -225,7 +225,7 @@ export class Chain {
       file = number
     }
     if (last === undefined) return
-    this.addControl('pruned', { chain: this.id, file, through: last.seq, mac: last.mac })
+    this.addControl('pruned', { chain: this.id, file, through: last.seq, throughMac: last.mac })
     await this.#writePending()
     await this.sync()
     for (const path of outdated) await unlink(path)

@@ -241,7 +241,7 @@ class BatchingLedger implements OpenLedger {
     }
     const mac = head.seq > opened.seq ? undefined : await chain.openedMacOf(head.seq)
     if (head.seq <= opened.seq && (mac === undefined || mac === head.mac)) return
-    const detail = { state: 'cut', head: head.seq, found: opened.seq }
+    const detail = { state: 'cut', head: head.seq, foundAt: opened.seq }
     chain.addControl('head', detail)
     log.error(
       { event: 'audit.cut', chain: chain.id, ...detail },

@@ -62,10 +62,8 @@ export interface ReadLine {
   readonly mac: string
 }
 
-const linePattern = new RegExp(
-  '^\\{"seq":([1-9][0-9]{0,15}),"prev":"([\\w-]{43}|)","key":"([\\w-]{8})",' +
-    '"at":"([0-9TZ:.-]{20,30})","kind":"([a-z.-]{1,40})"'
-)
+const linePattern =
+  /^\{"seq":([1-9]\d*),"prev":"([\w-]*)","key":"([\w-]+)","at":"([\w:.-]+)","kind":"([a-z.-]+)"/
 const macPattern = /,"mac":"([\w-]{43})"\}$/
 const maxHeadBytes = 220
 
@@ -77,6 +75,9 @@ export function readLine(bytes: Buffer): ReadLine | undefined {
   const [, seq = '', prev = '', keyId = '', at = '', kind = ''] = start
   return { seq: Number(seq), prev, keyId, at, kind, mac: end[1] as string }
 }
+
+/** Reads the JSON of a line; the one reader of JSON stands above this part. */
+export type ParseLine = (text: string) => unknown
 
 type Authenticity = 'genuine' | 'changed' | 'unknown key'
 

@@ -18,6 +18,7 @@ import type { Log } from '../../services/services.ts'
 import type { Generation } from '../server/generation.ts'
 import type { PublicServer } from '../server/public-server.ts'
 import { measureStrayErrors } from '../server/uncaught.ts'
+import type { WorkersLedger } from './ledger-relay.ts'
 import { mergeTexts } from './merge-metrics.ts'
 import { WorkerPool } from './worker-pool.ts'
 
@@ -25,10 +26,16 @@ interface Options {
   readonly count: number
   readonly config: Config
   readonly log: Log
+  readonly ledger?: WorkersLedger | undefined
 }
 
 /** @throws when a worker cannot start */
-export async function createPrimary({ count, config, log }: Options): Promise<PublicServer> {
+export async function createPrimary({
+  count,
+  config,
+  log,
+  ledger
+}: Options): Promise<PublicServer> {
   const metrics = createMetrics()
   measureStrayErrors(metrics)
   const endEventLoop = measureEventLoop(metrics)
@@ -38,7 +45,7 @@ export async function createPrimary({ count, config, log }: Options): Promise<Pu
       'Workers that ended by themselves and were started anew.'
     )
     .with()
-  const pool = new WorkerPool({ config, log, onRestart: () => restarts.inc() })
+  const pool = new WorkerPool({ config, log, onRestart: () => restarts.inc(), ledger })
   metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [
     [[], pool.serving().length]
   ])

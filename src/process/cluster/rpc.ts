@@ -20,6 +20,14 @@ export interface WorkerState {
   readonly requests: ReadonlyArray<readonly [generation: number, requests: number]>
 }
 
+/** The primary's reply to entries of a worker's audit ledger. */
+export interface Audited {
+  readonly id: number
+  readonly seq?: number | undefined
+  /** Why a commit failed. */
+  readonly reason?: string | undefined
+}
+
 /** The calls that a worker serves. */
 export interface WorkerCalls {
   /** Prepares everything, but does not listen yet. */
@@ -77,6 +85,8 @@ export interface WorkerCalls {
     /** Those that the response has beside the common ones. */
     readonly headers: OutgoingHttpHeaders
   }>
+  /** Replies to entries that the worker sent for the audit ledger. */
+  readonly audited: (parameters: Audited) => Promise<true>
   /**
    * Takes no more requests, ends those in flight after the time, then the process. @returns whether
    * all finished

@@ -9,6 +9,7 @@ import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { adopt } from '../../observability/emitters.ts'
 import type { Log } from '../../services/services.ts'
 import { keepHandedConnections } from './handed-connections.ts'
+import { serveLedger, type WorkersLedger } from './ledger-relay.ts'
 import { type CallWorker, connectWorker, WorkerGone, type WorkerState } from './rpc.ts'
 
 export interface WorkerHandle {
@@ -27,6 +28,8 @@ interface Options {
   readonly config: Config
   readonly log: Log
   readonly onRestart: () => void
+  /** Takes the entries of workers; undefined where config has no audit ledger. */
+  readonly ledger?: WorkersLedger | undefined
 }
 
 const minBackoffMs = 100
@@ -174,6 +177,8 @@ export class WorkerPool {
       failures,
       isServing: false
     }
+    const { ledger } = this.#options
+    if (ledger !== undefined) serveLedger(worker, index, ledger, handle.call)
     worker.once('exit', (code, signal) => {
       this.#draining.delete(handle)
       this.#replace(handle, { code, signal }, 'a worker ended')

@@ -1,11 +1,13 @@
 /** A worker process: serves the calls of the primary, and ends when the primary is gone. */
 import packageJson from '../../../package.json' with { type: 'json' }
 import { forwarded } from '../../admin/forwarded.ts'
+import { createActLedger } from '../../admin/act-ledger.ts'
 import { createAdminServer } from '../../admin/server.ts'
 import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
 import { createLogger, type Log } from '../../services/services.ts'
 import { createPublicServer, type PublicServer } from '../server/public-server.ts'
+import { LedgerRelay } from './ledger-relay.ts'
 import { servePrimary, reportFailing } from './rpc.ts'
 
 // A terminal sends signals to all processes; only the primary acts on them.
@@ -15,6 +17,7 @@ let index = 0
 let log: Log | undefined
 let publicServer: PublicServer | undefined
 let admin: ReturnType<typeof createAdminServer> | undefined
+let relay: LedgerRelay | undefined
 let graceMs = 0
 /** Generations that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
@@ -28,6 +31,8 @@ const started = () => {
 
 /** The time that a failing worker has to end after the drain. */
 const endMs = 3000
+/** The time to hand the last entries of the audit ledger to the primary. */
+const flushMs = 1000
 /** The time in which a request on an idle connection is still answered. */
 const lingerMs = 500
 let stopping: Promise<boolean> | undefined
@@ -61,14 +66,16 @@ servePrimary({
     index = worker.index
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
-    const server = createPublicServer(config, log, process.env)
+    if (config.gateway.audit !== undefined) relay = new LedgerRelay()
+    const server = createPublicServer(config, log, { environment: process.env, ledger: relay })
     publicServer = server
     admin = createAdminServer({
       readiness: server.readiness,
       metrics: server.metrics,
       openApi: () => ({}),
       access: 'checked elsewhere',
-      version: packageJson.version
+      version: packageJson.version,
+      ledger: relay === undefined ? undefined : createActLedger({ ledger: relay, log })
     })
     server.addAdminRoutes(admin)
     const first = await server.create(number, config)
@@ -145,8 +152,13 @@ servePrimary({
     }
     return { status: statusCode, type, text, headers: others }
   },
+  audited: async reply => {
+    relay?.onReply(reply)
+    return true
+  },
   stop: async ({ graceMs: within }) => {
     const inTime = await stop(within)
+    await relay?.flush(flushMs)
     // After the reply.
     setImmediate(() => process.disconnect())
     return inTime

@@ -55,7 +55,7 @@ interface Options {
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with the config's files after each reading. */
   readonly onFiles: (files: readonly string[]) => void
-  readonly onOutcome: (outcome: Outcome['outcome'], generation: number) => void
+  readonly onOutcome: (outcome: Outcome, by: Trigger) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
@@ -101,12 +101,12 @@ class ConfigReloader implements Reloader {
 
   readonly reload: Reloader['reload'] = (by, { yes = false } = {}) => {
     this.#isConfirmed ||= yes
-    this.#waiting ??= this.#enqueue(() => this.#takeFiles(by))
+    this.#waiting ??= this.#enqueue(by, () => this.#takeFiles(by))
     return this.#waiting
   }
 
   readonly rollback: Reloader['rollback'] = (to, confirmed = {}) =>
-    this.#enqueue(() => this.#takeRevision(to, confirmed))
+    this.#enqueue('operator', () => this.#takeRevision(to, confirmed))
 
   readonly revisionOf: Reloader['revisionOf'] = to => {
     const target = this.#revisions.find(to)
@@ -126,10 +126,10 @@ class ConfigReloader implements Reloader {
     await this.#generations.close()
   }
 
-  #enqueue(attempt: () => Promise<Outcome>): Promise<Outcome> {
+  #enqueue(by: Trigger, attempt: () => Promise<Outcome>): Promise<Outcome> {
     const { onOutcome } = this.#options
     const attempted = this.#lastAttempt.then(attempt).then(outcome => {
-      onOutcome(outcome.outcome, outcome.generation)
+      onOutcome(outcome, by)
       return outcome
     })
     this.#lastAttempt = attempted.catch(() => {})

@@ -11,6 +11,7 @@ import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { Copies } from '../../app/route-copies.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
+import type { Ledger } from '../../observability/audit/entry.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
@@ -45,6 +46,7 @@ interface Outliving {
   readonly copies: Copies
   readonly recent: RecentRequests
   readonly maintenance: OperatorsMaintenance
+  readonly ledger: Ledger | undefined
 }
 
 /** The longest time over which the ends of an old generation's streams are spread. */
@@ -55,7 +57,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, copies, recent, maintenance }: Outliving
+  { boundStreams, copies, recent, maintenance, ledger }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -82,7 +84,8 @@ export async function createGeneration(
     bindStream: streams.add,
     copies,
     recent,
-    maintenance
+    maintenance,
+    ledger
   }
   const operatorSignIn = await createOperatorSignIn(config, generationServices)
   const app = await buildApp(config, generationServices).catch(async (error: unknown) => {

@@ -18,6 +18,7 @@ import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import { RecentRequests, type RequestQuery } from '../../observability/recent-requests.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
+import type { Ledger } from '../../observability/audit/entry.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import {
   countEndings,
@@ -127,11 +128,17 @@ class ServingGenerations {
   }
 }
 
-/** @param environment names the collector of traces, if any */
+interface Surroundings {
+  /** Names the collector of traces, if any. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Undefined where config has no audit ledger. */
+  readonly ledger: Ledger | undefined
+}
+
 export function createPublicServer(
   config: Config,
   log: Log,
-  environment: Readonly<Record<string, string | undefined>>
+  { environment, ledger }: Surroundings
 ): PublicServer {
   tuneV8()
   const { strictRedis } = config.gateway.ops
@@ -164,7 +171,8 @@ export function createPublicServer(
         boundStreams: streams,
         copies,
         recent,
-        maintenance
+        maintenance,
+        ledger
       }),
     activate: async generation => {
       listeners.activate(generation.config)

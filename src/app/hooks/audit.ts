@@ -1,0 +1,75 @@
+/**
+ * Records in the audit ledger each sign-in and each unsafe request to a back-end when it has
+ * ended, answered or not, with the facts of its trail.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
+import type { Session } from '../../session/record.ts'
+import { type BodyFields, fieldsOf } from './audit-fields.ts'
+import { clientAddress } from './address.ts'
+import { liveSession } from './session.ts'
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/** Add it after the access log, whose trail is complete when a response is closed. */
+export function addAudit(app: FastifyInstance, ledger: Ledger, fields: BodyFields): void {
+  app.addHook('onRequest', function observeUnsafe(request, _reply, done) {
+    if (safeMethods.has(request.method)) return done()
+    request.onResponseClose.push(() => {
+      const kind = kindOf(request)
+      if (kind !== undefined) ledger.append(entryOf(request, kind, fields))
+    })
+    done()
+  })
+}
+
+/** Undefined for what changes nothing at a back-end; sign-outs record themselves. */
+function kindOf({ routeOptions, trail }: FastifyRequest): AuditEntry['kind'] | undefined {
+  const { upstream } = routeOptions.config
+  if (trail.route === ownRoutes.login.name) {
+    return trail.code === undefined && !trail.isCut ? 'sign-in' : 'sign-in.refused'
+  }
+  return upstream === undefined ? undefined : 'request'
+}
+
+function entryOf(
+  request: FastifyRequest,
+  kind: AuditEntry['kind'],
+  bodyFields: BodyFields
+): AuditEntry {
+  const { trail } = request
+  return {
+    kind,
+    user: trail.user,
+    userId: trail.userId,
+    source: liveSession(request)?.source,
+    session: trail.session,
+    address: trail.address,
+    route: trail.route,
+    method: trail.method,
+    path: trail.path,
+    status: trail.status,
+    code: trail.code,
+    requestId: trail.requestId,
+    upstream: trail.attempts?.at(-1)?.address,
+    ms: trail.ms,
+    fields: kind === 'request' ? fieldsOf(request, bodyFields.get(trail.route)) : undefined
+  }
+}
+
+/** Records a sign-out, by whatever method it came. */
+export function recordSignOut(ledger: Ledger, request: FastifyRequest, session: Session): void {
+  ledger.append({
+    kind: 'sign-out',
+    user: session.identity.username,
+    userId: session.identity.id,
+    source: session.source,
+    session: session.id,
+    address: clientAddress(request),
+    route: ownRoutes.logout.name,
+    method: request.method,
+    path: request.trail.path,
+    requestId: request.id
+  })
+}

@@ -1,0 +1,109 @@
+/** `audit tail`: the last lines of the ledger, and with -f those that are written from then on. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { chainsIn } from '../../observability/audit/chain-files.ts'
+import { parseKeepingDigits } from '../../json/digits.ts'
+import { authenticityOf, readLine } from '../../observability/audit/line.ts'
+import {
+  type AuditFilter,
+  type FoundLine,
+  matchesFilter
+} from '../../observability/audit/search.ts'
+import type { Invocation } from '../command.ts'
+import type { LedgerPlace } from './place.ts'
+import { filterOf, findLast, lastOf, printLine } from './search.ts'
+
+const defaultLast = 10
+const pollMs = 300
+const maxReadBytes = 1024 * 1024
+const lineBreak = 0x0a
+
+export async function tailCommand(place: LedgerPlace, invocation: Invocation): Promise<number> {
+  const { values, json } = invocation
+  const filter = filterOf(values)
+  // Before the search: a line that comes meanwhile is printed twice rather than never.
+  const follower = values['follow'] === true ? new Follower(place) : undefined
+  const { lines } = await findLast(place, filter, lastOf(values, defaultLast))
+  for (const line of lines) printLine(line, json)
+  if (follower !== undefined) await printAdded(follower, filter, json)
+  return 0
+}
+
+/** Runs until the process is ended. */
+async function printAdded(follower: Follower, filter: AuditFilter, json: boolean): Promise<never> {
+  for (;;) {
+    const added = [...follower.read()].filter(({ line }) => matchesFilter(line, filter))
+    for (const line of added) printLine(line, json)
+    await wait(pollMs)
+  }
+}
+
+/** Reads what is added to the files of a folder. */
+class Follower {
+  readonly #place: LedgerPlace
+  /** Bytes of each file that were read. */
+  readonly #offsets = new Map<string, number>()
+
+  constructor(place: LedgerPlace) {
+    this.#place = place
+    for (const { path } of [...chainsIn(place.folder).values()].flat()) {
+      this.#offsets.set(path, sizeOf(path))
+    }
+  }
+
+  *read(): Generator<FoundLine> {
+    for (const [chain, files] of chainsIn(this.#place.folder)) {
+      for (const { path } of files) {
+        const offset = this.#offsets.get(path) ?? 0
+        const bytes = readFrom(path, offset)
+        const end = bytes.lastIndexOf(lineBreak) + 1
+        this.#offsets.set(path, offset + end)
+        yield* this.#linesOf(chain, bytes.subarray(0, end))
+      }
+    }
+  }
+
+  *#linesOf(chain: string, bytes: Buffer): Generator<FoundLine> {
+    let from = 0
+    while (from < bytes.length) {
+      const to = bytes.indexOf(lineBreak, from)
+      const text = bytes.subarray(from, to)
+      from = to + 1
+      const head = readLine(text)
+      const signed =
+        head !== undefined && authenticityOf(text, head, this.#place.keys) === 'genuine'
+      if (signed) {
+        yield {
+          chain,
+          signed,
+          line: parseKeepingDigits(text.toString('utf8')) as FoundLine['line']
+        }
+      }
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  const file = openSync(path, 'r')
+  try {
+    return fstatSync(file).size
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Empty for a file that was deleted meanwhile. */
+function readFrom(path: string, offset: number): Buffer {
+  const bytes = Buffer.alloc(maxReadBytes)
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch {
+    return Buffer.alloc(0)
+  }
+  try {
+    return bytes.subarray(0, readSync(file, bytes, 0, maxReadBytes, offset))
+  } finally {
+    closeSync(file)
+  }
+}

@@ -1,0 +1,94 @@
+/** `audit` of `gateway.yaml`: the ledger of who did what. */
+import { type Static, Type } from 'typebox'
+import {
+  duration,
+  lifetime,
+  list,
+  named,
+  oneOf,
+  optional,
+  pairs,
+  secret,
+  size,
+  text
+} from './primitives.ts'
+
+/** How the value of a member is written: as it is, its last four characters, or its HMAC. */
+const howToShow = oneOf(['plain', 'last4', 'hash'], {
+  description:
+    '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find equal ' +
+    'values without showing them.'
+})
+
+const day = 86_400_000
+
+const key = Type.Union(
+  [
+    secret({ description: 'At least 32 characters.' }),
+    list(secret({ description: 'At least 32 characters.' }), {
+      minItems: 1,
+      format: 'x-one-or-many',
+      description: 'To rotate the key: the new one first.'
+    })
+  ],
+  {
+    expected: 'a reference, ${NAME} or file:PATH, or a list of them',
+    description:
+      'The key that signs the lines, at least 32 characters. Who has it can forge lines: give it ' +
+      'to the gateway and to who verifies. To rotate it, write a list with the new key first. ' +
+      'Keep former keys as long as files that they signed. `console-gateway generate-secret` ' +
+      'makes one.',
+    examples: ['${AUDIT_KEY}', 'file:/run/secrets/audit-key']
+  }
+)
+
+export const audit = optional(
+  {
+    folder: text({
+      default: 'audit',
+      description:
+        'The folder of the ledger’s files, relative to the config folder. Several processes may ' +
+        'share it. It must survive restarts of a container.',
+      examples: ['/var/lib/console-gateway/audit']
+    }),
+    key: Type.Unsafe<readonly string[]>(key),
+    maxSize: size({
+      default: '64MiB',
+      description: 'A file that reaches this size is closed, and the next one begins.'
+    }),
+    maxAge: duration({
+      default: '7d',
+      description: 'The same for its age.'
+    }),
+    keep: lifetime({
+      default: '0s',
+      maximum: 3700 * day,
+      description:
+        'Closed files whose last line is older are deleted. A line of the ledger then says up to ' +
+        'which line, so that `audit verify` can tell deleted files from missing ones. `0s`: ' +
+        'nothing is deleted.',
+      examples: ['365d']
+    }),
+    fields: named(
+      pairs(howToShow, {
+        minProperties: 1,
+        maxProperties: 16,
+        description: 'Members of the body, as names joined by dots.'
+      }),
+      {
+        description:
+          'By route: members of request bodies (JSON or form, up to 64 KiB) that the ledger ' +
+          'records. Never name passwords or tokens. Values are cut to 256 characters.',
+        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
+      }
+    )
+  },
+  'The audit ledger: a signed line for each sign-in, each request that may change something, and ' +
+    'each act of an operator. Without this section there is none.'
+)
+
+export type AuditConfig = NonNullable<Static<typeof audit>>
+/** The steps of a member's name, such as `customer.iban`. */
+export const memberPathOf = (name: string): string[] => name.split('.')
+
+export type HowToShow = AuditConfig['fields'][string][string]

@@ -1,0 +1,116 @@
+/** The audit ledger of the running gateway: opens it, stores its heads in Redis, measures it. */
+import { resolve } from 'node:path'
+import type { Config } from '../config/schema/config.ts'
+import { usesRedis } from '../config/schema/gateway.ts'
+import type { AuditEntry } from '../observability/audit/entry.ts'
+import { headFiles } from '../observability/audit/head.ts'
+import { createLedger, type OpenLedger } from '../observability/audit/ledger.ts'
+import { type AuditKey, auditKeys } from '../observability/audit/line.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { redisHeads } from '../services/audit-heads.ts'
+import type { OpsServices } from '../services/ops-services.ts'
+import type { Log } from '../services/services.ts'
+import type { Readiness } from '../admin/server.ts'
+import type { Outcome, Trigger } from './reload/outcome.ts'
+
+type Redis = NonNullable<OpsServices['redis']>
+
+export interface AuditLedger extends OpenLedger {
+  /** Absolute. */
+  readonly folder: string
+  readonly keys: readonly AuditKey[]
+  /** Gives it the client for its heads, which is made later than the ledger. */
+  readonly useRedis: (redis: Redis | undefined) => void
+}
+
+/**
+ * @param opened gets what closes it
+ * @returns undefined where config has no ledger
+ */
+export function openAudit(
+  { gateway, folder }: Config,
+  log: Log,
+  opened: Array<() => unknown>
+): AuditLedger | undefined {
+  const { audit, redis } = gateway
+  if (audit === undefined) return undefined
+  const place = resolve(folder, audit.folder)
+  const keys = auditKeys(audit.key)
+  const [newest, ...former] = keys
+  if (newest === undefined) return undefined
+  const client = Promise.withResolvers<Redis>()
+  const heads =
+    redis !== undefined && usesRedis(gateway)
+      ? redisHeads(() => client.promise, redis.prefix)
+      : headFiles(place)
+  const ledger = createLedger({
+    folder: place,
+    keys: [newest, ...former],
+    maxFileBytes: audit.maxSize,
+    maxFileMs: audit.maxAge,
+    keepMs: audit.keep,
+    now: Date.now,
+    heads,
+    log
+  })
+  opened.push(ledger.close)
+  const useRedis: AuditLedger['useRedis'] = redisClient => {
+    if (redisClient !== undefined) client.resolve(redisClient)
+  }
+  return Object.assign(ledger, { folder: place, keys, useRedis })
+}
+
+export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
+  metrics.readCounter(
+    'console_gateway_audit_lines_total',
+    'Lines that were written to the audit ledger.',
+    [],
+    () => [[[], ledger.status().written]]
+  )
+  metrics.readCounter(
+    'console_gateway_audit_lost_total',
+    'Entries of the audit ledger that could not be written.',
+    [],
+    () => [[[], ledger.status().lost]]
+  )
+  metrics.read(
+    'console_gateway_audit_writable',
+    'Whether the audit ledger can be written: 1 or 0.',
+    [],
+    () => [[[], ledger.status().failing === undefined ? 1 : 0]]
+  )
+}
+
+/** Information only: a ledger that cannot be written stops no traffic. */
+export function auditPart(ledger: OpenLedger | undefined): Readiness['parts'] {
+  if (ledger === undefined) return {}
+  const { failing, lost, waiting } = ledger.status()
+  if (failing === undefined) return {}
+  const since = new Date(failing.since).toISOString()
+  return {
+    audit:
+      `cannot be written since ${since} (${failing.reason}): ` +
+      `${waiting} entries wait, ${lost} lost`
+  }
+}
+
+const maxChanges = 20
+
+/** What became of a reload or a rollback. */
+export function reloadEntry(by: Trigger, outcome: Outcome): AuditEntry {
+  const isRollback = outcome.outcome === 'rolled back'
+  const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)
+  return {
+    kind: isRollback ? 'config.rollback' : 'config.reload',
+    operator: by,
+    outcome: outcome.outcome === 'refused' ? 'refused' : 'done',
+    detail: {
+      generation: outcome.generation,
+      ...Object.fromEntries(texts.slice(0, maxChanges).map((text, index) => [index + 1, text]))
+    }
+  }
+}
+
+function changesOf(outcome: Outcome): readonly string[] {
+  return 'changes' in outcome ? [...outcome.changes, ...outcome.sessions] : []
+}

@@ -1,0 +1,240 @@
+/** The audit ledger of a running gateway: its lines, commands and API, and what becomes of it in a crash. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { chainsIn } from '../../src/observability/audit/chain-files.ts'
+import { run, type Running, start } from '../support/command.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { askOps } from '../support/ops.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const env = {
+  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
+  SESSION_SECRET: 'a session secret of at least thirty-two'
+}
+
+type Line = Readonly<Record<string, unknown>>
+
+function linesIn(folder: string): Line[] {
+  return [...chainsIn(join(folder, 'audit')).values()].flat().flatMap(({ path }) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .flatMap(line => {
+        try {
+          return [JSON.parse(line) as Line]
+        } catch {
+          return []
+        }
+      })
+  )
+}
+
+async function files(t: Test, gateway: object = {}) {
+  const upstream = await testUpstream(t.after, json(200, { ok: true }))
+  return {
+    gateway: {
+      audit: {
+        key: '${AUDIT_KEY}',
+        fields: { orders: { 'amount': 'plain', 'customer.iban': 'last4', 'note': 'hash' } }
+      },
+      ...gateway
+    },
+    routes: {
+      upstreams: { api: { url: upstream.url } },
+      routes: {
+        orders: { path: '/api/orders/*', methods: ['GET', 'POST'], upstream: 'api' },
+        secret: {
+          path: '/api/secret',
+          methods: ['POST'],
+          upstream: 'api',
+          access: { roles: ['nobody'] }
+        }
+      }
+    }
+  }
+}
+
+async function urlOf(gateway: Running): Promise<string> {
+  const written = await gateway.says('listening on')
+  return /"url":"([^"]+)"/.exec(written)?.[1] ?? ''
+}
+
+const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise<Line> => {
+  await until('the line is written', () => linesIn(folder).some(fits))
+  return linesIn(folder).find(fits) ?? {}
+}
+
+t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each', async t => {
+  const gateway = await testGateway(t.after, await files(t), env)
+  const { folder } = gateway
+  const cookie = await gateway.signIn('alice')
+  await gateway.call('/api/auth/admin/login', {
+    method: 'POST',
+    json: { username: 'bob', password: 'wrong' }
+  })
+  await gateway.call('/api/orders/7?token=hidden-value', {
+    method: 'POST',
+    cookie,
+    json: { amount: 12.5, customer: { iban: 'DE02120300000000202051' }, note: 'hello' }
+  })
+  await gateway.call('/api/orders/7', { cookie })
+  await gateway.call('/api/secret', { method: 'POST', cookie, json: { password: 'hidden-value' } })
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
+  await gateway.call('/api/account/logout', { method: 'POST', cookie })
+
+  t.match(await lineWhere(folder, ({ kind }) => kind === 'sign-in'), {
+    user: 'alice',
+    userId: '1',
+    source: 'users-file',
+    status: 200
+  })
+  t.match(await lineWhere(folder, ({ kind }) => kind === 'sign-in.refused'), {
+    user: 'bob',
+    code: 'login.refused'
+  })
+  const request = await lineWhere(folder, ({ route }) => route === 'orders')
+  t.match(request, {
+    kind: 'request',
+    user: 'alice',
+    method: 'POST',
+    path: '/api/orders/7',
+    status: 200,
+    fields: { 'amount': '12.5', 'customer.iban': '…2051', 'note': /^[\w-]{16}$/ }
+  })
+  t.match(await lineWhere(folder, ({ route }) => route === 'secret'), {
+    code: 'route.forbidden',
+    status: 403
+  })
+  t.match(await lineWhere(folder, ({ outcome }) => outcome === 'begun'), {
+    kind: 'act',
+    act: 'sessions.close',
+    operator: 'operator',
+    detail: { user: 'bob' }
+  })
+  t.match(await lineWhere(folder, ({ kind }) => kind === 'sign-out'), {
+    user: 'alice',
+    userId: '1'
+  })
+  const all = linesIn(folder)
+  t.equal(all.filter(({ method }) => method === 'GET').length, 0)
+  const written = JSON.stringify(all)
+  for (const secret of [password, 'hidden-value', 'wrong', cookie.split('=')[1] ?? 'none']) {
+    t.notOk(written.includes(secret), `${secret} is in no line`)
+  }
+
+  const api = await gateway.ops('/ops/api/audit?user=alice&kind=request&last=5')
+  const { lines, configured } = (await api.json()) as {
+    readonly configured: boolean
+    readonly lines: ReadonlyArray<{ readonly signed: boolean; readonly line: Line }>
+  }
+  t.equal(configured, true)
+  t.match(lines, [
+    { signed: true, line: { route: 'orders' } },
+    { signed: true, line: { route: 'secret' } }
+  ])
+  t.equal((await gateway.ops('/ops/api/audit?last=none')).status, 400)
+})
+
+t.test('verify, search and tail read the ledger of a stopped gateway', async t => {
+  const gateway = await testGateway(t.after, await files(t), env)
+  const { folder } = gateway
+  await gateway.signIn('alice')
+  await lineWhere(folder, ({ kind }) => kind === 'sign-in')
+  await gateway.stop({ noticeMs: 0 })
+  const verified = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(verified.code, 0, verified.out + verified.err)
+  t.match(verified.out, /as it was written \(3 lines in 1 file,/)
+  const search = await run(['audit', 'search', '--user', 'alice', '-c', folder], { env })
+  t.match(search.out, / sign-in user=alice userId=1 source=users-file/)
+  t.equal((await run(['audit', 'search', '--user', 'eve', '-c', folder], { env })).code, 3)
+  const tail = await run(['audit', 'tail', '--last', '1', '--json', '-c', folder], { env })
+  t.match(JSON.parse(tail.out), { signed: true, line: { kind: 'stopped' } })
+
+  const [path = ''] = [...chainsIn(join(folder, 'audit')).values()].flat().map(file => file.path)
+  const keyFile = join(folder, 'key')
+  writeFileSync(keyFile, 'a wrong key of at least thirty-two bytes')
+  const place = ['--folder', join(folder, 'audit'), '--key-file', keyFile]
+  const wrong = await run(['audit', 'verify', ...place])
+  t.equal(wrong.code, 1)
+  t.match(wrong.out, /was signed with key [\w-]{8}, which audit.key does not hold/)
+  writeFileSync(path, readFileSync(path, 'utf8').replace('alice', '\u202ealice'))
+  const changed = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(changed.code, 1)
+  t.match(changed.out, /fault: audit-[0-9a-f]{12}-000001.jsonl:2: line 2 was changed/)
+  const found = await run(['audit', 'search', '--kind', 'sign-in', '-c', folder], { env })
+  t.match(found.out, /^! /, 'a line that was changed is marked')
+  t.match(found.out, '\\u202e')
+})
+
+t.test('after kill -9 under load the ledger verifies, and the next start says so', async t => {
+  const tree = await files(t, { server: { listen: '127.0.0.1:0' } })
+  const folder = await configFolder(tree)
+  const first = start(t.after, folder, env)
+  const url = await urlOf(first)
+  const load = new AbortController()
+  const attempts = Array.from({ length: 8 }, async () => {
+    while (!load.signal.aborted) {
+      await fetch(`${url}/api/auth/admin/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ username: 'eve', password: 'x' })
+      }).then(
+        response => response.text(),
+        () => {}
+      )
+    }
+  })
+  await until('some lines are written', () => linesIn(folder).length > 20)
+  first.signal('SIGKILL')
+  await first.ended
+  load.abort()
+  await Promise.all(attempts)
+  const verified = await run(['audit', 'verify', '-c', folder], { env })
+  t.notMatch(verified.out, 'was changed')
+  const second = start(t.after, folder, env)
+  await urlOf(second)
+  await lineWhere(folder, ({ kind }) => kind === 'recovered')
+  second.signal('SIGTERM')
+  await second.ended
+  const again = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(again.code, 0, again.out)
+})
+
+t.test('workers send their entries to the primary, and the head stands in Redis', async t => {
+  const redis = await testRedis(t.after)
+  const tree = await files(t, {
+    server: { listen: '127.0.0.1:0', workers: 2 },
+    redis: { url: redis.url },
+    session: { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } }
+  })
+  const folder = await configFolder(tree)
+  const gateway = start(t.after, folder, env)
+  const url = await urlOf(gateway)
+  for (let count = 0; count < 30; count++) {
+    await fetch(`${url}/api/auth/admin/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: `user-${count}`, password: 'x' })
+    })
+  }
+  const refused = () => linesIn(folder).filter(({ kind }) => kind === 'sign-in.refused')
+  await until('all are written', () => refused().length === 30)
+  t.equal(new Set(refused().map(({ user }) => user)).size, 30)
+  t.equal(chainsIn(join(folder, 'audit')).size, 1)
+  const opsUrl = /"ops":"([^"]+)"/.exec(await gateway.says('listening on'))?.[1] ?? ''
+  const closed = await askOps(opsUrl, '/ops/api/sessions/close', { json: { everyone: true } })
+  t.equal(closed.status, 200)
+  await lineWhere(folder, ({ act, outcome }) => act === 'sessions.close' && outcome === 'begun')
+  gateway.signal('SIGTERM')
+  await gateway.ended
+  const verified = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(verified.code, 0, verified.out + verified.err)
+  t.match(verified.out, 'held against the head in Redis')
+  const [path = ''] = [...chainsIn(join(folder, 'audit')).values()].flat().map(file => file.path)
+  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n').slice(0, 20).join('\n')}\n`)
+  const cut = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(cut.code, 1)
+  t.match(cut.out, 'the end was cut: the ledger ends at line 20')
+})

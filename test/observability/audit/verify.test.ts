@@ -1,0 +1,210 @@
+/** What `audit verify` finds: each kind of change, and that nothing else is reported. */
+import { mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
+import type { Finding, StoredHead } from '../../../src/observability/audit/chain-report.ts'
+import { headFiles, readHead } from '../../../src/observability/audit/head.ts'
+import { createLedger, type LedgerOptions } from '../../../src/observability/audit/ledger.ts'
+import { type AuditKey, auditKeys } from '../../../src/observability/audit/line.ts'
+import { parseKeepingDigits } from '../../../src/json/digits.ts'
+import { verifyFolder } from '../../../src/observability/audit/verify.ts'
+import { createRandom } from '../../support/random.ts'
+import { seed } from '../../support/seed.ts'
+
+const [key, otherKey] = auditKeys([
+  'an audit key of at least thirty-two bytes',
+  'another key of at least thirty-two bytes'
+]) as [AuditKey, AuditKey]
+
+const ignore = () => {}
+const log = { info: ignore, warn: ignore, error: ignore }
+
+async function write(
+  folder: string,
+  count: number,
+  options: Partial<LedgerOptions> = {}
+): Promise<void> {
+  const ledger = createLedger({
+    folder,
+    keys: [key],
+    maxFileBytes: 1024 ** 2,
+    maxFileMs: 86_400_000,
+    keepMs: 0,
+    now: Date.now,
+    heads: headFiles(folder),
+    log,
+    ...options
+  })
+  for (let number = 0; number < count; number++) {
+    await ledger.commit({ kind: 'request', user: `user ${number}`, route: 'orders' })
+  }
+  await ledger.close()
+}
+
+function folderOf(test: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function findings(folder: string, keys: readonly AuditKey[] = [key]): Promise<Finding[]> {
+  const heads = headFiles(folder)
+  const headOf = async (chain: string): Promise<StoredHead> => {
+    const position = readHead(chain, (await heads.read(chain)) ?? '', [key, otherKey])
+    return position === undefined
+      ? { from: 'none', reason: 'no head' }
+      : { from: 'beside', position }
+  }
+  const reports = await verifyFolder({ folder, keys, headOf, parse: parseKeepingDigits })
+  return reports.flatMap(report => report.findings)
+}
+
+const faultsOf = (all: readonly Finding[]) =>
+  all.filter(({ severity }) => severity === 'fault').map(({ line, message }) => ({ line, message }))
+
+const pathsIn = (folder: string) => [...chainsIn(folder).values()].flat().map(({ path }) => path)
+
+/** Rewrites the lines of the only file. */
+function edit(folder: string, change: (lines: string[]) => string[]): void {
+  const [path = ''] = pathsIn(folder)
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  writeFileSync(
+    path,
+    change(lines)
+      .map(line => `${line}\n`)
+      .join('')
+  )
+}
+
+t.test('a ledger that nobody changed has no finding', async t => {
+  const folder = folderOf(t)
+  await write(folder, 20)
+  await write(folder, 5)
+  t.same(await findings(folder), [])
+})
+
+t.test('a changed, a cut and two swapped lines are named by their place', async t => {
+  const folder = folderOf(t)
+  await write(folder, 20)
+  const [path = ''] = pathsIn(folder)
+  const original = readFileSync(path)
+
+  edit(folder, lines =>
+    lines.map((line, index) => (index === 4 ? line.replace('user 3', 'bob') : line))
+  )
+  t.match(faultsOf(await findings(folder)), [{ line: 5, message: 'line 5 was changed' }])
+  t.equal(faultsOf(await findings(folder)).length, 1)
+
+  writeFileSync(path, original)
+  edit(folder, lines => lines.toSpliced(6, 1))
+  t.match(faultsOf(await findings(folder)), [
+    { line: 7, message: 'line 7 is missing before line 8' }
+  ])
+
+  writeFileSync(path, original)
+  edit(folder, lines => lines.toSpliced(8, 2, lines[9] ?? '', lines[8] ?? ''))
+  const swapped = faultsOf(await findings(folder))
+  t.match(swapped[0], { line: 9, message: 'line 9 is missing before line 10' })
+  t.match(swapped[1], { line: 10, message: 'line 9 stands after line 10' })
+
+  writeFileSync(path, original)
+  edit(folder, lines => lines.toSpliced(3, 0, lines[10] ?? ''))
+  t.ok(faultsOf(await findings(folder)).length > 0, 'a line that stands twice')
+})
+
+t.test('a cut tail shows against the head, and only against it', async t => {
+  const folder = folderOf(t)
+  await write(folder, 20)
+  edit(folder, lines => lines.slice(0, 15))
+  t.match(faultsOf(await findings(folder)), [
+    { message: 'the end was cut: the ledger ends at line 15, the stored head names line 22' }
+  ])
+  const [chain = ''] = chainsIn(folder).keys()
+  unlinkSync(join(folder, `audit-${chain}.head`))
+  t.same(faultsOf(await findings(folder)), [])
+})
+
+t.test('a tail that was cut before a restart stays a fault', async t => {
+  const folder = folderOf(t)
+  await write(folder, 20)
+  edit(folder, lines => lines.slice(0, 15))
+  await write(folder, 30)
+  t.match(faultsOf(await findings(folder)), [{ message: /ended at line 15.*named line 22/ }])
+})
+
+t.test('lines that were replaced before a restart stay a fault', async t => {
+  const folder = folderOf(t)
+  await write(folder, 20)
+  edit(folder, lines => [...lines.slice(0, 20), (lines[20] ?? '').replace('user', 'xxxx')])
+  await write(folder, 3)
+  t.ok(faultsOf(await findings(folder)).length > 0)
+})
+
+t.test('rotation goes on with the chain, and a deleted file is missing', async t => {
+  const folder = folderOf(t)
+  await write(folder, 60, { maxFileBytes: 4096 })
+  const paths = pathsIn(folder)
+  t.ok(paths.length >= 4, `${paths.length} files`)
+  t.same(await findings(folder), [])
+  unlinkSync(paths[1] ?? '')
+  t.match(faultsOf(await findings(folder)), [
+    { line: undefined, message: 'file 2 is missing before this file' },
+    { line: 1, message: /are missing before line/ }
+  ])
+})
+
+t.test('pruned files are told from missing ones', async t => {
+  const folder = folderOf(t)
+  await write(folder, 60, { maxFileBytes: 4096 })
+  const before = pathsIn(folder).length
+  await write(folder, 1, { keepMs: 1, maxFileBytes: 4096, now: () => Date.now() + 60_000 })
+  const paths = pathsIn(folder)
+  t.ok(paths.length < before, `${paths.length} of ${before} files`)
+  const pruned = await findings(folder)
+  t.same(faultsOf(pruned), [])
+  t.match(pruned, [{ severity: 'note', message: /were pruned, as a line of the ledger says/ }])
+  await write(folder, 60, { maxFileBytes: 4096 })
+  unlinkSync(pathsIn(folder)[0] ?? '')
+  t.match(faultsOf(await findings(folder)), [
+    { message: /are missing, and no line says that they were pruned/ }
+  ])
+})
+
+t.test('a rotated key verifies with both keys; without the former one it is named', async t => {
+  const folder = folderOf(t)
+  await write(folder, 5)
+  await write(folder, 5, { keys: [otherKey, key] })
+  t.same(await findings(folder, [otherKey, key]), [])
+  const faults = faultsOf(await findings(folder, [otherKey]))
+  t.match(faults[0], {
+    line: 1,
+    message: `signed with key ${key.id}, which audit.key does not hold`
+  })
+})
+
+t.test('any byte of any file that is changed, added or removed is found', async t => {
+  const folder = folderOf(t)
+  await write(folder, 30, { maxFileBytes: 4096 })
+  const random = createRandom(seed)
+  for (let round = 0; round < 400; round++) {
+    const paths = pathsIn(folder)
+    const path = random.pick(paths)
+    const original = readFileSync(path)
+    const at = random.integer(0, original.length - 1)
+    const bytes = [...original]
+    const kind = random.integer(0, 2)
+    const other = (bytes[at] ?? 0) ^ random.integer(1, 255)
+    if (kind === 0) bytes[at] = other
+    else if (kind === 1) bytes.splice(at, 1)
+    else bytes.splice(at, 0, random.integer(0, 255))
+    const changed = Buffer.from(bytes)
+    if (changed.equals(original)) continue
+    writeFileSync(path, changed)
+    const faults = faultsOf(await findings(folder))
+    if (faults.length === 0) t.fail(`not found: ${path} at ${at}, kind ${kind}`)
+    writeFileSync(path, original)
+  }
+  t.same(await findings(folder), [])
+})
