@@ -1,6 +1,10 @@
 /** The bus of replicas over a real Redis: which replicas are heard, and what is refused. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { createReplicaSeal } from '../../src/services/replica-seal.ts'
+import { testCluster } from '../support/cluster.ts'
 import { inTouch, secret, testMember } from '../support/ops-services.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -115,4 +119,107 @@ t.test('a message that is sent again is refused', async t => {
     b.log.filter(({ event }) => event === 'replicas.message-refused'),
     [{ reason: 'replayed' }]
   )
+})
+
+const seal = createReplicaSeal([secret])
+const questionOf = (at: number) =>
+  seal.close(
+    'question',
+    JSON.stringify({ nonce: `n${at}`, from: 'mallory', at, kind: 'count', payload: {} })
+  )
+
+t.test('a message that is too old, of the future, or from before the start is refused', async t => {
+  const { b, redis } = await pair(t)
+  let calls = 0
+  b.bus.serve('count', () => calls++)
+  const now = Date.now()
+  for (const [index, at] of [now - 31_000, now + 31_000, now - 25_000].entries()) {
+    await redis.publish('cg:replica-questions', questionOf(at))
+    await until('it is refused', async () => (await b.refused())['stale'] === index + 1)
+  }
+  t.equal(calls, 0)
+})
+
+t.test('what is planted, changed or huge is counted, and has one line for each reason', async t => {
+  const { b, redis } = await pair(t)
+  let calls = 0
+  b.bus.serve('count', () => calls++)
+  const good = questionOf(Date.now())
+  const foreign = createReplicaSeal([newSecret])
+  const planted = [
+    ['', 'unsealed'],
+    ['{"kind":"count"}', 'unsealed'],
+    [`${good.slice(0, -4)}AAAA`, 'unsealed'],
+    [seal.close('directory mallory', '{"kind":"count"}'), 'unsealed'],
+    [foreign.close('question', '{"kind":"count"}'), 'foreign'],
+    ['x'.repeat(300 * 1024), 'oversized'],
+    ['a.b '.repeat(60 * 1024), 'unsealed']
+  ] as const
+  const counts: Record<string, number> = {}
+  for (const [text, reason] of planted) {
+    counts[reason] = (counts[reason] ?? 0) + 1
+    await redis.publish('cg:replica-questions', text)
+    await redis.publish(`cg:replica-replies:${b.bus.id}`, text)
+  }
+  await until('all are refused', async () => {
+    const { unsealed = 0, foreign: others = 0, oversized = 0 } = await b.refused()
+    return unsealed + others + oversized >= 2 * planted.length - 1
+  })
+  t.equal(calls, 0)
+  const lines = b.log.filter(({ event }) => event === 'replicas.message-refused')
+  t.same(new Set(lines.map(({ reason }) => reason)).size, lines.length)
+})
+
+t.test('after a flood of messages questions are answered', async t => {
+  const { a, b, redis } = await pair(t)
+  b.bus.serve('greet', () => 'hello')
+  const flood = `${questionOf(Date.now()).slice(0, -4)}AAAA`
+  for (let round = 0; round < 20; round++) {
+    const pipeline = redis.pipeline()
+    for (let n = 0; n < 500; n++) pipeline.publish('cg:replica-questions', flood)
+    await pipeline.exec()
+  }
+  const { replies } = await a.bus.ask('greet', {}, 10_000)
+  t.match(
+    replies.find(({ replica }) => replica === b.bus.id),
+    { value: 'hello' }
+  )
+  t.equal((await b.refused())['unsealed'], 10_000)
+})
+
+t.test('an entry that was planted in the directory is no replica, and nobody calls it', async t => {
+  const { a, redis } = await pair(t)
+  const key = 'cg:replica-directory'
+  const trap = createServer()
+  let connections = 0
+  trap.on('connection', () => connections++)
+  trap.listen(0, '127.0.0.1')
+  await once(trap, 'listening')
+  t.after(() => trap.close())
+  const { port } = trap.address() as AddressInfo
+  const address = { id: 'mallory', host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}` }
+  const info = JSON.stringify({ ...address, seenAt: new Date().toISOString() })
+  const old = JSON.stringify({ ...address, seenAt: new Date(Date.now() - 11_000).toISOString() })
+  const [ownEntry = ''] = await redis.hvals(key)
+  await redis.hset(key, {
+    mallory: `${Date.now()} ${info}`,
+    foreign: `${Date.now()} ${createReplicaSeal([newSecret]).close('directory foreign', info)}`,
+    late: `${Date.now()} ${seal.close('directory late', old)}`,
+    copy: ownEntry,
+    huge: 'x'.repeat(100_000)
+  })
+  t.equal((await a.bus.replicas()).length, 2)
+  const { silent } = await a.bus.ask('none', {}, 5000)
+  t.same(silent, [])
+  t.equal(connections, 0)
+  await until('what is too long is cleared away', async () => !(await redis.hexists(key, 'huge')))
+})
+
+t.test('replicas hear each other in a Cluster', async t => {
+  const { nodes } = await testCluster(t.after)
+  const settings = { cluster: nodes, commandTimeout: '5s' }
+  const [a, b] = [await testMember(t.after, settings), await testMember(t.after, settings)]
+  await inTouch([a, b])
+  b.bus.serve('greet', () => 'hello')
+  t.match((await a.bus.ask('greet', {}, 5000)).replies[1], { value: 'hello' })
 })
