@@ -1,5 +1,13 @@
 /** The ledger on disk: what is committed, batched, recovered, rotated, pruned and refused. */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,6 +15,7 @@ import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
 import { headFiles } from '../../../src/observability/audit/head.ts'
 import { createLedger, type LedgerOptions } from '../../../src/observability/audit/ledger.ts'
 import { auditKeys } from '../../../src/observability/audit/line.ts'
+import { until } from '../../support/until.ts'
 
 const [key] = auditKeys(['an audit key of at least thirty-two bytes'])
 if (key === undefined) throw new Error('no key')
@@ -81,3 +90,35 @@ t.test('bytes that a crash left are kept, and a line says how many', async t => 
   t.match(text, '{"seq":9,"torn\n{"seq":')
   t.match(text, /"kind":"recovered".*"torn":\{"bytes":14,/)
 })
+
+t.test('on a full disk commits are refused, entries wait, and it is logged once', async t => {
+  const folder = folderOf(t)
+  symlinkSync('/dev/full', join(folder, 'audit-0123456789ab-000001.jsonl'))
+  const events: unknown[] = []
+  const error = (fields: object) => events.push((fields as { event: string }).event)
+  const ledger = ledgerIn(folder, { log: { info: () => {}, warn: () => {}, error } })
+  await t.rejects(ledger.commit({ kind: 'act' }), { message: 'ENOSPC' })
+  ledger.append({ kind: 'request' })
+  await t.rejects(ledger.commit({ kind: 'act' }), { message: 'ENOSPC' })
+  t.equal(ledger.status().failing?.reason, 'ENOSPC')
+  t.same(events, ['audit.unwritable'])
+  await ledger.close()
+})
+
+t.test(
+  'entries that waited for a folder are written, and those without a place counted',
+  async t => {
+    const folder = join(folderOf(t), 'audit')
+    writeFileSync(folder, 'a file in the place of the folder')
+    const ledger = ledgerIn(folder)
+    await t.rejects(ledger.commit({ kind: 'act' }))
+    for (let count = 0; count < 20_005; count++) ledger.append({ kind: 'request' })
+    t.ok(ledger.status().lost > 0)
+    rmSync(folder)
+    await until('all are written', () => ledger.status().waiting === 0)
+    await ledger.close()
+    const lost = linesIn(folder).filter(({ kind }) => kind === 'lost')
+    t.match(lost, [{ count: ledger.status().lost }])
+    t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_999)
+  }
+)
