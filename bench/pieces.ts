@@ -3,6 +3,8 @@ import { createCachedSigner } from '../src/app/hooks/signer.ts'
 import { createLeases } from '../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../src/limits/counting/memory-tally.ts'
 import type { Rule } from '../src/limits/counting/rules.ts'
+import { createSampler } from '../src/observability/traces/sampler.ts'
+import { contextOf, writeContext } from '../src/observability/traces/trace-context.ts'
 import { createMemoryStore } from '../src/session/memory-store.ts'
 import { createSeal } from '../src/session/seal.ts'
 import { createSessions } from '../src/session/session.ts'
@@ -24,7 +26,7 @@ interface Piece {
 
 export async function pieces({ pairRounds }: Pick<Stage, 'pairRounds'>): Promise<Outcome> {
   const empty: Piece = { label: 'an empty call', call: index => index >= 0 }
-  const measured = [empty, lease(), await cachedSession(), signature()]
+  const measured = [empty, lease(), await cachedSession(), signature(), traceContext()]
   const nanos = measured.map((): number[] => [])
   // The first round warms up.
   for (let round = -1; round < pairRounds; round++) {
@@ -74,6 +76,18 @@ function lease(): Piece {
     label: 'limits: `tryLocally` of a lease',
     prepare: async () => await Promise.all(keys.map(key => leases.acquire([rule], key))),
     call: index => leases.tryLocally([rule], keys[index % users] ?? []) !== undefined
+  }
+}
+
+function traceContext(): Piece {
+  const options = { sampler: createSampler('parentbased_always_on', 1), isRecording: false }
+  const headers: Record<string, string> = {}
+  return {
+    label: 'traces: the context of a new trace, and its header for one call',
+    call: () => {
+      writeContext(headers, contextOf({}, options), true)
+      return headers['traceparent'] !== undefined
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Random ids of traces and spans, from a pool.
- * perf: 0.2 µs for both ids of a request; with `randomBytes` for each of them 7 µs.
+ * perf: below 0.16 µs for both ids of a request; with `randomBytes` for each of them 2.8 µs.
  */
 import { randomFillSync } from 'node:crypto'
 

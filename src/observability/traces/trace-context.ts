@@ -54,7 +54,7 @@ const memberValue = /^[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
 
 /**
  * The context of a request. Malformed headers count as none, and a new trace begins.
- * perf: 0.6 µs for a new trace, 0.5 µs for a caller's.
+ * perf: 0.16 µs for a new trace, 1.0 µs for a caller's with `tracestate`.
  */
 export function contextOf(headers: IncomingHttpHeaders, options: ContextOptions): TraceContext {
   const { sampler, isRecording } = options
