@@ -1,0 +1,163 @@
+/** What the dashboard, the alerts and the documents name is exposed by a running gateway. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse } from 'yaml'
+import { type Exposed, metricsIn, scrapeUsed } from '../support/exposed.ts'
+import { promtool } from '../support/prometheus.ts'
+
+/** Only the primary of several workers has them; see prometheus.test.ts. */
+const ofWorkers: Exposed = new Map([
+  ['console_gateway_workers', new Set()],
+  ['console_gateway_worker_restarts_total', new Set()]
+])
+
+/** Labels that Prometheus or a primary adds, and those of buckets. */
+const added = ['job', 'instance', 'worker', 'le']
+
+/** Nothing that a test does brings these about. */
+const withoutSeries = new Set(['console_gateway_replica_messages_refused_total'])
+
+let text = ''
+let exposed: Exposed = new Map()
+
+t.before(async () => {
+  text = await scrapeUsed(t.after)
+  exposed = new Map([...metricsIn(text), ...ofWorkers])
+})
+
+/** The metrics of a PromQL expression, and the labels that it selects or groups by. */
+function namesIn(expression: string) {
+  const plain = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+  const names = plain.match(/\b(?:console_gateway|process|nodejs)_\w+/g) ?? []
+  const metrics = names.map(name => {
+    const family = name.replace(/_(?:bucket|sum|count)$/, '')
+    return exposed.has(family) ? family : name
+  })
+  const selected = Array.from(plain.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*""/g), ([, label]) => label)
+  const grouped = Array.from(plain.matchAll(/\bby\s*\(([^)]*)\)/g), ([, labels = '']) =>
+    labels.split(',').map(label => label.trim())
+  ).flat()
+  return { metrics, labels: [...selected, ...grouped] as string[] }
+}
+
+/** What an expression names and nobody exposes. */
+function unknownIn(expression: string): string[] {
+  const { metrics, labels } = namesIn(expression)
+  const known = new Set([...added, ...metrics.flatMap(name => [...(exposed.get(name) ?? [])])])
+  return [
+    ...metrics.filter(name => !exposed.has(name)),
+    ...labels.filter(label => !known.has(label)).map(label => `${label} in ${expression}`)
+  ]
+}
+
+interface Panel {
+  readonly title: string
+  readonly type: string
+  readonly gridPos: {
+    readonly x: number
+    readonly y: number
+    readonly w: number
+    readonly h: number
+  }
+  readonly targets?: ReadonlyArray<{ readonly expr: string }>
+  readonly fieldConfig?: { readonly defaults: { readonly unit: string } }
+}
+
+const dashboard = JSON.parse(readFileSync('deploy/grafana/console-gateway.json', 'utf8')) as {
+  readonly panels: readonly Panel[]
+  readonly annotations: { readonly list: ReadonlyArray<{ readonly expr: string }> }
+  readonly templating: { readonly list: ReadonlyArray<{ readonly name: string }> }
+}
+const { groups } = parse(readFileSync('deploy/prometheus/console-gateway.rules.yml', 'utf8')) as {
+  readonly groups: ReadonlyArray<{ readonly rules: ReadonlyArray<{ readonly expr: string }> }>
+}
+
+t.test('a running gateway exposes each metric and label that the dashboard names', async t => {
+  const { panels, annotations, templating } = dashboard
+  const expressions = [
+    ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...annotations.list.map(({ expr }) => expr)
+  ]
+  t.ok(expressions.length > 60)
+  t.same(expressions.flatMap(unknownIn), [])
+  t.same(
+    templating.list.map(({ name }) => name),
+    ['datasource', 'job', 'instance']
+  )
+  t.same(unknownIn('console_gateway_gone{route="x"}').length, 2, 'what is unknown is found')
+})
+
+t.test('each panel of the dashboard has a unit and a place of its own', async t => {
+  const { panels } = dashboard
+  const withoutUnit = panels.filter(
+    ({ type, fieldConfig }) => type !== 'row' && fieldConfig?.defaults.unit === undefined
+  )
+  t.same(withoutUnit, [])
+  const overlapping = panels.filter(({ gridPos: a }, index) =>
+    panels
+      .slice(0, index)
+      .some(
+        ({ gridPos: b }) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
+      )
+  )
+  t.same(overlapping, [])
+  t.ok(panels.every(({ gridPos: { x, w } }) => x + w <= 24))
+})
+
+t.test('a running gateway exposes each metric and label that the alerts name', async t => {
+  const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr))
+  t.same(expressions.flatMap(unknownIn), [])
+})
+
+t.test('the documents list each metric with its type and labels', async t => {
+  const rows = readFileSync('docs/metrics.md', 'utf8').matchAll(
+    /^\| `(console_gateway_\w+)` \| (\w+) \|([^|]*)\|/gm
+  )
+  const listed = Array.from(rows, ([, name = '', type = '', labels = '']) => [
+    name,
+    type,
+    (labels.match(/\w+/g) ?? []).toSorted().join()
+  ])
+  const types = new Map([
+    ...Array.from(text.matchAll(/^# TYPE (\S+) (\S+)/gm), ([, name = '', type = '']) => [
+      name,
+      type
+    ]),
+    ['console_gateway_workers', 'gauge'],
+    ['console_gateway_worker_restarts_total', 'counter']
+  ] as Array<[string, string]>)
+  const real = Array.from(exposed, ([name, labels]) => [
+    name,
+    types.get(name),
+    [...labels]
+      .filter(label => label !== 'le')
+      .toSorted()
+      .join()
+  ]).filter(([name]) => name?.startsWith('console_gateway_') && !withoutSeries.has(name))
+  t.same(
+    listed
+      .filter(([name = '']) => !withoutSeries.has(name))
+      .toSorted((a, b) => (a[0] ?? '').localeCompare(b[0] ?? '')),
+    real.toSorted((a, b) => (a[0] ?? '').localeCompare(b[0] ?? ''))
+  )
+})
+
+t.test(
+  'each metric has a series, and promtool finds no fault but in names of Node’s own',
+  async t => {
+    const series = new Set(text.match(/^console_gateway_\w+/gm))
+    const empty = [...exposed.keys()].filter(
+      name =>
+        name.startsWith('console_gateway_') &&
+        !ofWorkers.has(name) &&
+        !withoutSeries.has(name) &&
+        ![name, `${name}_count`].some(each => series.has(each))
+    )
+    t.same(empty, [])
+    const { text: problems } = promtool(['check', 'metrics'], text)
+    t.same(
+      problems.split('\n').filter(line => line !== '' && !line.startsWith('nodejs_')),
+      []
+    )
+  }
+)
