@@ -271,6 +271,7 @@ function membersOf(value: unknown): string[] {
 
 t.test('the beginnings of keys in Redis', async t => {
   t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), [
+    'audit:heads',
     'bans',
     'barrier',
     'fence:{',
