@@ -8,6 +8,7 @@ import { contextOf, writeContext } from '../src/observability/traces/trace-conte
 import { createMemoryStore } from '../src/session/memory-store.ts'
 import { createSeal } from '../src/session/seal.ts'
 import { createSessions } from '../src/session/session.ts'
+import { createObservation } from './observation.ts'
 import type { Outcome, Stage } from './cases.ts'
 import { interval } from './rounds.ts'
 
@@ -26,7 +27,14 @@ interface Piece {
 
 export async function pieces({ pairRounds }: Pick<Stage, 'pairRounds'>): Promise<Outcome> {
   const empty: Piece = { label: 'an empty call', call: index => index >= 0 }
-  const measured = [empty, lease(), await cachedSession(), signature(), traceContext()]
+  const measured = [
+    empty,
+    lease(),
+    await cachedSession(),
+    signature(),
+    traceContext(),
+    ...observations()
+  ]
   const nanos = measured.map((): number[] => [])
   // The first round warms up.
   for (let round = -1; round < pairRounds; round++) {
@@ -121,6 +129,21 @@ async function cachedSession(): Promise<Piece> {
     prepare: async () => await Promise.all(ids.map(id => sessions.get(id))),
     call: index => sessions.getCached(ids[index % users] ?? '') !== undefined
   }
+}
+
+function observations(): Piece[] {
+  const label = 'observing a request: metrics, trace context'
+  return [
+    {
+      label: `${label}, log line, record for \`why\``,
+      call: createObservation({ level: 'info', keep: 10_000 })
+    },
+    {
+      label: `${label}, record for \`why\``,
+      call: createObservation({ level: 'silent', keep: 10_000 })
+    },
+    { label: `${label}, log line`, call: createObservation({ level: 'info', keep: 0 }) }
+  ]
 }
 
 function signature(): Piece {
