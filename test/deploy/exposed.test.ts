@@ -20,9 +20,10 @@ const withoutSeries = new Set(['console_gateway_replica_messages_refused_total']
 let text = ''
 let exposed: Exposed = new Map()
 
-t.before(async () => {
+t.test('a gateway is used and scraped', async t => {
   text = await scrapeUsed(t.after)
   exposed = new Map([...metricsIn(text), ...ofWorkers])
+  t.ok(exposed.size > ofWorkers.size)
 })
 
 /** The metrics of a PromQL expression, and the labels that it selects or groups by. */

@@ -44,7 +44,10 @@ async function slowBackEnd(after: (undo: () => unknown) => void): Promise<string
     setTimeout(() => response.end('{}'), 50)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  after(() => server.close())
+  after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
