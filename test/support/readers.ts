@@ -479,7 +479,7 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/limits/counting/redis-callers.ts#look': 'our own notes of resets',
   'src/limits/counting/leases.ts#forget': 'keys of our own counters',
   'src/limits/counting/memory-tally.ts#forget': 'keys of our own counters',
-  'src/limits/usage/suggest.ts#whomOf': 'keys of our own record',
+  'src/limits/usage/whom.ts#whomOf': 'keys of our own record',
   'src/login/back-end-call.ts#fillText': 'a template of config',
   'src/login/login-response.ts##valuesAt': 'a path of config',
   'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',

@@ -18,7 +18,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'admin/acts': ['admin/forwarded', 'admin/operator'],
   'admin/config-data': ['process/ops/config-view'],
   'limits/usage/suggest': ['limits/usage/whom'],
-  'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data', 'process/ops/now'],
+  'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data'],
   'process/server/present': ['app/request-rates', 'process/server/merge-present'],
   'admin/hosts': ['admin/browser-guard'],
   'admin/page-files': ['admin/page/bundle'],

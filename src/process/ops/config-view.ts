@@ -101,33 +101,25 @@ export class ConfigView {
   expectations(): Expectations {
     const { reloader } = this.#options
     const { expect } = reloader.current().config.routes
-    const failed = new Map<string, string>()
-    for (const { path, message } of reloader.faults()) {
-      const [section, name = ''] = path.split('.')
-      if (section !== 'expect') continue
-      const former = failed.get(name)
-      failed.set(name, former === undefined ? message : `${former}; ${message}`)
-    }
-    const isNew = (name: string) => !Object.hasOwn(expect, name)
-    return {
-      expectations: [
-        ...Object.entries(expect).map(([name, { request, status, code, upstream }]) => {
-          const outcome = [status, code, upstream && `upstream ${upstream}`].filter(
-            each => each !== undefined
-          )
-          const message = failed.get(name)
-          return {
-            name,
-            text: `${name}: ${request} → ${outcome.join(', ')}`,
-            isMet: message === undefined,
-            ...(message !== undefined && { message })
-          }
-        }),
-        ...[...failed].flatMap(([name, message]) =>
-          isNew(name) ? [{ name, text: name, isMet: false, message }] : []
-        )
-      ]
-    }
+    const faults = reloader.faults().filter(({ path }) => path.startsWith('expect.'))
+    const isOf = (name: string, path: string) => `${path}.`.startsWith(`expect.${name}.`)
+    const listed = Object.entries(expect).map(([name, { request, status, code, upstream }]) => {
+      const outcome = [status, code, upstream && `upstream ${upstream}`].filter(
+        each => each !== undefined
+      )
+      const messages = faults.filter(({ path }) => isOf(name, path)).map(({ message }) => message)
+      return {
+        name,
+        text: `${name}: ${request} → ${outcome.join(', ')}`,
+        isMet: messages.length === 0,
+        ...(messages.length > 0 && { message: messages.join('; ') })
+      }
+    })
+    const isListed = (path: string) => listed.some(({ name }) => isOf(name, path))
+    const added = faults
+      .filter(({ path }) => !isListed(path))
+      .map(({ path, message }) => ({ name: path, text: path, isMet: false, message }))
+    return { expectations: [...listed, ...added] }
   }
 
   async contracts(): Promise<Contracts> {
