@@ -37,19 +37,14 @@ async function signInOps(t: Test, gateway: TestGateway): Promise<Page> {
   return page
 }
 
-/** Requests until it is stopped. */
-function traffic(t: Test, gateway: TestGateway, cookie: string): () => void {
-  let isOn = true
+/** One request after the other, until the test ends. */
+function traffic(t: Test, gateway: TestGateway, cookie: string): void {
+  const stopped = new AbortController()
+  t.teardown(() => stopped.abort())
   const send = async () => {
-    while (isOn) await gateway.call('/api/orders', { cookie })
+    while (!stopped.signal.aborted) await gateway.call('/api/orders', { cookie })
   }
   void send().catch(() => {})
-  t.teardown(() => {
-    isOn = false
-  })
-  return () => {
-    isOn = false
-  }
 }
 
 t.test('Now: rates, routes and upstreams of real traffic; charts move', async t => {
@@ -108,11 +103,11 @@ t.test('Config: a broken file shows its fault with file and line, and what runs 
   const page = await signInOps(t, gateway)
   await openPanel(page, 'config')
   await page.getByText('The files hold what runs.').waitFor()
-  appendFileSync(join(gateway.folder, 'limits.yaml'), 'limtis: {}\n')
+  appendFileSync(join(gateway.folder, 'limits.yaml'), 'limtz: {}\n')
   await gateway.reload('operator')
   await page
     .getByRole('alert')
-    .getByText(/limits\.yaml:\d+.*limtis/)
+    .getByText(/limits\.yaml:\d+.*limtz/)
     .first()
     .waitFor()
   t.same(await axeFindings(page), [])

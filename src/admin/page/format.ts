@@ -102,7 +102,7 @@ export function formatAgo(moment: Moment): string {
   const format = kept(
     agoFormats,
     locale,
-    () => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+    () => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
   )
   return format.format(Math.round(seconds / size), unit)
 }

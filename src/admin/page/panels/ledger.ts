@@ -131,7 +131,7 @@ function columns(): ReadonlyArray<Column<AuditRow>> {
     {
       key: 'kind',
       head: t('ledger.kind'),
-      width: '8.5rem',
+      width: '10rem',
       sortBy: ({ line }) => plainText(line['kind']),
       cell: row =>
         h(Pill, { tone: toneOf(row), text: word('auditKind', plainText(row.line['kind'])) })

@@ -113,7 +113,7 @@ function optionsOf(
   return {
     width: element.clientWidth,
     height: element.clientHeight,
-    padding: [8, rem, 0, 0],
+    padding: [8, 2 * rem, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: {
