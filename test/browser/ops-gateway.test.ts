@@ -103,11 +103,11 @@ t.test('Config: a broken file shows its fault with file and line, and what runs 
   const page = await signInOps(t, gateway)
   await openPanel(page, 'config')
   await page.getByText('The files hold what runs.').waitFor()
-  appendFileSync(join(gateway.folder, 'limits.yaml'), 'limtz: {}\n')
+  appendFileSync(join(gateway.folder, 'limits.yaml'), 'unknown: {}\n')
   await gateway.reload('operator')
   await page
     .getByRole('alert')
-    .getByText(/limits\.yaml:\d+.*limtz/)
+    .getByText(/limits\.yaml:\d+.*unknown/)
     .first()
     .waitFor()
   t.same(await axeFindings(page), [])
