@@ -80,8 +80,7 @@ export function addAccessLog(
     const { trail } = request
     const { status, upstreamMs } = trail
     config.meter ??= meter(trail.route, config.upstream)
-    const answered = trail.isCut ? undefined : status
-    config.meter.count(trail.method, answered, trail.ms, upstreamMs, keptTraceId(trail))
+    config.meter.count(trail, keptTraceId(trail))
     if (!log.isLevelEnabled('info')) return
     const { endedSession } = request
     // A member without a value is not written.

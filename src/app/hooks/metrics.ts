@@ -3,25 +3,20 @@
  * upstreams took.
  */
 import type { Counter, Family, Histogram, Metrics } from '../../observability/metrics.ts'
+import type { Trail } from '../../observability/trail.ts'
 
 /** Upper bounds of durations in seconds. */
 export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+/** The members of a request's trail that are counted. */
+export type Counted = Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>
+
 /** The series of one route; those of a method begin with its first request. */
 export interface Meter {
-  /**
-   * @param status of the answer; undefined where the client left before it
-   * @param traceId of a trace that somebody keeps
-   */
-  readonly count: (
-    method: string,
-    status: number | undefined,
-    ms: number,
-    upstreamMs: number | undefined,
-    traceId?: string
-  ) => void
+  /** @param traceId of a trace that somebody keeps */
+  readonly count: (trail: Counted, traceId?: string) => void
 }
 
 export interface RequestMetrics {
@@ -76,10 +71,10 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     )
     const others: Array<Counter | undefined> = []
     return {
-      count(method, status, ms, upstreamMs, traceId) {
+      count({ method, status, isCut, ms, upstreamMs }, traceId) {
         const ofMethod = byMethod.get(method)
         const counters = ofMethod ?? others
-        const kind = status === undefined ? 0 : Math.floor(status / 100)
+        const kind = isCut ? 0 : Math.floor(status / 100)
         const counter = (counters[kind] ??= requests.with(
           route,
           ofMethod === undefined ? 'other' : method,

@@ -1,6 +1,6 @@
 /** What a process reports of its present: differences, and what they cost. */
 import t from 'tap'
-import { createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
+import { type Counted, createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
 import { boundsMs } from '../../../src/app/request-rates.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { mergePresent } from '../../../src/process/server/merge-present.ts'
@@ -36,13 +36,22 @@ const address = (requests: number, failures: number): AddressUse => ({
   failures
 })
 
+/** A request without an upstream. */
+const answered = (status: number, ms: number): Counted => ({
+  method: 'GET',
+  status,
+  ms,
+  isCut: false,
+  upstreamMs: undefined
+})
+
 t.test('counts are those of the period; a new pool counts from zero', t => {
   const addresses = [address(100, 10)]
   const { meters, present } = processWith(2, addresses)
   const [first] = meters
-  first?.count('GET', 200, 7, undefined)
-  first?.count('GET', 502, 70, undefined)
-  first?.count('GET', undefined, 40_000, undefined)
+  first?.count(answered(200, 7))
+  first?.count(answered(502, 70))
+  first?.count({ ...answered(499, 40_000), isCut: true })
   addresses[0] = address(120, 11)
   const { routes, upstreams, queued } = present.read()
   t.same(
@@ -64,8 +73,8 @@ t.test('counts are those of the period; a new pool counts from zero', t => {
 t.test('percentiles of processes are read from the sum of their buckets', t => {
   const of = (fast: number, slow: number, worker: number) => {
     const { meters, present } = processWith(1, [])
-    for (let count = 0; count < fast; count++) meters[0]?.count('GET', 200, 2, undefined)
-    for (let count = 0; count < slow; count++) meters[0]?.count('GET', 200, 900, undefined)
+    for (let count = 0; count < fast; count++) meters[0]?.count(answered(200, 2))
+    for (let count = 0; count < slow; count++) meters[0]?.count(answered(200, 900))
     return { worker, pid: worker, value: present.read() }
   }
   // The mean of both medians would be near 400 ms.
@@ -107,9 +116,9 @@ t.test('1,000 routes and 100 addresses cost little', t => {
     const { user, system } = process.cpuUsage(before)
     return (user + system) / 1000 / rounds
   }
-  for (const meter of meters) meter.count('GET', 500, 30, undefined)
+  for (const meter of meters) meter.count(answered(500, 30))
   const sampleMs = msOf(() => present.sample())
-  for (const meter of meters) meter.count('GET', 200, 30, undefined)
+  for (const meter of meters) meter.count(answered(200, 30))
   const answerMs = msOf(() => JSON.stringify(mergePresent([{ pid: 1, value: present.read() }])))
   t.comment(`a sample takes ${sampleMs.toFixed(3)} ms, an answer ${answerMs.toFixed(3)} ms`)
   t.ok(sampleMs < 5, `${sampleMs} ms`)
