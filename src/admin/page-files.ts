@@ -142,11 +142,9 @@ function forBrowser(name: string, text: string, hash: string): string {
 
 /** `'./x.ts'` → `'./x.js'`, `'preact'` → `'/ops/assets/HASH/packages/preact.js'`. */
 function toAddresses(code: string, assets: string): string {
-  return code.replaceAll(
-    /^((?:import|export|\})[^'"\n]*from ?)(['"])([^'"\n]+)\2/gm,
-    (_match, before: string, _quote, specifier: string) =>
-      Object.hasOwn(packages, specifier)
-        ? `${before}'${assets}packages/${specifier}.js'`
-        : `${before}'${specifier.replace(/\.ts$/, '.js')}'`
+  return code.replaceAll(/\bfrom ?['"]([^'"\n]+)['"]/g, (_match, specifier: string) =>
+    Object.hasOwn(packages, specifier)
+      ? `from '${assets}packages/${specifier}.js'`
+      : `from '${specifier.replace(/\.ts$/, '.js')}'`
   )
 }

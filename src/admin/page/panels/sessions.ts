@@ -208,7 +208,7 @@ const browsers: ReadonlyArray<readonly [pattern: RegExp, name: string]> = [
   [/\bEdg\/(\d+)/, 'Edge'],
   [/\bFirefox\/(\d+)/, 'Firefox'],
   [/\bChrome\/(\d+)/, 'Chrome'],
-  [/\bVersion\/(\d+).*Safari/, 'Safari']
+  [/\bVersion\/(\d+)/, 'Safari']
 ]
 
 /** Of a usual User-Agent the browser and the system; others stay as they are. */

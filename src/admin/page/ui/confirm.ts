@@ -63,7 +63,7 @@ function ConfirmDialog({ act }: { readonly act: Act }): ComponentChildren {
   const [isBusy, setBusy] = useState(false)
   useEffect(() => {
     dialog.current?.showModal()
-    postJson<Preview>(act.path, { ...act.body, preview: true }).then(setPreview, setError)
+    void postJson<Preview>(act.path, { ...act.body, preview: true }).then(setPreview, setError)
   }, [])
   const run = () => {
     setBusy(true)
