@@ -142,9 +142,11 @@ function forBrowser(name: string, text: string, hash: string): string {
 
 /** `'./x.ts'` → `'./x.js'`, `'preact'` → `'/ops/assets/HASH/packages/preact.js'`. */
 function toAddresses(code: string, assets: string): string {
-  return code.replaceAll(/\bfrom ?['"]([^'"\n]+)['"]/g, (_match, specifier: string) =>
-    Object.hasOwn(packages, specifier)
-      ? `from '${assets}packages/${specifier}.js'`
-      : `from '${specifier.replace(/\.ts$/, '.js')}'`
+  return code.replaceAll(
+    /\bfrom ?(['"])(\.[^'"\n]*|preact|preact\/hooks|uplot)\1/g,
+    (_match, _quote, specifier: string) =>
+      Object.hasOwn(packages, specifier)
+        ? `from '${assets}packages/${specifier}.js'`
+        : `from '${specifier.replace(/\.ts$/, '.js')}'`
   )
 }

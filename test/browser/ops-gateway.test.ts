@@ -14,8 +14,8 @@ const browser = await testBrowser(undo => t.teardown(undo))
 
 async function start(t: Test) {
   const upstream = await testUpstream(t.teardown)
-  const gateway = await testGateway(t.teardown, {
-    gateway: { ops: { role: 'admin' } },
+  const files = {
+    gateway: { ops: { role: 'admin' }, audit: { key: '${AUDIT_KEY}' } },
     routes: {
       upstreams: { backend: { url: upstream.url } },
       routes: {
@@ -24,7 +24,8 @@ async function start(t: Test) {
       }
     },
     limits: { limits: { 'signed-in': { by: 'user', max: 5000, window: '1m' } } }
-  })
+  }
+  const gateway = await testGateway(t.teardown, files, { AUDIT_KEY: 'k'.repeat(32) })
   return { gateway, upstream }
 }
 
@@ -176,4 +177,40 @@ t.test('signing out ends the session, and the page asks again', async t => {
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
   t.same(await axeFindings(page), [], 'bob is no operator')
+})
+
+t.test('Ledger: an act stands there with its operator, signed', async t => {
+  const { gateway } = await start(t)
+  await gateway.signIn('bob')
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'sessions')
+  await page.getByRole('button', { name: 'Sign everybody out' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign everybody out' }).click()
+  await page.getByText('Sign everybody out: Done.').waitFor()
+  await openPanel(page, 'ledger')
+  await page.getByLabel('Kind').selectOption('act')
+  const act = page.locator('tbody tr').filter({ hasText: 'sessions.close' }).first()
+  await act.filter({ hasText: 'alice' }).filter({ hasText: 'valid' }).waitFor()
+  t.same(await axeFindings(page), [])
+})
+
+t.test('hostile paths, agents and names of real requests stay text', async t => {
+  const { gateway } = await start(t)
+  const hostile = '<img src=x onerror=alert(1)>'
+  const headers = { 'user-agent': hostile }
+  const credentials = { username: 'bob', password }
+  await gateway.call('/api/auth/admin/login', { json: credentials, headers })
+  await gateway.call('/api/auth/admin/login', { json: { ...credentials, username: hostile } })
+  await gateway.call(`/api/${encodeURIComponent(hostile)}`)
+  const page = await signInOps(t, gateway)
+  const injected = async () => await page.evaluate('document.querySelectorAll("img").length')
+  for (const [name, text] of [
+    ['requests', 'onerror'],
+    ['sessions', hostile],
+    ['ledger', hostile]
+  ] as const) {
+    await openPanel(page, name)
+    await page.locator('main').getByText(text).first().waitFor()
+    t.equal(await injected(), 0, name)
+  }
 })

@@ -82,6 +82,11 @@ t.test(
         await (await askOps(ops, '/metrics')).text(),
         /^console_gateway_requests_total\{.*route="shaped".*\} \d/m
       )
+      const page = await (await fetch(`${ops}/ops/`)).text()
+      for (const [, path = ''] of page.matchAll(/(?:src|href)="([^"]+)"/g)) {
+        t.equal((await fetch(ops + path)).status, 200, path)
+      }
+      t.match(page, /<script type="module" src="[^"]+\/main\.js"/)
       gateway.signal('SIGTERM')
       t.same(await gateway.ended, { code: 0, signal: null })
     }
@@ -119,6 +124,8 @@ t.test('what npm packs has the presets', async t => {
   t.same(await unpacked.ended, { code: 0, signal: null })
   const text = readFileSync('presets/backend/drf.yaml', 'utf8')
   t.equal(await shownBy(t, 'bin/console-gateway.js', join(folder, 'package')), text)
+  const page = readdirSync(join(folder, 'package/dist/page'))
+  t.ok(['index.html', 'main.js', 'page.css', 'boot.js'].every(name => page.includes(name)))
 })
 
 t.test('what the image copies has the presets', async t => {
