@@ -4,11 +4,13 @@ import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope, withAlias } from './api.ts'
+import type { Operator } from './operator.ts'
 import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
 
 /** Whether the operator accepts that most sessions of file users end. */
 interface Confirmed {
   readonly yes: boolean
+  readonly operator: Operator | undefined
 }
 
 interface Options {
@@ -43,7 +45,7 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       summary: 'Reads the config files and runs their config.',
       body: reloadBody,
       preview: reloadEffect,
-      run: ({ yes }) => reload({ yes: yes === true }),
+      run: ({ yes }, { operator }) => reload({ yes: yes === true, operator }),
       undo: 'Roll back to the revision before.'
     })
     addAct(scope, {
@@ -53,7 +55,7 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       body: rollbackBody,
       hint: 'Give the number of a revision, {"to": NUMBER}, or none for the one before.',
       preview: ({ to }) => rollbackEffect(to),
-      run: ({ to, yes }) => rollback(to, { yes: yes === true }),
+      run: ({ to, yes }, { operator }) => rollback(to, { yes: yes === true, operator }),
       undo: 'Reload: the files still hold the config from before.'
     })
   }

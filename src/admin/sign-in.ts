@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { NewSession } from '../session/session.ts'
 import { addOpsScope, apiPrefix } from './api.ts'
+import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
 import { operatorSignInBody } from './request-schemas.ts'
 
@@ -53,14 +54,13 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options): void 
       '/sign-out',
       { schema: { summary: 'Ends the session.' } },
       async (request, reply) => {
-        const { operatorSession, operator } = request
+        const { operatorSession, operator = secretOperator } = request
         if (operatorSession === undefined) throw malformed('There is no session to end.')()
         await options.sessions?.close(operatorSession)
-        const fields = {
-          event: 'ops.logout',
-          user: operator?.name,
-          address: clientAddress(request)
-        }
+        const address = clientAddress(request)
+        const entry = { act: 'ops.sign-out', operator, address, requestId: request.id }
+        request.server.ledger?.append({ event: 'act.done', ...entry, details: {} })
+        const fields = { event: 'ops.logout', user: operator.name, address }
         options.log.info(fields, 'operator signed out')
         return await reply.header('set-cookie', options.cookie.clear).send({ signedOut: true })
       }

@@ -161,7 +161,7 @@ class Renewal {
     const current = await this.#reread()
     if (this.#isRenewed(current)) return { live: current, isHeld: false }
     if (this.#isContested || (await this.#extendLock()) === undefined) throw new Contested()
-    await this.#context.sessions.end(live, 'upstream')
+    await this.#context.sessions.endRefused(live)
     throw new GatewayError('session.upstream')
   }
 

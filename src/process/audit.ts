@@ -11,7 +11,7 @@ import { redisHeads } from '../services/audit-heads.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { Log } from '../services/services.ts'
 import type { Readiness } from '../admin/server.ts'
-import type { Outcome, Trigger } from './reload/outcome.ts'
+import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
 
 type Redis = NonNullable<OpsServices['redis']>
 
@@ -97,12 +97,13 @@ export function auditPart(ledger: OpenLedger | undefined): Readiness['parts'] {
 const maxChanges = 20
 
 /** What became of a reload or a rollback. */
-export function reloadEntry(by: Trigger, outcome: Outcome): AuditEntry {
+export function reloadEntry(by: Trigger, outcome: Outcome, operator: AskingOperator): AuditEntry {
   const isRollback = outcome.outcome === 'rolled back'
   const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)
   return {
     kind: isRollback ? 'config.rollback' : 'config.reload',
-    operator: by,
+    operator: operator?.name ?? by,
+    via: operator?.via,
     outcome: outcome.outcome === 'refused' ? 'refused' : 'done',
     detail: {
       generation: outcome.generation,

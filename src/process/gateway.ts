@@ -13,7 +13,7 @@ import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import type { Readiness } from '../admin/server.ts'
 import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
-import type { Outcome, Trigger } from './reload/outcome.ts'
+import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
 import { createLogger, type Log } from '../services/services.ts'
@@ -150,10 +150,10 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
 function recordOutcomes(
   measure: (outcome: Outcome['outcome']) => void,
   ledger: AuditLedger | undefined
-): (outcome: Outcome, by: Trigger) => void {
-  return (outcome, by) => {
+): (outcome: Outcome, by: Trigger, operator: AskingOperator) => void {
+  return (outcome, by, operator) => {
     measure(outcome.outcome)
-    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(by, outcome))
+    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(by, outcome, operator))
   }
 }
 

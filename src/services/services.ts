@@ -7,6 +7,7 @@ import type { Config } from '../config/schema/config.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { createDrift, type Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
+import type { Ledger } from '../observability/audit/entry.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import type { Environment } from '../observability/traces/settings.ts'
 import type { Tracer } from '../observability/traces/tracer.ts'
@@ -20,6 +21,7 @@ import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
+import { recordRevocations } from './session-audit.ts'
 import { countSessions } from './session-metrics.ts'
 import { openTracer } from './traces.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
@@ -49,15 +51,21 @@ export interface Services extends LimitServices {
   readonly close: () => Promise<void>
 }
 
+interface Surroundings {
+  /** Names the collector of traces, if any. */
+  readonly environment?: Environment
+  /** Undefined where config has no audit ledger. */
+  readonly ledger?: Ledger | undefined
+}
+
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no ' +
   'other'
 
-/** @param environment names the collector of traces, if any */
 export function createServices(
   { gateway, folder }: Config,
   log: Log,
-  environment: Environment = {}
+  { environment = {}, ledger }: Surroundings = {}
 ): Services {
   const metrics = createMetrics()
   const shared =
@@ -88,7 +96,7 @@ export function createServices(
     log,
     inFlight: new Map(),
     fileUsers,
-    sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log }),
+    sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log, ledger }),
     operatorSessions,
     secrets,
     expressions,
@@ -154,6 +162,7 @@ interface SessionOptions {
   readonly secrets: readonly string[]
   readonly metrics: Metrics
   readonly log: Log
+  readonly ledger: Ledger | undefined
 }
 
 const epochForgotten =
@@ -161,7 +170,7 @@ const epochForgotten =
   'until it has taken that, sessions answer 503'
 
 function openSessions(options: SessionOptions): Sessions {
-  const { gateway, shared, store, fileUsers, secrets, metrics, log } = options
+  const { gateway, shared, store, fileUsers, secrets, metrics, log, ledger } = options
   const { session } = gateway
   const forgotten = metrics.counter(
     'console_gateway_session_epoch_forgotten_total',
@@ -177,6 +186,7 @@ function openSessions(options: SessionOptions): Sessions {
     records: session.records,
     ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
     ...countSessions(metrics),
+    ...(ledger && { onRevoked: recordRevocations(ledger) }),
     onRoundedEnded: count => logRoundedEnded(log, count),
     onTouchFailed: err =>
       log.debug({ err }, 'a session was used, but its idle clock could not be set'),

@@ -1,7 +1,7 @@
 /** Ends sessions for good: one, some of a user's, or everyone's. */
 import { type createEvaluator, type Live, tombstoneMs } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import { type EndReason, keyOf, publicId } from './record.ts'
+import { type EndReason, keyOf, publicId, type Session } from './record.ts'
 import { type SessionStore, tombstoneMark } from './store.ts'
 
 /** Selects one of a user's sessions by its public id, or all but one. */
@@ -17,17 +17,41 @@ interface Options {
   readonly drop: (key: string) => void
   /** Called with how many were alive. */
   readonly onEnded: (cause: EndCause, count: number) => void
+  readonly onRevoked: (revoked: Revoked) => void
+}
+
+/** Whose sessions are ended, and by whom. */
+export interface Revoker {
+  readonly user: Pick<Session, 'identity' | 'source'>
+  /** `sign-in`: the same user signed in again, and may have so many sessions only. */
+  readonly by: 'user' | 'sign-in' | 'upstream' | 'users-file'
+  /** Of the request that ended them. */
+  readonly address?: string
+  readonly requestId?: string
+}
+
+/** Sessions that were alive and are not any more. */
+export interface Revoked extends Revoker {
+  readonly reason: EndReason
+  /** The public ids. */
+  readonly sessions: readonly string[]
+}
+
+export interface End {
+  readonly cause?: EndCause
+  /** Without it the end is recorded elsewhere, such as that of a sign-out or an operator's act. */
+  readonly revoker?: Revoker
 }
 
 /** Why a session was ended, where its reason says less: users sign out, operators revoke. */
 export type EndCause = EndReason | 'signed-out'
 
-export function createEnding({ store, parse, drop, onEnded }: Options) {
+export function createEnding({ store, parse, drop, onEnded, onRevoked }: Options) {
   /** @returns how many were alive. @throws StoreUnavailable */
   async function endKeys(
     keys: readonly string[],
     reason: EndReason,
-    cause: EndCause = reason
+    { cause = reason, revoker }: End = {}
   ): Promise<number> {
     const ended = await Promise.all(
       keys.map(async key => {
@@ -36,9 +60,11 @@ export function createEnding({ store, parse, drop, onEnded }: Options) {
         return wasAlive
       })
     )
-    const count = ended.filter(Boolean).length
-    if (count > 0) onEnded(cause, count)
-    return count
+    const sessions = keys.filter((_, index) => ended[index]).map(publicId)
+    if (sessions.length === 0) return 0
+    onEnded(cause, sessions.length)
+    if (revoker !== undefined) onRevoked({ ...revoker, reason, sessions })
+    return sessions.length
   }
 
   /**
@@ -46,20 +72,24 @@ export function createEnding({ store, parse, drop, onEnded }: Options) {
    * @returns whether it was alive
    * @throws StoreUnavailable
    */
-  async function close(secretId: string, reason: EndReason, cause?: EndCause): Promise<boolean> {
-    return (await endKeys([keyOf(secretId)], reason, cause)) === 1
+  async function close(secretId: string, reason: EndReason, end: End = {}): Promise<boolean> {
+    return (await endKeys([keyOf(secretId)], reason, end)) === 1
   }
 
-  /** Ends a live session. @throws StoreUnavailable */
-  const end = async ({ key }: Live, reason: EndReason): Promise<boolean> =>
-    (await endKeys([key], reason)) === 1
+  /** Ends a live session whose back-end refused its user. @throws StoreUnavailable */
+  const endRefused = async ({ key, session }: Live): Promise<boolean> =>
+    (await endKeys([key], 'upstream', { revoker: { user: session, by: 'upstream' } })) === 1
 
   /**
    * Ends sessions of a user: one by its public id, all but one, or all.
    * @returns how many were alive
    * @throws StoreUnavailable
    */
-  async function closeOf(user: IdentityKey, { only, except }: Which = {}): Promise<number> {
+  async function closeOf(
+    user: IdentityKey,
+    { only, except }: Which = {},
+    end: End = {}
+  ): Promise<number> {
     const keys = (await store.sessionKeysOf(user)).filter(
       key =>
         (only === undefined || publicId(key) === only) &&
@@ -68,7 +98,8 @@ export function createEnding({ store, parse, drop, onEnded }: Options) {
     const isOfAnother = await Promise.all(keys.map(async key => await isSurelyOfAnother(key, user)))
     const closed = await endKeys(
       keys.filter((_, index) => isOfAnother[index] === false),
-      'revoked'
+      'revoked',
+      end
     )
     // A session that an earlier attempt ended, and answered 503, may be in no index any more.
     if (closed === 0) await store.confirmEnds()
@@ -87,5 +118,5 @@ export function createEnding({ store, parse, drop, onEnded }: Options) {
     await store.bumpEpoch()
   }
 
-  return { endKeys, close, end, closeOf, closeAll }
+  return { endKeys, close, endRefused, closeOf, closeAll }
 }

@@ -1,8 +1,9 @@
 /** Opens sessions, and holds each user to the number of sessions that config allows. */
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors.ts'
+import type { End } from './ending.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
-import { type IdentityKey, identityKey } from './identity-key.ts'
+import { identityKey } from './identity-key.ts'
 import type { createLists } from './lists.ts'
 import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
 import { newestRecordVersion, type RecordFormat } from './record-format.ts'
@@ -31,7 +32,7 @@ interface Options {
   readonly lifeTimes: LifeTimes
   readonly perUser: SessionCap
   readonly look: ReturnType<typeof createLists>['look']
-  readonly endKeys: (keys: readonly string[], reason: EndReason) => Promise<number>
+  readonly endKeys: (keys: readonly string[], reason: EndReason, end?: End) => Promise<number>
   readonly drop: (key: string) => void
   readonly onOpened: (source: string) => void
   readonly now: () => number
@@ -63,7 +64,7 @@ export function createOpening(options: Options) {
     })
     drop(key)
     onOpened(session.source)
-    await holdToCap(key, user, entries)
+    await holdToCap(key, session, entries)
     return { session, key, idleEnd: createdAt + idleMs }
   }
 
@@ -74,12 +75,12 @@ export function createOpening(options: Options) {
    */
   async function holdToCap(
     key: string,
-    user: IdentityKey,
+    session: Session,
     indexed: readonly IndexEntry[]
   ): Promise<void> {
     // Each live session is in the index.
     if (indexed.length <= perUser.max) return
-    const { entries } = await look(user, indexed)
+    const { entries } = await look(identityKey(session), indexed)
     const place = entries.findIndex(entry => entry.key === key)
     // Ended meanwhile: it takes no place. Later sign-ins check the maximum themselves.
     if (place === -1) return
@@ -88,7 +89,8 @@ export function createOpening(options: Options) {
     if (excess <= 0) return
     if (perUser.over === 'evict-oldest') {
       const evicted = older.slice(0, excess).map(entry => entry.key)
-      await endKeys(evicted, 'replaced')
+      const revoker = { user: session, by: 'sign-in', address: session.address } as const
+      await endKeys(evicted, 'replaced', { revoker })
     } else {
       await endKeys([key], 'revoked')
       throw new GatewayError('login.too-many')

@@ -1,5 +1,6 @@
 /** Writes the results of reviews into the store: sessions end, or get new roles. */
 import { isDeepStrictEqual } from 'node:util'
+import type { End } from './ending.ts'
 import type { createEvaluator, CachedRecord, CachedSession, Evaluation } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { EndReason, Session } from './record.ts'
@@ -25,7 +26,7 @@ interface Options extends ReturnType<typeof createEvaluator> {
   readonly format: RecordFormat
   readonly reviewer: Reviewer
   /** @returns how many were alive */
-  readonly endKeys: (keys: readonly string[], reason: EndReason) => Promise<number>
+  readonly endKeys: (keys: readonly string[], reason: EndReason, end: End) => Promise<number>
   readonly drop: (key: string) => void
   /** Called when the store could not be written. */
   readonly onFailed: (error: unknown) => void
@@ -44,7 +45,10 @@ export function createReviewWriter(options: Options) {
       review
     } = record
     if (review === 'unchanged' || !(await reviewer.isLatest(stored.source))) return undefined
-    if (review === 'refused') return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined
+    if (review === 'refused') {
+      const revoker = { user: stored, by: 'users-file' } as const
+      return (await endKeys([key], 'revoked', { revoker })) === 1 ? 'closed' : undefined
+    }
     const renewed = format.close(key, { session: review.renewed, epoch })
     const isWritten = await store.replace(key, sealed, renewed)
     drop(key)

@@ -5,7 +5,7 @@
 import type { Duration } from '../config/schema/primitives.ts'
 import type { Listed } from './describe.ts'
 import { createCensus } from './census.ts'
-import { createEnding, type EndCause } from './ending.ts'
+import { createEnding, type EndCause, type Revoked } from './ending.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
 import { type CachedRecord, createEvaluator, type Evaluation, type Live } from './evaluate.ts'
 import { createIdleClock, createTouches } from './idle-clock.ts'
@@ -53,9 +53,11 @@ interface Options {
    * everyone, whose number is unknown.
    */
   readonly onEnded?: (cause: EndCause, count: number) => void
+  /** Called for sessions that were ended, except by sign-outs, operators and their own time. */
+  readonly onRevoked?: (revoked: Revoked) => void
 }
 
-export type { EndCause } from './ending.ts'
+export type { EndCause, Revoked } from './ending.ts'
 
 export type { LifeTimes, NewSession } from './opening.ts'
 export type Sessions = ReturnType<typeof createSessions>
@@ -68,7 +70,7 @@ export function createSessions(options: Options) {
   const { seal, lifeTimes, perUser, maxStalenessMs, records = 1, reviewer = noReview } = options
   const { now = Date.now, ticks = now, onTouchFailed = () => {} } = options
   const { onEpochForgotten = () => {}, onRoundedEnded = () => {} } = options
-  const { onOpened = () => {}, onEnded = () => {} } = options
+  const { onOpened = () => {}, onEnded = () => {}, onRevoked = () => {} } = options
   const store = guardEpoch(options.store, onEpochForgotten)
   const format = createRecordFormat(seal, records)
   const evaluator = createEvaluator(format, now, reviewer)
@@ -83,12 +85,7 @@ export function createSessions(options: Options) {
   }
 
   const idleClock = createIdleClock({ store, touchedAt, drop, now, ticks, onFailed: onTouchFailed })
-  const { endKeys, ...ending } = createEnding({
-    store,
-    parse,
-    drop: forget,
-    onEnded
-  })
+  const { endKeys, ...ending } = createEnding({ store, parse, drop: forget, onEnded, onRevoked })
   const { settle, reviewOf } = createReviewWriter({
     ...evaluator,
     store,

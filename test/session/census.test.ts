@@ -102,8 +102,8 @@ t.test('openings are counted by source, ends by their cause, each once', async t
   for (const id of ['a', 'b', 'c']) await sessions.open(id, openingOf('1'))
   t.same(opened, ['users-file', 'users-file', 'users-file'])
   t.same(ended.splice(0), [['replaced', 1]], 'the oldest gave way to the third')
-  await sessions.close('b', 'revoked', 'signed-out')
-  await sessions.close('b', 'revoked', 'signed-out')
+  await sessions.close('b', 'revoked', { cause: 'signed-out' })
+  await sessions.close('b', 'revoked', { cause: 'signed-out' })
   t.same(ended.splice(0), [['signed-out', 1]])
   t.match(await sessions.get('c'), { live: {} })
   clock.now += 11 * minute

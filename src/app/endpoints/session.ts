@@ -10,6 +10,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError } from '../../errors.ts'
+import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
 import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
 import { describeSession, secondsLeft } from '../../session/describe.ts'
@@ -89,7 +90,13 @@ export function addSession(
     }
     const { id, others } = request.body as CloseBody
     const which = whichOf(id, others, session.id)
-    const closed = await sessions.closeOf(identityKey(session), which)
+    const revoker = {
+      user: session,
+      by: 'user',
+      address: clientAddress(request),
+      requestId: request.id
+    } as const
+    const closed = await sessions.closeOf(identityKey(session), which, { revoker })
     request.log.info(
       {
         event: 'sessions.closed',

@@ -9,6 +9,7 @@ import { GatewayError } from '../../errors.ts'
 import { keyOf, publicId, type Session } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
+import { clientAddress } from './address.ts'
 import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
 
@@ -205,8 +206,10 @@ export async function openSession(
   opening: NewSession
 ): Promise<Session> {
   try {
-    const isReplaced = liveOf(request) !== undefined || isUnreadable(request)
-    if (isReplaced) await sessions.close(request.session.sessionId, 'replaced')
+    const replaced = liveSession(request)
+    if (replaced !== undefined || isUnreadable(request)) {
+      await sessions.close(request.session.sessionId, 'replaced', endBySignIn(request, replaced))
+    }
     if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
     request.session.opening = opening
     await request.session.save()
@@ -221,6 +224,14 @@ export async function openSession(
   if (session === undefined) throw new GatewayError('gateway.fault')
   if (opening.remembered) request.session.cookie.expires = new Date(session.absoluteEnd)
   return session
+}
+
+/** For the audit ledger: the sign-in ends the session that the browser had. */
+function endBySignIn(request: FastifyRequest, replaced: Session | undefined) {
+  if (replaced === undefined) return {}
+  const { id: requestId } = request
+  const address = clientAddress(request)
+  return { revoker: { user: replaced, by: 'sign-in', address, requestId } } as const
 }
 
 /**
@@ -295,7 +306,7 @@ function storeFor(sessions: Sessions): PluginStore {
       )
     },
     destroy(secretId, done) {
-      sessions.close(secretId, 'revoked', 'signed-out').then(
+      sessions.close(secretId, 'revoked', { cause: 'signed-out' }).then(
         () => done(),
         (error: Error) => done(error)
       )

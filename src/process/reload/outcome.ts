@@ -30,7 +30,13 @@ export type FilesState =
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
   | { readonly state: 'rolled back'; readonly since: string }
 
-/** Whether the operator accepts that most sessions of file users end. */
 export interface Confirmed {
+  /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
+  /** The operator who asked for it, for the audit ledger. */
+  readonly operator?: AskingOperator
 }
+
+export type AskingOperator =
+  | { readonly name: string; readonly via: 'secret' | 'session' }
+  | undefined

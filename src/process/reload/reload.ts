@@ -10,7 +10,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
-import type { Confirmed, FilesState, Outcome, Trigger } from './outcome.ts'
+import type { AskingOperator, Confirmed, FilesState, Outcome, Trigger } from './outcome.ts'
 import { createRevisions, type Revision, type Revisions } from './revisions.ts'
 
 export interface Reloader {
@@ -55,9 +55,11 @@ interface Options {
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with the config's files after each reading. */
   readonly onFiles: (files: readonly string[]) => void
-  readonly onOutcome: (outcome: Outcome, by: Trigger) => void
+  readonly onOutcome: (outcome: Outcome, by: Trigger, operator: AskingOperator) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
+
+type Attempt = () => Promise<Outcome>
 
 const maxInLine = 12
 
@@ -99,14 +101,14 @@ class ConfigReloader implements Reloader {
   readonly revisions = (): readonly Revision[] => this.#revisions.all()
   readonly draining: Reloader['draining'] = () => this.#generations.draining()
 
-  readonly reload: Reloader['reload'] = (by, { yes = false } = {}) => {
+  readonly reload: Reloader['reload'] = (by, { yes = false, operator } = {}) => {
     this.#isConfirmed ||= yes
-    this.#waiting ??= this.#enqueue(by, () => this.#takeFiles(by))
+    this.#waiting ??= this.#enqueue(by, operator, () => this.#takeFiles(by))
     return this.#waiting
   }
 
   readonly rollback: Reloader['rollback'] = (to, confirmed = {}) =>
-    this.#enqueue('operator', () => this.#takeRevision(to, confirmed))
+    this.#enqueue('operator', confirmed.operator, () => this.#takeRevision(to, confirmed))
 
   readonly revisionOf: Reloader['revisionOf'] = to => {
     const target = this.#revisions.find(to)
@@ -126,10 +128,10 @@ class ConfigReloader implements Reloader {
     await this.#generations.close()
   }
 
-  #enqueue(by: Trigger, attempt: () => Promise<Outcome>): Promise<Outcome> {
+  #enqueue(by: Trigger, operator: AskingOperator, attempt: Attempt): Promise<Outcome> {
     const { onOutcome } = this.#options
     const attempted = this.#lastAttempt.then(attempt).then(outcome => {
-      onOutcome(outcome, by)
+      onOutcome(outcome, by, operator)
       return outcome
     })
     this.#lastAttempt = attempted.catch(() => {})

@@ -142,7 +142,7 @@ export function createPublicServer(
 ): PublicServer {
   tuneV8()
   const { strictRedis } = config.gateway.ops
-  const services = createServices(config, log, environment)
+  const services = createServices(config, log, { environment, ledger })
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
   const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.now }
