@@ -45,5 +45,11 @@ export const opsErrorKinds = {
     2,
     'Redis is unavailable, so nothing was changed. Try again when it is back.',
     'Redis 不可用,因此未作任何更改。请在其恢复后重试。'
+  ),
+  'ops.held': kind(
+    409,
+    2,
+    'A rollback of all replicas is under way. Try again in a few seconds.',
+    '所有副本的回滚正在进行。请稍后重试。'
   )
 } as const

@@ -5,6 +5,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope, withAlias } from './api.ts'
 import type { Operator } from './operator.ts'
+import { addReplicas, type ReplicasStatus } from './replicas.ts'
 import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
 
 /** Whether the operator accepts that most sessions of file users end. */
@@ -16,16 +17,26 @@ interface Confirmed {
 interface Options {
   readonly status: () => Promise<object>
   readonly reload: (confirmed: Confirmed) => Promise<object>
-  readonly rollback: (to: number | undefined, confirmed: Confirmed) => Promise<object>
+  /** @param to the number of a revision, or the hash of its config */
+  readonly rollback: (to: number | string | undefined, confirmed: Confirmed) => Promise<object>
   /** The changes that the files would make to the running config, or their faults. */
   readonly plan: (balancerMs: number) => Promise<object>
   /** The effect of a reload and of a rollback, in numbers. */
   readonly reloadEffect: () => Promise<object>
-  readonly rollbackEffect: (to: number | undefined) => Promise<object>
+  readonly rollbackEffect: (to: number | string | undefined) => Promise<object>
+  /** The same at all replicas. */
+  readonly all: {
+    readonly status: () => Promise<ReplicasStatus>
+    readonly reload: (confirmed: Confirmed) => Promise<object>
+    readonly reloadEffect: () => Promise<object>
+    /** At all, or at none. */
+    readonly rollback: (hash: string, confirmed: Confirmed) => Promise<object>
+    readonly rollbackEffect: (hash: string) => Promise<object>
+  }
 }
 
 export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
-  const { status, reload, rollback, plan, reloadEffect, rollbackEffect } = options
+  const { status, plan, all } = options
   const add = (scope: FastifyInstance) => {
     const summary = 'What runs: version, config, revisions, state.'
     scope.get('/status', { schema: { summary } }, async () => await status())
@@ -44,8 +55,9 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       kind: 'config.reload',
       summary: 'Reads the config files and runs their config.',
       body: reloadBody,
-      preview: reloadEffect,
-      run: ({ yes }, { operator }) => reload({ yes: yes === true, operator }),
+      preview: body => (body.all === true ? all : options).reloadEffect(),
+      run: ({ yes, all: atAll }, { operator }) =>
+        (atAll === true ? all : options).reload({ yes: yes === true, operator }),
       undo: 'Roll back to the revision before.'
     })
     addAct(scope, {
@@ -53,11 +65,22 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       kind: 'config.rollback',
       summary: 'Runs an earlier config again.',
       body: rollbackBody,
-      hint: 'Give the number of a revision, {"to": NUMBER}, or none for the one before.',
-      preview: ({ to }) => rollbackEffect(to),
-      run: ({ to, yes }, { operator }) => rollback(to, { yes: yes === true, operator }),
+      hint:
+        'Give the number of a revision, {"to": NUMBER}, or none for the one before; or the ' +
+        'hash of its config, {"hash": "HASH"}, with {"all": true} for all replicas.',
+      preview: ({ to, hash, all: atAll }) =>
+        atAll === true && hash !== undefined
+          ? all.rollbackEffect(hash)
+          : options.rollbackEffect(hash ?? to),
+      run: ({ to, hash, all: atAll, yes }, { operator }) => {
+        const confirmed = { yes: yes === true, operator }
+        return atAll === true && hash !== undefined
+          ? all.rollback(hash, confirmed)
+          : options.rollback(hash ?? to, confirmed)
+      },
       undo: 'Reload: the files still hold the config from before.'
     })
   }
   addOpsScope(ops, add, withAlias)
+  addReplicas(ops, all.status)
 }

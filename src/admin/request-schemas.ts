@@ -11,12 +11,25 @@ const yes = Type.Optional(Type.Unknown())
 export const planQuery = Type.Object({
   balancerMs: Type.String({ pattern: '^[0-9]{1,12}$', default: '60000' })
 })
-export const reloadBody = Type.Object({ yes })
-export const rollbackBody = Type.Object({
-  /** The number of a revision; without it the one before. */
-  to: Type.Optional(Type.Integer()),
-  yes
-})
+/** Whether all replicas are meant. */
+const all = Type.Optional(Type.Boolean({ description: 'At all replicas.' }))
+
+export const reloadBody = Type.Object({ yes, all })
+export const rollbackBody = Type.Union([
+  Type.Object({
+    /** The number of a revision; without it the one before. */
+    to: Type.Optional(Type.Integer()),
+    hash: Type.Optional(Type.Never()),
+    all: Type.Optional(Type.Literal(false)),
+    yes
+  }),
+  Type.Object({
+    to: Type.Optional(Type.Never()),
+    hash: Type.String({ pattern: '^[0-9a-f]{16}$', description: 'Of the config of a revision.' }),
+    all,
+    yes
+  })
+])
 
 export const suggestQuery = Type.Object({
   sinceMs: Type.String({ pattern: '^[1-9][0-9]{0,11}$', default: '86400000' })

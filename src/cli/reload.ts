@@ -1,16 +1,18 @@
 /** `reload` and `rollback`: replace the running config, through the operators' listener. */
 import type { Outcome } from '../process/reload/outcome.ts'
+import type { ReplicaOutcome } from '../process/ops/rollback-of-all.ts'
 import { type Command, UsageError } from './command.ts'
-import { askAdmin } from './admin-client.ts'
+import { askAdmin, table } from './admin-client.ts'
 
 const yes = {
   type: 'boolean',
   description: 'allow the change to end most sessions of file users'
 } as const
+const allOption = { type: 'boolean', description: 'at all replicas' } as const
 
 export const reload: Command = {
   summary: 'make a running gateway read its config files again, and print the changes',
-  usage: ['[--yes] [--json]'],
+  usage: ['[--all] [--yes] [--json]'],
   details: `
 Applies routes.yaml, limits.yaml, users files and certificate files, all or
 nothing. Changes to gateway.yaml are listed and need a restart. A gateway that
@@ -20,21 +22,29 @@ Sessions of users who were removed, disabled or got another password end; their
 number is printed. If most sessions of file users would end (more than half, and at
 least 10), the files are refused unless --yes is set.
 
+With --all every replica reads its own files; each takes or refuses them by itself.
+
 Examples:
   console-gateway check && console-gateway reload
-  console-gateway reload --yes
-Exit codes: 1 if the files were refused or no gateway answers.`,
-  options: { yes },
+  console-gateway reload --all --yes
+Exit codes: 1 if the files were refused or no gateway answers, 3 if a replica did not
+confirm.`,
+  options: { yes, all: allOption },
   asksGateway: true,
-  run: async ({ gateway, rest, json, values: { yes: isMeant = false } }) => {
+  run: async ({ gateway, rest, json, values }) => {
+    const { yes: isMeant = false, all: atAll = false } = values
     if (rest.length > 0) throw new UsageError()
+    if (atAll === true) {
+      const body = { all: true, yes: isMeant }
+      return printOfAll(await askAdmin(gateway, '/ops/api/reload', body), json)
+    }
     return printOutcome(await askAdmin(gateway, '/reload', { yes: isMeant }), json)
   }
 }
 
 export const rollback: Command = {
   summary: 'make a running gateway return to an earlier config',
-  usage: ['[N] [--yes] [--json]'],
+  usage: ['[N] [--yes] [--json]', 'HASH [--all] [--yes] [--json]'],
   details: `
 N is the number of a revision in \`console-gateway status\`; without N it is the one
 that ran before. The files are not changed, so their content comes back with their
@@ -43,19 +53,57 @@ next change, a reload or a restart: correct them too.
 Sessions of file users end as with a reload. If most of them would end (more than
 half, and at least 10), the rollback is refused unless --yes is set.
 
+HASH names the config of a revision, the same at all replicas (\`status\` shows it).
+With --all every replica returns to it or none does: if one has no such config, or
+does not answer, all keep theirs.
+
 Examples:
   console-gateway rollback
   console-gateway rollback 4
-Exit codes: 1 if there is no such revision, it is refused, or no gateway answers.`,
-  options: { yes },
+  console-gateway rollback --all 3f2a90b1c45d6e7f
+Exit codes: 1 if there is no such revision, it is refused, or no gateway answers, 3 if
+a replica did not confirm.`,
+  options: { yes, all: allOption },
   asksGateway: true,
-  run: async ({ gateway, rest: [to, ...more], json, values: { yes: isMeant = false } }) => {
-    if (more.length > 0 || (to !== undefined && !/^[1-9]\d{0,8}$/.test(to))) {
-      throw new UsageError('N is the number of a revision.')
+  run: async ({ gateway, rest: [to, ...more], json, values }) => {
+    const { yes: isMeant = false, all: atAll = false } = values
+    const isHash = to !== undefined && /^[0-9a-f]{16}$/.test(to)
+    const isNumber = to !== undefined && /^[1-9]\d{0,8}$/.test(to)
+    if (more.length > 0 || (to !== undefined && !isHash && !isNumber)) {
+      throw new UsageError('N is the number of a revision, HASH that of its config.')
     }
-    const revision = to === undefined ? {} : { to: Number(to) }
-    return printOutcome(await askAdmin(gateway, '/rollback', { ...revision, yes: isMeant }), json)
+    if (atAll === true) {
+      if (!isHash) throw new UsageError('--all needs a HASH: numbers differ between replicas.')
+      const body = { hash: to, all: true, yes: isMeant }
+      return printOfAll(await askAdmin(gateway, '/ops/api/rollback', body), json)
+    }
+    const revision = isHash ? { hash: to } : { ...(isNumber && { to: Number(to) }) }
+    // The former path would go back by one step.
+    const path = isHash ? '/ops/api/rollback' : '/rollback'
+    return printOutcome(await askAdmin(gateway, path, { ...revision, yes: isMeant }), json)
   }
+}
+
+interface OfAll {
+  readonly outcome: string
+  readonly replicas: readonly ReplicaOutcome[]
+}
+
+function printOfAll(response: Record<string, unknown>, json: boolean): number {
+  const { outcome, replicas } = response as unknown as OfAll
+  const codes: Readonly<Record<string, number>> = { refused: 1, incomplete: 3 }
+  if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+  else {
+    const rows = replicas.map(({ replica, outcome: ofReplica, generation, changes, faults }) => [
+      replica,
+      ofReplica,
+      generation === undefined ? '' : String(generation),
+      [...(faults ?? changes ?? [])].join('; ')
+    ])
+    process.stdout.write(table([['REPLICA', 'OUTCOME', 'GENERATION', 'DETAILS'], ...rows]))
+    process.stdout.write(`${outcome}\n`)
+  }
+  return codes[outcome] ?? 0
 }
 
 type TakenConfig = NonNullable<Extract<Outcome, { outcome: 'unchanged' }>['taken']>

@@ -2,20 +2,27 @@
 import type { Status } from '../process/status.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
+import { statusOfAll } from './status-of-all.ts'
 
 export const status: Command = {
   summary: 'show the state of a running gateway: its config, revisions and faults',
-  usage: ['[--json]'],
+  usage: ['[--all] [--json]'],
   details: `
 Asks a running gateway at its operators' address (ops.listen of the config folder).
+With --all it says who runs what: all replicas that were seen within 10 s, also those
+that do not answer.
 
 Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
-Exit codes: 1 if no gateway answers, 3 if the config files were refused.`,
+  console-gateway status --all
+Exit codes: 1 if no gateway answers, 3 if the config files were refused, or a replica
+does not answer.`,
+  options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
   asksGateway: true,
-  run: async ({ gateway, rest, json }) => {
+  run: async ({ gateway, rest, json, values: { all = false } }) => {
     if (rest.length > 0) throw new UsageError()
+    if (all === true) return await statusOfAll(gateway, json)
     const response = (await askAdmin(gateway, '/status')) as unknown as Status
     process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatStatus(response))
     return response.files.state === 'refused' ? 3 : 0
@@ -58,7 +65,15 @@ function formatStatus({
   const width = Math.max(...rows.map(([name = '']) => name.length))
   const faults =
     files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
-  return `${rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')}${faults}\n${table([['REVISION', 'SINCE', 'BY', 'WHAT CHANGED'], ...revisions.map(({ number, at, by, of, changes }) => [String(number), at, of === undefined ? by : `${by} to ${of}`, brief(changes)])])}`
+  const facts = rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')
+  const cells = revisions.map(({ number, at, hash, by, of, changes }) => [
+    String(number),
+    at,
+    hash,
+    of === undefined ? by : `${by} to ${of}`,
+    brief(changes)
+  ])
+  return `${facts}${faults}\n${table([['REVISION', 'SINCE', 'HASH', 'BY', 'WHAT CHANGED'], ...cells])}`
 }
 
 function formatFiles(files: Status['files']): string {

@@ -22,7 +22,9 @@ import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
+import { ReplicaConfig } from './ops/replica-config.ts'
 import { addRecentRequests } from './ops/requests.ts'
+import type { Wanted } from './reload/revisions.ts'
 import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
@@ -88,7 +90,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
 /** Status, plan, reload and rollback. */
 function addConfig(
   app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, readiness, validate }: Operated
+  { publicServer, reloader, readiness, validate, ops, log }: Operated
 ): void {
   const planned = async (balancerMs: number) => {
     const { result } = await validate()
@@ -108,17 +110,21 @@ function addConfig(
       sessions: ending
     }
   }
+  const reloadEffect = async () => {
+    const { result } = await validate(reloader.current().config.gateway)
+    if ('config' in result) return await effectOf(result.config)
+    return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
+  }
+  const rollbackEffect = async (to: Wanted | undefined) =>
+    await effectOf(reloader.revisionOf(to).config)
   addConfigRoutes(app, {
     status: createStatus(reloader, readiness, publicServer.workers),
     reload: confirmed => reloader.reload('operator', confirmed),
     rollback: reloader.rollback,
     plan: planned,
-    reloadEffect: async () => {
-      const { result } = await validate(reloader.current().config.gateway)
-      if ('config' in result) return await effectOf(result.config)
-      return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
-    },
-    rollbackEffect: async to => await effectOf(reloader.revisionOf(to).config)
+    reloadEffect,
+    rollbackEffect,
+    all: new ReplicaConfig({ ops, reloader, log, reloadEffect, rollbackEffect })
   })
 }
 

@@ -3,6 +3,7 @@
  */
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Readiness } from '../admin/server.ts'
+import { configHashes } from '../config/load/config-hash.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PublicServer } from './server/public-server.ts'
 import type { Outcome } from './reload/outcome.ts'
@@ -38,8 +39,9 @@ export function createStatus(
       draining: reloader.draining(),
       files: reloader.files(),
       restartNeeded: reloader.restartNeeded(),
-      revisions: reloader.revisions().map(({ number, at, by, changes, of }) => ({
+      revisions: reloader.revisions().map(({ number, at, by, changes, of, config }) => ({
         number,
+        hash: configHashes(config).config,
         at,
         by,
         changes,

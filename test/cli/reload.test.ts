@@ -46,7 +46,7 @@ t.test(
     t.match(told, /limits\.yaml:1 limits: expected a mapping/)
     t.match(
       told,
-      /REVISION +SINCE +BY +WHAT CHANGED\n2 +\S+ +operator +limits\.login\.max 5 → 10\n1 +\S+ +start\n$/
+      /REVISION +SINCE +HASH +BY +WHAT CHANGED\n2 +\S+ +[0-9a-f]{16} +operator +limits\.login\.max 5 → 10\n1 +\S+ +[0-9a-f]{16} +start\n$/
     )
     t.match(JSON.parse((await command('status', '--json')).out), {
       generation: 2,
@@ -93,7 +93,9 @@ t.test(
 t.test('words that make no sense are told the right ones', async t => {
   for (const words of [
     ['reload', 'x'],
-    ['rollback', '0']
+    ['rollback', '0'],
+    ['rollback', '--all'],
+    ['rollback', '--all', '2']
   ]) {
     t.match(await run(words), { code: 2, err: /Usage: console-gateway/ }, words.join(' '))
   }

@@ -167,6 +167,7 @@ const parts: readonly Part[] = [
     name: 'process',
     holds: ['process/'],
     mayImport: [
+      'json',
       'config/schema',
       'config/load',
       'contract',

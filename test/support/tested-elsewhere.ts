@@ -17,6 +17,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'admin/acts': ['admin/forwarded', 'admin/operator'],
   'admin/config-data': ['process/ops/config-view'],
+  'process/ops/replica-config': [
+    'admin/replicas',
+    'cli/status-of-all',
+    'process/ops/rollback-of-all',
+    'process/reload/attempts'
+  ],
   'limits/usage/suggest': ['limits/usage/whom'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data'],
   'process/server/present': ['app/request-rates', 'process/server/merge-present'],
@@ -181,7 +187,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/lockouts': ['admin/lockouts'],
   'cli/main': ['cli/colours', 'cli/command', 'cli/commands', 'cli/output', 'node-version'],
   'cli/plan': ['config/load/plan', 'config/load/admin-access'],
-  'cli/reload': ['admin/config', 'cli/status', 'process/status'],
+  'cli/reload': ['admin/config', 'cli/status', 'process/reload/log-lines', 'process/status'],
   'cli/schemas': ['cli/reference'],
   'cli/sessions': ['admin/find-users', 'admin/sessions'],
   'cli/shape': ['cli/changes'],

@@ -162,7 +162,7 @@ export class ConfigView {
   }
 }
 
-function filesOf({ files }: Options['reloader']) {
+export function filesOf({ files }: Pick<Options['reloader'], 'files'>) {
   const { state, ...more } = files()
   return {
     state,

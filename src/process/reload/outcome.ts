@@ -40,3 +40,11 @@ export interface Confirmed {
 export type AskingOperator =
   | { readonly name: string; readonly via: 'secret' | 'session' }
   | undefined
+
+/** A rollback that was checked and waits for a decision; nothing has changed yet. */
+export interface HeldRollback {
+  /** Makes it, then ends the hold. */
+  readonly commit: () => Promise<Outcome>
+  /** Ends the hold without it. */
+  readonly release: () => void
+}

@@ -7,27 +7,45 @@ import { describeFault, type Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors.ts'
+import { Attempts } from './attempts.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
-import type { AskingOperator, Confirmed, FilesState, Outcome, Trigger } from './outcome.ts'
-import { createRevisions, type Revision, type Revisions } from './revisions.ts'
+import type {
+  AskingOperator,
+  Confirmed,
+  FilesState,
+  HeldRollback,
+  Outcome,
+  Trigger
+} from './outcome.ts'
+import { inWords, logNewWarnings, messageOf } from './log-lines.ts'
+import {
+  createRevisions,
+  noRevision,
+  type Revision,
+  type Revisions,
+  type Wanted,
+  withCertificateOf
+} from './revisions.ts'
 
 export interface Reloader {
   readonly current: () => Generation
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   readonly reload: (by: Trigger, confirmed?: Confirmed) => Promise<Outcome>
   /**
-   * Runs an earlier config again: without a number the one before the running one. The files stay
-   * unchanged.
-   * @throws GatewayError `request.malformed` when there is none
+   * Runs an earlier config again, by its number or hash: without one that before the running one.
+   * The files stay unchanged.
+   * @throws GatewayError `request.malformed` when there is none, `ops.held`
    */
-  readonly rollback: (to?: number, confirmed?: Confirmed) => Promise<Outcome>
+  readonly rollback: (to?: Wanted, confirmed?: Confirmed) => Promise<Outcome>
   /**
-   * The revision that a rollback would run.
-   * @throws GatewayError `request.malformed` when there is none
+   * Checks a rollback and holds it. Meanwhile reloads and rollbacks of operators are refused
+   * (`ops.held`), and those of files wait. @throws the reason why it cannot be made
    */
-  readonly revisionOf: (to?: number) => Revision
+  readonly holdRollback: (to: Wanted, confirmed?: Confirmed) => Promise<HeldRollback>
+  /** The revision that a rollback would run. @throws GatewayError `request.malformed` */
+  readonly revisionOf: (to?: Wanted) => Revision
   readonly files: () => FilesState
   /** The faults of refused files, with their places; empty where they were refused otherwise. */
   readonly faults: () => readonly Fault[]
@@ -61,11 +79,7 @@ interface Options {
 
 type Attempt = () => Promise<Outcome>
 
-const maxInLine = 12
-
-export function createReloader(options: Options): Reloader {
-  return new ConfigReloader(options)
-}
+export const createReloader = (options: Options): Reloader => new ConfigReloader(options)
 
 class ConfigReloader implements Reloader {
   readonly #options: Options
@@ -74,8 +88,7 @@ class ConfigReloader implements Reloader {
   #files: FilesState = { state: 'running' }
   #faults: readonly Fault[] = []
   #restartNeeded: readonly string[]
-  /** Attempts run one after the other. */
-  #lastAttempt: Promise<unknown> = Promise.resolve()
+  readonly #attempts = new Attempts()
   /** A reload that has not begun yet; further calls share its outcome. */
   #waiting: Promise<Outcome> | undefined
   #isConfirmed = false
@@ -101,41 +114,53 @@ class ConfigReloader implements Reloader {
   readonly revisions = (): readonly Revision[] => this.#revisions.all()
   readonly draining: Reloader['draining'] = () => this.#generations.draining()
 
-  readonly reload: Reloader['reload'] = (by, { yes = false, operator } = {}) => {
+  readonly reload: Reloader['reload'] = async (by, { yes = false, operator } = {}) => {
+    if (by === 'operator') this.#attempts.refuseWhileHeld()
     this.#isConfirmed ||= yes
-    this.#waiting ??= this.#enqueue(by, operator, () => this.#takeFiles(by))
-    return this.#waiting
+    this.#waiting ??= this.#attempts.run(() =>
+      this.#attempt(by, operator, () => this.#takeFiles(by))
+    )
+    return await this.#waiting
   }
 
-  readonly rollback: Reloader['rollback'] = (to, confirmed = {}) =>
-    this.#enqueue('operator', confirmed.operator, () => this.#takeRevision(to, confirmed))
+  readonly rollback: Reloader['rollback'] = async (to, confirmed = {}) => {
+    this.#attempts.refuseWhileHeld()
+    const attempt = () => this.#takeRevision(to, confirmed)
+    return await this.#attempts.run(() => this.#attempt('operator', confirmed.operator, attempt))
+  }
+
+  readonly holdRollback: Reloader['holdRollback'] = async (to, { yes = false, operator } = {}) => {
+    const release = await this.#attempts.hold()
+    try {
+      const { config } = this.revisionOf(to)
+      const before = this.current().config
+      const ask = () => this.#options.massClosing(before, config, `rollback --all ${to}`)
+      const reason = yes ? undefined : await ask()
+      if (reason !== undefined) throw new Error(reason)
+    } catch (error) {
+      release()
+      throw error
+    }
+    const attempt = () => this.#takeRevision(to, { yes: true })
+    const commit = () => this.#attempt('operator', operator, attempt).finally(release)
+    return { commit, release }
+  }
 
   readonly revisionOf: Reloader['revisionOf'] = to => {
     const target = this.#revisions.find(to)
     if (target !== undefined) return target
-    const all = this.#revisions.all().map(({ number }) => number)
-    const numbers = all.join(', ')
-    throw new GatewayError('request.malformed', {
-      message:
-        to === undefined
-          ? `There is no earlier config to go back to. Name one with its number: ${numbers}.`
-          : `There is no revision ${to}; there are ${numbers}.`
-    })
+    throw new GatewayError('request.malformed', { message: noRevision(to, this.revisions()) })
   }
 
   readonly close = async (): Promise<void> => {
-    await this.#lastAttempt
+    await this.#attempts.end()
     await this.#generations.close()
   }
 
-  #enqueue(by: Trigger, operator: AskingOperator, attempt: Attempt): Promise<Outcome> {
-    const { onOutcome } = this.#options
-    const attempted = this.#lastAttempt.then(attempt).then(outcome => {
-      onOutcome(outcome, by, operator)
-      return outcome
-    })
-    this.#lastAttempt = attempted.catch(() => {})
-    return attempted
+  async #attempt(by: Trigger, operator: AskingOperator, attempt: Attempt): Promise<Outcome> {
+    const outcome = await attempt()
+    this.#options.onOutcome(outcome, by, operator)
+    return outcome
   }
 
   async #takeFiles(by: Trigger): Promise<Outcome> {
@@ -149,7 +174,7 @@ class ConfigReloader implements Reloader {
     const changes = configDifferences(before, config).map(({ file, text }) =>
       file === 'users' ? `users ${text}` : text
     )
-    this.#logNewWarnings(before, config)
+    logNewWarnings(this.#options.log, before, config)
     this.#takeRestartNeeded(config.restartNeeded)
     if (changes.length === 0) return this.#keep(by)
     const { massClosing, reviewUsers, log } = this.#options
@@ -196,7 +221,7 @@ class ConfigReloader implements Reloader {
     return { faults: this.#faults.map(describeFault) }
   }
 
-  async #takeRevision(to: number | undefined, { yes = false }: Confirmed): Promise<Outcome> {
+  async #takeRevision(to: Wanted | undefined, { yes = false }: Confirmed): Promise<Outcome> {
     const revision = this.revisionOf(to)
     const before = this.current().config
     const target = { ...revision, config: withCertificateOf(before, revision.config) }
@@ -291,29 +316,4 @@ class ConfigReloader implements Reloader {
     }
     this.#restartNeeded = keys
   }
-
-  #logNewWarnings(before: Config, { warnings }: Config): void {
-    const logged = new Set(before.warnings.map(({ path, message }) => path + message))
-    for (const warning of warnings) {
-      if (!logged.has(warning.path + warning.message)) {
-        this.#options.log.warn({ config: warning.path }, describeFault(warning))
-      }
-    }
-  }
-}
-
-/** A rollback is about settings: a certificate that was renewed since then stays in force. */
-function withCertificateOf({ serverTls, opsTls }: Config, config: Config): Config {
-  return { ...config, ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-function inWords(lines: readonly string[]) {
-  return [
-    ...lines.slice(0, maxInLine),
-    ...(lines.length > maxInLine ? [`and ${lines.length - maxInLine} more`] : [])
-  ].join('; ')
 }

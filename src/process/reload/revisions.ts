@@ -2,7 +2,11 @@
  * The last ten configs that ran, for rollbacks. In memory only: a restart runs the config of the
  * files.
  */
+import { configHashes } from '../../config/load/config-hash.ts'
 import type { Config } from '../../config/schema/config.ts'
+
+/** A revision by its number, or by the hash of its config, which is the same at all replicas. */
+export type Wanted = number | string
 
 export interface Revision {
   /** The number of its generation. */
@@ -21,10 +25,10 @@ export interface Revision {
 export interface Revisions {
   readonly add: (revision: Omit<Revision, 'at'>) => void
   /**
-   * The revision of this number. Without a number: the one before the running one, or the one that
-   * ran last if the operator gave the running one's number.
+   * The revision of this number, or the newest of this hash. Without either: the one before the
+   * running one, or the one that ran last if the operator gave the running one's number.
    */
-  readonly find: (number: number | undefined) => Revision | undefined
+  readonly find: (wanted: Wanted | undefined) => Revision | undefined
   /** Newest first; the first one runs. */
   readonly all: () => readonly Revision[]
 }
@@ -40,9 +44,12 @@ export function createRevisions(first: Config): Revisions {
       all.unshift({ ...revision, at: new Date().toISOString() })
       all.length = Math.min(all.length, maxRevisions)
     },
-    find: number => {
+    find: wanted => {
       const [running] = all
-      if (number !== undefined) return all.find(revision => revision.number === number)
+      if (typeof wanted === 'string') {
+        return all.find(({ config }) => configHashes(config).config === wanted)
+      }
+      if (wanted !== undefined) return all.find(({ number }) => number === wanted)
       if (running?.named === true) return all[1]
       // Two rollbacks go back two steps, instead of undoing each other.
       const from = running?.of ?? running?.number ?? 0
@@ -50,4 +57,20 @@ export function createRevisions(first: Config): Revisions {
     },
     all: () => all
   }
+}
+
+/** Why there is no revision to go back to, and which there are. */
+export function noRevision(wanted: Wanted | undefined, all: readonly Revision[]): string {
+  const numbers = all.map(({ number }) => number).join(', ')
+  if (wanted === undefined) {
+    return `There is no earlier config to go back to. Name one with its number: ${numbers}.`
+  }
+  return typeof wanted === 'string'
+    ? `There is no revision with the hash ${wanted} here.`
+    : `There is no revision ${wanted}; there are ${numbers}.`
+}
+
+/** A rollback is about settings: a certificate that was renewed since then stays in force. */
+export function withCertificateOf({ serverTls, opsTls }: Config, config: Config): Config {
+  return { ...config, ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
 }

@@ -1,0 +1,44 @@
+/** `status --all`: who runs what. */
+import type { ReplicasStatus } from '../admin/replicas.ts'
+import { askAdmin, table } from './admin-client.ts'
+import type { GatewayAddress } from './command.ts'
+
+/** @returns the exit code */
+export async function statusOfAll(gateway: GatewayAddress, json: boolean): Promise<number> {
+  const response = (await askAdmin(gateway, '/ops/api/replicas')) as unknown as ReplicasStatus
+  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(response))
+  const { replicas, silent } = response
+  const isWell = silent.length === 0 && replicas.every(({ files }) => files !== 'refused')
+  return isWell ? 0 : 3
+}
+
+const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'WORKERS', 'GENERATION', 'CONFIG', 'FILES']
+
+function inWords({ replicas, silent, info }: ReplicasStatus): string {
+  const rows = replicas.map(({ id, host, version, ready, workers, ...config }) => [
+    id,
+    host,
+    version,
+    ready ? 'ready' : 'not ready',
+    workers === 0 ? 'none' : String(workers),
+    String(config.generation),
+    config.configHash,
+    config.files
+  ])
+  const silentRows = silent.map(({ id, host, version, seenAt }) => [
+    id,
+    host,
+    version,
+    `silent, seen at ${seenAt}`
+  ])
+  const configs = new Set(replicas.map(({ configHash }) => configHash))
+  const lines = [
+    ...replicas.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`])),
+    ...replicas.flatMap(({ id, restartNeeded }) =>
+      restartNeeded.length > 0 ? [`${id} needs a restart: ${restartNeeded.join(', ')}`] : []
+    ),
+    ...(configs.size > 1 ? [`replicas run ${configs.size} different configs`] : []),
+    ...(info === undefined ? [] : [info])
+  ]
+  return table([head, ...rows, ...silentRows]) + lines.map(line => `${line}\n`).join('')
+}
