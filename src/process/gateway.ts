@@ -67,7 +67,7 @@ interface Start {
 
 async function open({ config, log, environment, opened }: Start): Promise<Gateway> {
   const { folder, gateway } = config
-  const state = { isStopping: false }
+  const state = { isListening: false, isStopping: false }
   let watch: Watch | undefined
   let operators: Operators | undefined
   const validateFiles: Validate = running =>
@@ -89,8 +89,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
       await publicServer.activate(generation)
       operators?.activate(generation.config)
     },
-    massClosing: userReview.massClosing,
-    reviewUsers: userReview.reviewUsers,
+    ...userReview,
     onFiles: files => watch?.follow(files),
     onOutcome: recordOutcomes(measured.onOutcome, ledger),
     log
@@ -118,6 +117,7 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   await ops.read
   const { url: opsUrl, close: closeOperators } = operators
   const url = await publicServer.listen()
+  state.isListening = true
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
   watch = watchConfig(config, reloader)
@@ -217,16 +217,23 @@ function watchConfig(
   return watch
 }
 
+interface GatewayState {
+  readonly isListening: boolean
+  readonly isStopping: boolean
+  readonly ledger: AuditLedger | undefined
+}
+
 function readinessOf(
   { ready, parts, ...others }: Readiness,
   reloader: Reloader,
-  { isStopping, ledger }: { readonly isStopping: boolean; readonly ledger: AuditLedger | undefined }
+  { isListening, isStopping, ledger }: GatewayState
 ): Readiness {
   return {
     ...others,
     config: configHealth(reloader),
-    ready: ready && !isStopping,
+    ready: ready && isListening && !isStopping,
     parts: {
+      ...(!isListening && { gateway: 'starting' }),
       ...(isStopping && { gateway: 'stopping' }),
       ...configPart(reloader),
       ...auditPart(ledger),
