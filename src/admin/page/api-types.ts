@@ -144,6 +144,7 @@ export interface RequestRow {
   readonly sent?: number
   readonly traceId?: string
   readonly replica?: string
+  readonly worker?: number
 }
 
 interface RequestLimit {

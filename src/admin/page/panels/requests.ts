@@ -20,9 +20,12 @@ interface Filter {
   readonly status: string
   readonly route: string
   readonly user: string
+  readonly id: string
 }
 
-function pathOf({ status, route, user }: Filter): string {
+/** An id names its requests alone: it needs no other filter. */
+function pathOf({ status, route, user, id }: Filter): string {
+  if (id !== '') return `requests/${encodeURIComponent(id)}`
   const query = new URLSearchParams({ last: String(maxRequests) })
   if (status !== '') query.set('status', status)
   if (route !== '') query.set('route', route)
@@ -31,7 +34,7 @@ function pathOf({ status, route, user }: Filter): string {
 }
 
 export function RequestsPanel(): ComponentChildren {
-  const [filter, setFilter] = useState<Filter>({ status: '', route: '', user: '' })
+  const [filter, setFilter] = useState<Filter>({ status: '', route: '', user: '', id: '' })
   const [isFollowing, setFollowing] = useState(true)
   const [chosen, setChosen] = useState<RequestRow | undefined>(undefined)
   const asked = useJson<RequestsAnswer>(
@@ -119,6 +122,12 @@ function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {
       label: t('requests.user'),
       value: filter.user,
       onInput: user => setFilter({ ...filter, user: user.trim() })
+    }),
+    h(Search, {
+      key: 'id',
+      label: t('timeline.requestId'),
+      value: filter.id,
+      onInput: id => setFilter({ ...filter, id: id.trim() })
     })
   ]
 }
