@@ -1,13 +1,15 @@
 /** Server-sent events with the lines of the audit ledger, as they are written. */
 import type { ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { adopt } from '../observability/emitters.ts'
+import { opsHeaders } from './response-headers.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
 interface Stream {
+  readonly request: FastifyRequest
   readonly raw: ServerResponse
   readonly isWanted: (line: Line) => boolean
   timer: NodeJS.Timeout | undefined
@@ -16,11 +18,19 @@ interface Stream {
 }
 
 const maxStreams = 32
-/** A browser connects again by itself, and is then asked for its session again. */
+/** A browser connects again by itself. */
 const maxStreamMs = 60_000
+const reviewMs = 1000
 
 export class LineStreams {
   readonly #streams = new Set<Stream>()
+  readonly #isAllowed: (request: FastifyRequest) => Promise<boolean>
+  #review: NodeJS.Timeout | undefined
+
+  /** @param isAllowed whether the request's operator may still see lines */
+  constructor(isAllowed: (request: FastifyRequest) => Promise<boolean>) {
+    this.#isAllowed = isAllowed
+  }
 
   /** Ends all streams when the listener closes, which would wait for them. */
   endWith(ops: FastifyInstance): void {
@@ -30,7 +40,7 @@ export class LineStreams {
   }
 
   /** @throws GatewayError `overloaded` */
-  open(reply: FastifyReply, isWanted: Stream['isWanted']): void {
+  open(request: FastifyRequest, reply: FastifyReply, isWanted: Stream['isWanted']): void {
     if (this.#streams.size >= maxStreams) {
       const message = `${maxStreams} live views are open already. Close one, or try again later.`
       throw new GatewayError('overloaded', { retryAfter: 5, message })
@@ -38,16 +48,18 @@ export class LineStreams {
     reply.hijack()
     const raw = adopt(reply.raw)
     raw.writeHead(200, {
+      ...opsHeaders,
       ...reply.getHeaders(),
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       'connection': 'close',
       'x-accel-buffering': 'no'
     } as Record<string, string>)
-    const stream: Stream = { raw, isWanted, timer: undefined, missed: 0 }
+    const stream: Stream = { request, raw, isWanted, timer: undefined, missed: 0 }
     stream.timer = setTimeout(() => this.#end(stream), maxStreamMs).unref()
     raw.once('close', () => this.#forget(stream))
     this.#streams.add(stream)
+    this.#review ??= setInterval(() => void this.#endRefused(), reviewMs).unref()
     raw.write('retry: 500\n\n')
     if (raw.closed) this.#forget(stream)
   }
@@ -61,6 +73,15 @@ export class LineStreams {
     }
   }
 
+  async #endRefused(): Promise<void> {
+    await Promise.all(
+      Array.from(this.#streams, async stream => {
+        // An unreachable store is no end of a session.
+        if (!(await this.#isAllowed(stream.request).catch(() => true))) this.#end(stream)
+      })
+    )
+  }
+
   #end(stream: Stream): void {
     if (stream.raw.writableNeedDrain) stream.raw.destroy()
     else stream.raw.end()
@@ -70,6 +91,9 @@ export class LineStreams {
   #forget(stream: Stream): void {
     clearTimeout(stream.timer)
     this.#streams.delete(stream)
+    if (this.#streams.size > 0) return
+    clearInterval(this.#review)
+    this.#review = undefined
   }
 }
 

@@ -38,9 +38,16 @@ const ofSearch =
 /** Reading more at once would take the time of requests. */
 const maxBytes = 64 * 1024 * 1024
 
-/** @param ledger undefined where config has no audit ledger: the answers then say so */
-export function addOpsAudit(ops: FastifyInstance, ledger: SearchedLedger | undefined): void {
-  const streams = new LineStreams()
+/**
+ * @param ledger undefined where config has no audit ledger: the answers then say so
+ * @param isAllowed whether the operator of a stream may still see lines
+ */
+export function addOpsAudit(
+  ops: FastifyInstance,
+  ledger: SearchedLedger | undefined,
+  isAllowed: (request: FastifyRequest) => Promise<boolean>
+): void {
+  const streams = new LineStreams(isAllowed)
   ledger?.onLines((chain, lines) => streams.send(chain, lines))
   streams.endWith(ops)
 
@@ -79,7 +86,7 @@ export function addOpsAudit(ops: FastifyInstance, ledger: SearchedLedger | undef
       },
       (request: FastifyRequest<{ Querystring: AuditFilter }>, reply) => {
         const { query } = request
-        streams.open(reply, line => matchesFilter(line, query))
+        streams.open(request, reply, line => matchesFilter(line, query))
       }
     )
   })

@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { validateRequests } from '../app/hooks/validation.ts'
+import { opsHeaders } from './response-headers.ts'
 
 /**
  * Refuses what a page can make a browser send, of a request with the operators' secret: no page
@@ -44,6 +45,11 @@ export function sendAdminError(
   const { retryAfter } = error.detail
   if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
   return reply.code(error.status).send({ error: error.message, code: error.code })
+}
+
+/** Of a path that the router cannot read: no hook has seen the request. */
+export function sendRouterError(thrown: unknown, request: unknown, reply: FastifyReply): void {
+  sendAdminError(thrown, request, reply.headers(opsHeaders))
 }
 
 function isRecord(body: unknown) {

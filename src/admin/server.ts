@@ -6,8 +6,9 @@ import { type Dependencies, dependenciesOf } from './dependencies.ts'
 import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
 import type { createHostCheck } from './hosts.ts'
-import { sendAdminError } from './browser-guard.ts'
+import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
+import { toGatewayError } from '../errors.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
@@ -37,6 +38,7 @@ interface Options {
   readonly access: ReturnType<typeof createAccess> | 'checked elsewhere'
   readonly checkHost?: ReturnType<typeof createHostCheck>
   readonly version: string
+  readonly log: { readonly error: (fields: object, message: string) => void }
   /** The audit ledger, where config has one. */
   readonly ledger?: ActLedger | undefined
   readonly tls?: ServerTls | undefined
@@ -50,7 +52,7 @@ interface Options {
  * developers.
  */
 export function createAdminServer(options: Options): FastifyInstance {
-  const { readiness, metrics, openApi, access, checkHost, version, ledger } = options
+  const { readiness, metrics, openApi, access, checkHost, version, ledger, log } = options
   const servers = new OpsServers(options.tls)
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
@@ -59,7 +61,13 @@ export function createAdminServer(options: Options): FastifyInstance {
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)
   readJsonBodies(ops)
-  ops.addHook('onSend', async (_request, reply) => {
+  ops.addHook('onError', async ({ id: requestId }, _reply, error) => {
+    const { code, cause = error } = toGatewayError(error)
+    if (code !== 'gateway.fault') return
+    log.error({ requestId, err: cause }, 'internal error of the operators’ listener')
+  })
+  ops.addHook('onSend', async (request, reply) => {
+    reply.header('x-request-id', request.id)
     for (const [name, value] of Object.entries(opsHeaders)) {
       if (!reply.hasHeader(name)) reply.header(name, value)
     }
@@ -105,6 +113,7 @@ function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): Fa
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
     return503OnClosing: false,
+    frameworkErrors: sendRouterError,
     genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
   })
 }

@@ -3,7 +3,7 @@
  * Those that only a serving process can answer come from `publicServer.addAdminRoutes`.
  */
 import { randomBytes } from 'node:crypto'
-import { createAccess } from '../admin/access.ts'
+import { createAccess, isStillOperator } from '../admin/access.ts'
 import { createActLedger } from '../admin/act-ledger.ts'
 import { addOpsAudit } from '../admin/audit.ts'
 import { addConfigRoutes } from '../admin/config.ts'
@@ -58,6 +58,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
     }),
     checkHost: createHostCheck({ hosts, log }),
     version,
+    log,
     tls: config.opsTls,
     trustedProxies,
     ledger: ledger === undefined ? undefined : createActLedger({ ledger, log })
@@ -68,7 +69,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
   addPageFiles(app)
-  addOpsAudit(app, ledger)
+  addOpsAudit(app, ledger, request => isStillOperator(request, publicServer.findOperator))
   opened.push(() => app.close())
   const address = splitHostPort(listen)
   await app.listen(address)

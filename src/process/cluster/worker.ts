@@ -75,6 +75,7 @@ servePrimary({
       openApi: () => ({}),
       access: 'checked elsewhere',
       version: packageJson.version,
+      log,
       ledger: relay === undefined ? undefined : createActLedger({ ledger: relay, log })
     })
     server.addAdminRoutes(admin)

@@ -1,0 +1,190 @@
+/** Attacks on the operators' listener, and by its cookie on back-ends, with real sockets. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { callOps, signInToOps } from '../support/operator.ts'
+import { raw } from '../support/raw.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
+
+const ops = { role: 'admin' }
+const me = '/ops/api/me'
+
+/** What a client gets that sends a byte each half second, and when the connection is closed. */
+async function drip(opsUrl: string, start: string, more = 'a') {
+  const { hostname, port } = new URL(opsUrl)
+  const socket = connect(Number(port), hostname)
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+  socket.on('error', () => {})
+  const began = performance.now()
+  socket.write(start)
+  const timer = setInterval(() => socket.write(more), 500)
+  await new Promise(resolve => {
+    socket.on('close', resolve)
+  })
+  clearInterval(timer)
+  return { seconds: (performance.now() - began) / 1000, status: received.slice(9, 12) }
+}
+
+t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
+  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
+  const host = 'host: 127.0.0.1\r\n'
+  const signIn = `POST /ops/api/sign-in HTTP/1.1\r\nhost: ${opsUrl.slice(7)}\r\norigin: ${opsUrl}\r\n`
+  const body = 'content-type: application/json\r\ncontent-length: 5000\r\n\r\n{'
+  const [headers, silent, ofSignIn, ofNobody] = await Promise.all([
+    drip(opsUrl, `GET /healthz HTTP/1.1\r\n${host}x: `),
+    drip(opsUrl, '', ''),
+    drip(opsUrl, signIn + body),
+    drip(opsUrl, `POST /ops/api/reload HTTP/1.1\r\n${host}${body}`)
+  ])
+  t.match([headers.status, ofSignIn.status, ofNobody.status], ['408', '408', '401'])
+  for (const { seconds } of [headers, silent]) t.ok(seconds >= 9.5 && seconds < 25, `${seconds} s`)
+  for (const { seconds } of [ofSignIn, ofNobody]) t.ok(seconds > 25 && seconds < 45, `${seconds} s`)
+})
+
+t.test('whatever path is asked for, the answer may not be framed or sniffed', async t => {
+  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
+  const paths = ['/%', '/%ff', `/ops/api/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']
+  for (const path of paths) {
+    const answer = await raw(opsUrl, `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
+    t.ok(answer.status >= 400 && answer.status < 500, `${path}: ${answer.status}`)
+    t.match(answer.head, /frame-ancestors 'none'/, path)
+    t.match(answer.head, /x-content-type-options: nosniff/, path)
+    t.match(JSON.parse(answer.body), { code: /^request\./, error: String }, path)
+    t.notOk(answer.body.includes(path), 'the path does not come back')
+  }
+})
+
+t.test('a fault of the listener stands in the log, with the id that the answer has', async t => {
+  const gateway = { ops, audit: { key: '${AUDIT_KEY}' } }
+  const env = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
+  const { ops: ask, folder, logged } = await testGateway(t.after, { gateway }, env)
+  await until('the ledger has begun', () => existsSync(join(folder, 'audit')))
+  rmSync(join(folder, 'audit'), { recursive: true })
+  const answer = await ask('/ops/api/audit')
+  t.equal(answer.status, 500)
+  const requestId = answer.headers.get('x-request-id')
+  t.ok(requestId)
+  t.match(await logged(line => line['requestId'] === requestId), { err: { code: 'ENOENT' } })
+  t.notOk((await answer.text()).includes(folder))
+})
+
+t.test(
+  'a stream of the ledger has the headers of all answers, and ends with the session',
+  async t => {
+    const gateway = { ops, audit: { key: '${AUDIT_KEY}' } }
+    const env = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
+    const { opsUrl } = await testGateway(t.after, { gateway }, env)
+    const { cookie } = await signInToOps(opsUrl)
+    const stream = await fetch(`${opsUrl}/ops/api/audit/stream`, { headers: { cookie } })
+    t.equal(stream.status, 200)
+    t.match(Object.fromEntries(stream.headers), {
+      'content-security-policy': /frame-ancestors 'none'/,
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin'
+    })
+    const began = performance.now()
+    await callOps(opsUrl, '/ops/api/sign-out', { json: {}, headers: { cookie } })
+    await stream.text()
+    t.ok(performance.now() - began < 30_000, 'long before its time is over')
+  }
+)
+
+t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket', async t => {
+  const whole = await testUpstream(t.after)
+  const part = await testUpstream(t.after, json(200, { p: 1 }))
+  const socket = await webSocketUpstream(t.after)
+  const passCookies = ['theme']
+  const gateway = await testGateway(t.after, {
+    gateway: { ops },
+    routes: {
+      upstreams: {
+        whole: { url: whole.url },
+        part: { url: part.url },
+        socket: { url: socket.url }
+      },
+      shapes: { same: [{ rename: { other: 'another' } }] },
+      routes: {
+        plain: { path: '/api/plain', upstream: 'whole', methods: ['GET', 'POST'], passCookies },
+        open: { path: '/api/open', upstream: 'whole', access: 'public', passCookies },
+        parts: {
+          path: '/api/parts',
+          upstream: 'whole',
+          shape: 'same',
+          passCookies,
+          parts: { p: { upstream: 'part', rewrite: '/', into: 'p' } }
+        },
+        chat: { path: '/api/chat', upstream: 'socket', websocket: {}, passCookies }
+      }
+    }
+  })
+  const { cookie: ofOps } = await signInToOps(gateway.opsUrl)
+  const secretId = ofOps.split('=')[1] ?? ''
+  const planted = [
+    'theme=dark',
+    ofOps,
+    `__Host-${ofOps}`,
+    ` ${ofOps} `,
+    `console_ops ="${secretId}"`,
+    await gateway.signIn()
+  ]
+  for (const cookie of [planted.join('; '), planted.toReversed().join(';')]) {
+    t.equal((await gateway.call('/api/plain', { cookie })).status, 200)
+    t.equal((await gateway.call('/api/plain', { cookie, json: {} })).status, 200)
+    t.equal((await gateway.call('/api/open', { cookie })).status, 200)
+    t.match(await gateway.call('/api/parts', { cookie }), { status: 200, text: /"p"/ })
+    const client = await dial(`${gateway.url}/api/chat`, { cookie })
+    client.close()
+    await closed(client)
+  }
+  const requests = [...whole.seen, ...part.seen, ...socket.requests]
+  t.equal(requests.length, 12)
+  for (const { url = '', headers, rawHeaders } of requests) {
+    t.match(headers.cookie ?? 'theme=dark', 'theme=dark', url)
+    t.notOk(rawHeaders.join('\n').includes(secretId), url)
+    t.notOk(/console_(?:ops|sid)/.test(rawHeaders.join('\n')), url)
+  }
+})
+
+t.test('sessions that somebody plants in Redis open nothing', async t => {
+  const { url, port } = await testRedis(t.after)
+  const env = { SECRET: 'a session secret of at least thirty-two', REDIS: url }
+  const { opsUrl, call, signIn } = await testGateway(
+    t.after,
+    { gateway: { ops, redis: { url }, session: { secrets: ['${SECRET}'] } } },
+    env
+  )
+  const consoleCookie = await signIn()
+  const { cookie } = await signInToOps(opsUrl)
+  const keys = (await redisCli(port, 'keys', '*')).split('\n')
+  const keyFrom = (start: string) => keys.find(key => key.startsWith(start)) ?? 'none'
+  const known = keyFrom('cg:ops:session:')
+  const ofConsole = keyFrom('cg:session:')
+  // A console's session under the key of an operator's, and the reverse.
+  const copies = [
+    [ofConsole, known, me, cookie],
+    [known, ofConsole, '/api/account/profile', consoleCookie]
+  ] as const
+  t.equal((await callOps(opsUrl, me, { headers: { cookie } })).status, 200)
+  for (const [from, to, path, sent] of copies) {
+    await redisCli(port, 'copy', to, 'kept', 'replace')
+    await redisCli(port, 'copy', from, to, 'replace')
+    const answer =
+      path === me
+        ? await callOps(opsUrl, path, { headers: { cookie: sent } })
+        : await call(path, { cookie: sent })
+    t.not(answer.status, 200, `${from} at ${to}`)
+    t.notOk(answer.text.includes('Alice'), `${from} at ${to}`)
+    await redisCli(port, 'copy', 'kept', to, 'replace')
+  }
+  const guess = `console_ops=${randomBytes(32).toString('base64url')}`
+  t.equal((await callOps(opsUrl, me, { headers: { cookie: guess } })).status, 401)
+})
