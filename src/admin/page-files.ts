@@ -140,7 +140,10 @@ function forBrowser(name: string, text: string, hash: string): string {
   return name.startsWith('packages/preact') ? toAddresses(text, assets) : text
 }
 
-/** `'./x.ts'` → `'./x.js'`, `'preact'` → `'/ops/assets/HASH/packages/preact.js'`. */
+/**
+ * `'./x.ts'` → `'./x.js'`, `'preact'` → `'/ops/assets/HASH/packages/preact.js'`. Other texts behind
+ * the word stay, such as the key `'sessions.from'`.
+ */
 function toAddresses(code: string, assets: string): string {
   return code.replaceAll(
     /\bfrom ?(['"])(\.[^'"\n]*|preact|preact\/hooks|uplot)\1/g,

@@ -102,6 +102,12 @@ for (const [name, folder] of [
   })
 }
 
+t.test('src: a text that ends with the word “from” is no import', async t => {
+  const { get, assets } = await serve(t)
+  const base = (assets[0] ?? '').split('/').slice(0, 4).join('/')
+  t.match((await get(`${base}/texts/sessions.js`)).body, "'sessions.from': ['From', '来自']")
+})
+
 t.test('the built page transfers less than 60 KB, and is less than 160 KB of text', async t => {
   const served = await serve(t, built)
   const total = async (encoding?: string) => {

@@ -160,9 +160,12 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
   }
 }
 
+/** The API lists so many, and counts the users of the others. */
+const maxShown = 1000
+
 function sessionsOf({ sessions = 24, text }: FakeOptions): object {
   return {
-    sessions: Array.from({ length: sessions }, (_, index) => ({
+    sessions: Array.from({ length: Math.min(sessions, maxShown) }, (_, index) => ({
       id: `session-${index}`,
       user: text ?? `${people[index % people.length]}${index < people.length ? '' : index}`,
       userId: String(index + 1),
@@ -175,7 +178,7 @@ function sessionsOf({ sessions = 24, text }: FakeOptions): object {
       agent: text ?? agents[index % agents.length]
     })),
     unreadable: 0,
-    isWhole: true,
+    isWhole: sessions <= maxShown,
     users: sessions
   }
 }
