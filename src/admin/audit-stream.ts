@@ -51,6 +51,7 @@ export class LineStreams {
       ...opsHeaders,
       ...reply.getHeaders(),
       'content-type': 'text/event-stream',
+      'x-request-id': reply.request.id,
       'cache-control': 'no-store',
       'connection': 'close',
       'x-accel-buffering': 'no'

@@ -44,7 +44,8 @@ export function sendAdminError(
   const error = toGatewayError(thrown)
   const { retryAfter } = error.detail
   if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
-  return reply.code(error.status).send({ error: error.message, code: error.code })
+  const { id: requestId } = reply.request
+  return reply.code(error.status).send({ error: error.message, code: error.code, requestId })
 }
 
 /** Of a path that the router cannot read: no hook has seen the request. */

@@ -60,6 +60,7 @@ export class StateStreams {
       ...opsHeaders,
       ...reply.getHeaders(),
       'content-type': 'text/event-stream',
+      'x-request-id': request.id,
       'cache-control': 'no-store',
       // A listener that closes waits for connections that may be used again.
       'connection': 'close',

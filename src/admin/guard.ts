@@ -37,7 +37,7 @@ export async function refuseWithoutSecret(reply: FastifyReply): Promise<unknown>
   return await reply
     .code(status)
     .header('www-authenticate', 'Bearer realm="operators"')
-    .send({ error: message, code })
+    .send({ error: message, code, requestId: reply.request.id })
 }
 
 function digest(text: string) {

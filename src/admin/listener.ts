@@ -1,4 +1,5 @@
 /** The server of the operators' listener: bounded headers, slow clients cut, no upgrades. */
+import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
@@ -75,5 +76,7 @@ function createSecured(tls: ServerTls, handler: RequestListener): Server {
 
 function refuse(socket: Socket): void {
   adopt(socket)
-  endUnread(socket, 'HTTP/1.1 400 Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+  const id = `x-request-id: ${randomUUID()}`
+  const head = `HTTP/1.1 400 Refused\r\nconnection: close\r\n${id}\r\ncontent-length: 0\r\n\r\n`
+  endUnread(socket, head)
 }

@@ -34,8 +34,8 @@ interface Options {
 const requestsQuery = Type.Object({
   status: Type.Optional(
     Type.String({
-      pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$',
-      description: '`failed`, `4xx` or `404`.'
+      pattern: '^(?:failed|running|[1-5]xx|[1-5][0-9]{2})$',
+      description: '`failed`, `running`, `4xx` or `404`.'
     })
   ),
   route: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
@@ -60,7 +60,8 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
       {
         schema: { summary: 'The last requests, newest first.', querystring: requestsQuery },
         schemaErrorFormatter: malformed(
-          'status is failed, 4xx or 404, last a number up to 999: /requests?status=failed&last=20'
+          'status is failed, running, 4xx or 404, last a number up to 999: ' +
+            '/requests?status=failed&last=20'
         )
       },
       async ({ query: { last, ...query } }) => await find({ ...query, last: Number(last) })

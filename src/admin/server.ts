@@ -97,9 +97,10 @@ export function createAdminServer(options: Options): FastifyInstance {
     return reply.header('vary', 'accept').type(type).send(body)
   })
   ops.get('/openapi.json', () => openApi())
-  ops.setNotFoundHandler((_request, reply) =>
+  ops.setNotFoundHandler(({ id }, reply) =>
     reply.code(404).send({
-      error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.'
+      error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.',
+      requestId: id
     })
   )
   return ops

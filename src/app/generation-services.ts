@@ -1,5 +1,5 @@
 /** The services and back-ends that one generation of the app is built with. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { RecentRequests } from '../observability/recent-requests.ts'
 import type { Running } from './hooks/access-log.ts'
@@ -25,8 +25,8 @@ export type GenerationServices = Pick<
   | 'drift'
   | 'tracer'
 > & {
-  /** Remembers requests that have ended; without it none. */
-  readonly recent?: Pick<RecentRequests, 'add'>
+  /** Remembers requests; without it none. */
+  readonly recent?: RecentRequests<FastifyRequest>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running

@@ -1,16 +1,26 @@
 /** A listener for plain http that only redirects to https, and only to names of the config. */
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { unknownRoute } from './hooks/context.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
+import type { RecentRequests } from '../observability/recent-requests.ts'
+import { Trail } from '../observability/trail.ts'
 import { checkTarget } from '../proxy/path.ts'
 import type { Services } from '../services/services.ts'
 
 /** A request without a body is short, and is answered at once. */
 const timeoutMs = 5000
 
+interface Options {
+  readonly log: Pick<Services['log'], 'error'>
+  /** Remembers the requests, for `console-gateway why`. */
+  readonly recent: Pick<RecentRequests, 'add'>
+}
+
 export function createHttpsRedirect(
   { hosts, ports }: Pick<GatewayConfig['server'], 'hosts' | 'ports'>,
-  { log }: Pick<Services, 'log'>
+  { log, recent }: Options
 ): Server {
   const [port = 443] = ports
   const suffix = port === 443 ? '' : `:${port}`
@@ -28,7 +38,14 @@ export function createHttpsRedirect(
         insecureHTTPParser: false,
         requireHostHeader: false
       },
-      (request, response) => redirect(request, adopt(response), origins)
+      (request, response) => {
+        const { method = '', url = '', socket } = request
+        const trail = new Trail(randomUUID(), method, url, socket.remoteAddress ?? '')
+        response.setHeader('x-request-id', trail.requestId)
+        redirect(request, adopt(response), origins)
+        const { statusCode: status } = response
+        recent.add(Object.assign(trail, { status, route: unknownRoute }))
+      }
     ),
     err => {
       if (server.listening) log.error({ err }, 'a connection could not be accepted')

@@ -41,8 +41,8 @@ const units = [
 
 /** The whole story of one request. */
 export function formatRequest(request: Request): string {
-  const { id, at, address, ms, status } = request
-  const head = `${request.method} ${request.path} → ${status}, ${formatMs(ms)}`
+  const { id, at, address } = request
+  const head = `${request.method} ${request.path} → ${endText(request)}`
   const rows: readonly Row[] = [
     ['request', `${id}, at ${at} from ${address}${placeOf(request)}`],
     ['route', routeText(request)],
@@ -61,16 +61,20 @@ export function formatRequest(request: Request): string {
   return `${paint('bold', printable(head))}\n${lines.join('')}`
 }
 
+function endText({ isRunning, at, ms, status }: Request): string {
+  return isRunning ? `still running since ${at}, for ${formatMs(ms)}` : `${status}, ${formatMs(ms)}`
+}
+
 /** One line each. */
 export function formatRequests(requests: readonly Request[]): string {
-  const rows = requests.map(({ at, id, user = '', method, path, status, code = '', ms }) => [
+  const rows = requests.map(({ at, id, user = '', method, path, code = '', ...request }) => [
     at,
     id,
     user,
     `${method} ${path}`,
-    String(status),
+    request.isRunning ? 'running' : String(request.status),
     code,
-    formatMs(ms)
+    formatMs(request.ms)
   ])
   return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows])
 }
@@ -169,10 +173,13 @@ function failureText(failure: string, reason: string | undefined): string {
   return reason === undefined ? failure : `${failure} (${reason})`
 }
 
-function responseRows({ shapeMs, status, sent, isCut }: Request): Row[] {
+function responseRows({ shapeMs, status, sent, isCut, isRunning }: Request): Row[] {
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
   const end = isCut ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
-  return [...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]), ['sent', end]]
+  return [
+    ...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]),
+    ...(isRunning ? [] : [['sent', end] as const])
+  ]
 }
 
 function errorRows({ code }: Request): Row[] {

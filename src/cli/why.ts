@@ -9,8 +9,8 @@ const maxStories = 10
 const defaultLast = 5
 
 const notFound =
-  'No request of this id is remembered: it is still running, another gateway answered it, or it ' +
-  'was overwritten.'
+  'No request of this id is remembered: another gateway answered it, it was overwritten, or it ' +
+  'never reached a gateway.'
 
 export const why: Command = {
   summary: 'tell the story of a request: what was decided, by what, and what to do about it',
@@ -21,8 +21,9 @@ export const why: Command = {
   ],
   details: `
 The id is in X-Request-Id of every response, in the log and in error bodies. Every
-process remembers its last requests (ops.requests in gateway.yaml); with Redis all
-replicas are asked. Nothing is kept of queries, bodies, header values and tokens.
+process remembers its last requests (ops.requests in gateway.yaml) and those that
+run; with Redis all replicas are asked. Nothing is kept of queries, bodies, header
+values and tokens.
 
 Up to ${maxStories} requests are told in full, the newest first; more have one line each.
 
@@ -38,7 +39,7 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
       value: 'N',
       description: `the newest N, at most 500 (default: ${defaultLast})`
     },
-    status: { type: 'string', value: 'STATUS', description: 'failed, 4xx or 404' },
+    status: { type: 'string', value: 'STATUS', description: 'failed, running, 4xx or 404' },
     route: { type: 'string', value: 'ROUTE', description: 'requests of this route' }
   },
   asksGateway: true,

@@ -1,4 +1,7 @@
-/** The last requests of this process, for `console-gateway why` and the operators' API. */
+/**
+ * The last requests of this process, and those that run, for `console-gateway why` and the
+ * operators' API.
+ */
 import { type RequestRecord, recordOf } from './request-record.ts'
 import type { Trail } from './trail.ts'
 
@@ -13,7 +16,7 @@ export interface RequestQuery {
   readonly id?: string | undefined
   /** Name or id of a user. */
   readonly user?: string | undefined
-  /** `404`, `4xx` or `failed`. */
+  /** `404`, `4xx`, `failed` or `running`. */
   readonly status?: string | undefined
   readonly route?: string | undefined
   /** The newest so many. */
@@ -90,17 +93,46 @@ class Ring {
   }
 }
 
-export class RecentRequests {
+/** A request that has not ended. */
+export interface RunningRequest {
+  readonly trail: Trail
+}
+
+/** Those that run are an array, since each knows its place in it; connections bound it. */
+export class RecentRequests<Request extends RunningRequest = RunningRequest> {
   readonly #ok: Ring
   readonly #failed: Ring
   readonly #since = new Date().toISOString()
+  readonly #running: Request[] = []
+  readonly #complete: (request: Request) => void
 
-  constructor({ keep, keepFailed }: RequestBounds) {
+  /** @param complete writes into a running request's trail what is known of it by now */
+  constructor(
+    { keep, keepFailed }: RequestBounds,
+    complete: (request: Request) => void = () => {}
+  ) {
     this.#ok = new Ring(keep)
     this.#failed = new Ring(keepFailed)
+    this.#complete = complete
   }
 
-  /** @param trail of a request that has ended */
+  /** To be called once, and `end` after it. */
+  begin(request: Request): void {
+    request.trail.place = this.#running.length
+    this.#running.push(request)
+  }
+
+  end(trail: Trail): void {
+    const last = this.#running.pop()
+    if (last !== undefined && last.trail !== trail) {
+      last.trail.place = trail.place
+      this.#running[trail.place] = last
+    }
+    trail.place = -1
+    this.add(trail)
+  }
+
+  /** @param trail of a request that has ended, and that was never begun here */
   add(trail: Trail): void {
     if (hasFailed(trail)) this.#failed.add(trail)
     else this.#ok.add(trail)
@@ -109,14 +141,20 @@ export class RecentRequests {
   find(query: RequestQuery): FoundRequests {
     const matches = matcherOf(query)
     const last = Math.min(query.last ?? defaultLast, maxLast)
-    const matching = [this.#ok, this.#failed]
-      .flatMap(ring => ring.newest(last + 1, matches))
-      .toSorted((a, b) => b.at - a.at || b.startedAt - a.startedAt)
+    const ended = [this.#ok, this.#failed].flatMap(ring => ring.newest(last + 1, matches))
+    const matching = [...this.#findRunning(matches), ...ended].toSorted(
+      (a, b) => b.at - a.at || b.startedAt - a.startedAt
+    )
     return {
       requests: matching.slice(0, last).map(recordOf),
       hasMore: matching.length > last,
       kept: { since: this.#since, ok: this.#ok.range(), failed: this.#failed.range() }
     }
+  }
+
+  #findRunning(matches: (trail: Trail) => boolean): Trail[] {
+    for (const request of this.#running) this.#complete(request)
+    return this.#running.map(({ trail }) => trail).filter(matches)
   }
 }
 
@@ -137,6 +175,7 @@ function matcherOf({ id, user, status, route }: RequestQuery): (trail: Trail) =>
 function statusMatcher(status: string | undefined): (trail: Trail) => boolean {
   if (status === undefined) return () => true
   if (status === 'failed') return hasFailed
+  if (status === 'running') return ({ place }) => place >= 0
   const first = Number(status.replace(/xx$/, '00'))
   const last = status.endsWith('xx') ? first + 99 : first
   return trail => trail.status >= first && trail.status <= last

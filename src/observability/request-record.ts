@@ -7,13 +7,16 @@ export interface RequestRecord {
   readonly id: string
   /** ISO 8601. */
   readonly at: string
+  /** Until now, if it is still running. */
   readonly ms: number
+  readonly isRunning: boolean
   readonly method: string
   readonly path: string
   readonly address: string
   readonly route: string
   readonly alias?: TrailAlias | undefined
   readonly upstream?: string | undefined
+  /** 0 while it is running. */
   readonly status: number
   readonly code?: ErrorCode | undefined
   /** Whether the response ended before it was complete. */
@@ -74,10 +77,12 @@ export interface AttemptRecord {
 
 export function recordOf(trail: Trail): RequestRecord {
   const { rules, attempts } = trail
+  const isRunning = trail.place >= 0
   return {
     id: trail.requestId,
     at: new Date(trail.at).toISOString(),
-    ms: toHundredths(trail.ms),
+    ms: toHundredths(isRunning ? performance.now() - trail.startedAt : trail.ms),
+    isRunning,
     method: trail.method,
     path: trail.path,
     address: trail.address,

@@ -180,6 +180,8 @@ export class Trail {
   session: string | undefined = undefined
   /** Credential source of the user. */
   source: string | undefined = undefined
+  /** Among the running requests of the process; -1 before the beginning and from the end on. */
+  place = -1
 
   constructor(requestId: string, method: string, target: string, address: string) {
     this.requestId = requestId

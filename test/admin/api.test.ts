@@ -1,5 +1,6 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { raw } from '../support/raw.ts'
 
 t.test('the operators’ API stands below /ops/api, and the former paths are aliases', async t => {
   const gateway = await testGateway(t.after)
@@ -49,4 +50,29 @@ t.test('the API describes each of its routes', async t => {
   for (const [path, operations] of Object.entries(paths)) {
     for (const operation of Object.values(operations)) t.type(operation.summary, 'string', path)
   }
+})
+
+t.test('each answer has its id, and so has each error', async t => {
+  const gateway = await testGateway(t.after)
+  const id = /^[\da-f-]{36}$/
+  for (const path of ['/healthz', '/readyz', '/metrics', '/ops/', '/ops/api/requests']) {
+    t.match((await gateway.ops(path)).headers.get('x-request-id'), id, path)
+  }
+  const refused = await fetch(`${gateway.opsUrl}/ops/api/requests`)
+  const errors = [
+    refused,
+    await gateway.ops('/nowhere'),
+    await gateway.ops('/ops/api/nowhere'),
+    await gateway.ops('/ops/api/requests?status=x'),
+    await gateway.ops('/ops/api/sign-in', { json: {}, headers: { origin: 'http://evil.example' } })
+  ]
+  for (const response of errors) {
+    const requestId = response.headers.get('x-request-id')
+    t.match(requestId, id)
+    t.match(await response.json(), { error: String, requestId }, `${response.status}`)
+  }
+  const { host } = new URL(gateway.opsUrl)
+  const upgrade = ['connection: upgrade', 'upgrade: websocket', `host: ${host}`]
+  const { head } = await raw(gateway.opsUrl, `GET / HTTP/1.1\r\n${upgrade.join('\r\n')}\r\n\r\n`)
+  t.match(head, /^HTTP\/1\.1 400 [^]*^x-request-id: [\da-f-]{36}/m)
 })

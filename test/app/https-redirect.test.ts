@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpsRedirect } from '../../src/app/https-redirect.ts'
+import { RecentRequests } from '../../src/observability/recent-requests.ts'
 import { raw } from '../support/raw.ts'
 
 interface Settings {
@@ -9,7 +10,8 @@ interface Settings {
 }
 
 async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }: Settings = {}) {
-  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} } as never })
+  const recent = new RecentRequests({ keep: 10, keepFailed: 10 })
+  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} }, recent })
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve)
   })
@@ -18,7 +20,9 @@ async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }:
   return async (head: string) => {
     const { status, whole } = await raw(`http://127.0.0.1:${port}`, `${head}\r\n\r\n`)
     const [, location] = /^location: (.*)$/m.exec(whole.replaceAll('\r', '')) ?? []
-    return { status, location, answer: whole }
+    const [, id = ''] = /^x-request-id: (.*)$/m.exec(whole.replaceAll('\r', '')) ?? []
+    const { requests } = recent.find({ id })
+    return { status, location, answer: whole, requests }
   }
 }
 
@@ -57,4 +61,13 @@ t.test('nothing else leads anywhere, and no name of a client is repeated', async
   }
   const posted = 'POST / HTTP/1.1\r\nHost: console.example\r\nContent-Length: 9'
   t.match(await ask(posted), { status: 405, location: undefined, answer: /^allow: GET, HEAD/im })
+})
+
+t.test('each request is remembered by the id of its answer, without its query', async t => {
+  const ask = await redirectsOf(t)
+  const address = '127.0.0.1'
+  const { requests } = await ask('GET /a?token=secret HTTP/1.1\r\nHost: console.example')
+  t.match(requests, { length: 1, 0: { status: 308, method: 'GET', path: '/a', address } })
+  const refused = await ask('GET / HTTP/1.1\r\nHost: evil.example')
+  t.match(refused.requests, { length: 1, 0: { status: 400, path: '/' } })
 })

@@ -246,3 +246,33 @@ t.test('a request that another replica answered is found', async t => {
   t.match(out, 'GET /api/nowhere → 404')
   t.equal(out.match(/^Remembered, replica /gm)?.length, 2)
 })
+
+t.test('a stream is told while it runs', async t => {
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+  })
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
+    routes: {
+      upstreams: { backend: { url: backend.url } },
+      routes: { events: { path: '/api/events', upstream: 'backend' } }
+    }
+  })
+  const gateway = await testGateway(t.after, folder)
+  const cookie = await gateway.signIn()
+  const abort = new AbortController()
+  t.after(() => abort.abort())
+  const headers = { cookie, accept: 'text/event-stream' }
+  const response = await fetch(`${gateway.url}/api/events`, { headers, signal: abort.signal })
+  const id = idOf(response)
+  const why = async (...words: string[]) => await run(['why', ...words, '--config', folder])
+  const { code, out } = await why(id)
+  t.equal(code, 0)
+  t.match(out, /^GET \/api\/events → still running since \d{4}-\S+, for [\d.]+ m?s\n/)
+  t.match(out, /route +events\n +user +alice \(id 1\)/)
+  t.match(out, /upstream +backend http:..127\.0\.0\.1:\d+, at [\d.]+ ms: 200 still running\n/)
+  t.notMatch(out, /^ +sent /m)
+  t.match((await why('--last', '5', '--status', 'running')).out, id)
+  abort.abort()
+  await until('it has ended', async () => (await why(id)).out.includes('→ 499'))
+})

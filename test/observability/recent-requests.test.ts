@@ -59,3 +59,24 @@ t.test('a query gives at most 500, whatever it asks for', async t => {
   for (let index = 0; index < 2000; index++) recent.add(ended(`r${index}`))
   t.match(recent.find({ last: 1_000_000 }), { requests: { length: 500 }, hasMore: true })
 })
+
+t.test('requests that run are found until they end, whatever their order', async t => {
+  const recent = new RecentRequests({ keep: 10, keepFailed: 10 }, ({ trail }) => {
+    trail.user = 'ann'
+  })
+  const [a, b, c] = ['a', 'b', 'c'].map((id, index) => new Trail(id, 'GET', `/api/${index}`, ''))
+  for (const trail of [a, b, c]) recent.begin({ trail: trail as Trail })
+  const running = () => idsOf(recent, { status: 'running' }).toSorted()
+  t.same(running(), ['a', 'b', 'c'])
+  t.match(recent.find({ id: 'b', user: 'ann' }).requests, [{ isRunning: true, status: 0 }])
+  t.same(idsOf(recent, { status: 'failed' }), [])
+  recent.end(Object.assign(a as Trail, { status: 200 }))
+  t.same(running(), ['b', 'c'])
+  recent.end(Object.assign(c as Trail, { status: 500 }))
+  t.same(running(), ['b'])
+  recent.end(Object.assign(b as Trail, { status: 200 }))
+  t.same(running(), [])
+  t.same(idsOf(recent, { status: 'failed' }), ['c'])
+  t.match(recent.find({}), { requests: { length: 3 }, kept: { ok: { kept: 2 } } })
+  t.ok(recent.find({}).requests.every(({ isRunning }) => !isRunning))
+})

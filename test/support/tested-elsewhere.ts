@@ -123,6 +123,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/hooks/metrics': ['app/app-metrics', 'observability/metrics', 'services/session-metrics'],
   'session/census': ['session/expiries'],
   'cli/why': ['cli/why-text', 'error-advice', 'process/ops/requests'],
+  'e2e/attempts': ['app/hooks/session-trail', 'app/remember-requests'],
   'cli/check': ['config/load/yaml-faults'],
   'cli/completion': ['cli/complete'],
   'cli/contract': ['cli/upstream-responses'],

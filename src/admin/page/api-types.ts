@@ -111,6 +111,7 @@ export interface RequestRow {
   readonly id: string
   readonly at: string
   readonly ms: number
+  readonly isRunning?: boolean
   readonly method: string
   readonly path: string
   readonly address?: string

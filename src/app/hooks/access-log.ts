@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Tracer } from '../../observability/traces/tracer.ts'
 import { toHundredths } from '../../observability/request-record.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
@@ -13,6 +14,7 @@ import type { RequestMetrics } from './metrics.ts'
 import { addTraceId } from './request-log.ts'
 import { isRemarkable, reasonsOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
+import { setSession } from './session-trail.ts'
 
 /** Registers requests and WebSockets while they run. */
 export interface Running {
@@ -30,7 +32,7 @@ interface Options {
   readonly tracer: Tracer
   /** By their paths, as the router has them. */
   readonly aliases: ReadonlyMap<string | undefined, TrailAlias>
-  readonly recent: { readonly add: (trail: Trail) => void } | undefined
+  readonly recent: Pick<RecentRequests<FastifyRequest>, 'begin' | 'end'> | undefined
 }
 
 export function addAccessLog(
@@ -54,6 +56,8 @@ export function addAccessLog(
     request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
     const trace = tracer.begin(request.raw.headers)
     request.trail.trace = trace
+    setRoute(request, aliases)
+    recent?.begin(request)
     if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
@@ -61,8 +65,8 @@ export function addAccessLog(
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
       inFlight.inc(-1)
-      complete(request, reply, aliases)
-      recent?.add(request.trail)
+      complete(request, reply)
+      recent?.end(request.trail)
       recordSpans(request)
       keep(request)
       for (const end of endings) end()
@@ -113,26 +117,33 @@ function keptTraceId({ trace }: Trail): string | undefined {
   return trace.isRecorded || trace.parentId !== undefined ? trace.traceId : undefined
 }
 
-/** Writes into the trail what is known at the end of a response. */
-function complete(request: FastifyRequest, reply: FastifyReply, aliases: Options['aliases']): void {
-  const { trail, endedSession, actor, exchange } = request
-  const isAnswered = reply.raw.writableFinished
-  const session = liveSession(request)
-  const { config } = request.routeOptions
+function setRoute({ trail, routeOptions }: FastifyRequest, aliases: Options['aliases']): void {
+  const { config } = routeOptions
   trail.route = config.route ?? unknownRoute
   trail.upstream = config.upstream
   if (aliases.size > 0) trail.alias = aliases.get(config.url)
+}
+
+/** Writes into the trail whose request it is, as far as this is known by now. */
+export function setUser(request: FastifyRequest): void {
+  const { trail, endedSession, actor } = request
+  const session = liveSession(request)
+  if (session !== undefined) return setSession(trail, session)
+  trail.user ??= endedSession === undefined ? actor : undefined
+  trail.session ??= endedSession
+}
+
+/** Writes into the trail what is known at the end of a response. */
+function complete(request: FastifyRequest, reply: FastifyReply): void {
+  const { trail, exchange } = request
+  const isAnswered = reply.raw.writableFinished
   trail.ms = performance.now() - trail.startedAt
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
   trail.code = isAnswered ? request.errorCode : exchange?.cutCode
   trail.upstreamMs = exchange?.firstByteMs
-  trail.user = session?.identity.username ?? (endedSession === undefined ? actor : undefined)
-  trail.userId = session?.identity.id
-  trail.session = session?.id ?? endedSession
-  trail.sessionOpenedAt = session?.createdAt
-  trail.source = session?.source
   trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
+  setUser(request)
 }
 
 /** The announced length of the body: of a stream without one, and of HEAD, nothing is known. */

@@ -12,6 +12,7 @@ import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
 import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
+import { beginLookup, endLookup, setSession } from './session-trail.ts'
 
 /**
  * A session as the plugin sees it: its id alone, so that the plugin hashes little and never finds
@@ -118,6 +119,7 @@ export async function addSessions(
   { sessions, cookie, secrets }: Options
 ): Promise<void> {
   scope.addHook('onRequest', soleSession(cookie))
+  scope.addHook('onRequest', beginLookup)
   await scope.register(fastifySession, {
     store: storeFor(sessions),
     secret: createCachedSigner(secrets),
@@ -126,6 +128,7 @@ export async function addSessions(
     rolling: false,
     saveUninitialized: false
   })
+  scope.addHook('onRequest', endLookup)
   scope.addHook('onSend', sessionFirst(cookie))
 }
 
@@ -244,6 +247,7 @@ export async function closeSession(
   cookie: SessionCookie
 ): Promise<Session | undefined> {
   const session = liveSession(request)
+  if (session !== undefined) setSession(request.trail, session)
   // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
   // confirm it still.
   const wasClosed = (request as Request).session?.ended === 'revoked'

@@ -4,6 +4,7 @@
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
 import { buildApp } from '../../app/app.ts'
 import { createOperatorSignIn, type OperatorSignIn } from '../../app/operator-sign-in.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
@@ -44,7 +45,7 @@ interface Member {
 interface Outliving {
   readonly boundStreams: BoundStreams
   readonly copies: Copies
-  readonly recent: RecentRequests
+  readonly recent: RecentRequests<FastifyRequest>
   readonly maintenance: OperatorsMaintenance
   readonly ledger: Ledger | undefined
 }

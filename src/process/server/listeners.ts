@@ -8,6 +8,7 @@ import { isTlsServer, setCertificate } from '../../app/listener.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
+import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Log } from '../../services/services.ts'
 
 interface Options {
@@ -15,12 +16,14 @@ interface Options {
   readonly server: Server
   readonly upgrades: Upgrades
   readonly log: Log
+  readonly recent: Pick<RecentRequests, 'add'>
 }
 
-export function createListeners({ config, server, upgrades, log }: Options) {
+export function createListeners({ config, server, upgrades, log, recent }: Options) {
   const { server: settings } = config.gateway
   const redirect = settings.tls?.redirect
-  const redirectServer = redirect === undefined ? undefined : createHttpsRedirect(settings, { log })
+  const redirectServer =
+    redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -15,7 +15,7 @@ import { GatewayError } from '../../errors.ts'
 import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
-import { RecentRequests, type RequestQuery } from '../../observability/recent-requests.ts'
+import type { RecentRequests, RequestQuery } from '../../observability/recent-requests.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
@@ -27,6 +27,7 @@ import {
   type ReviewedUser,
   reviewSignedIn
 } from '../../login/changed-users.ts'
+import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
@@ -159,11 +160,11 @@ export function createPublicServer(
     areTaken: () => hasWebSockets(generations.config),
     endUnread
   })
-  const recent = new RecentRequests(config.gateway.ops.requests)
+  const recent = rememberRequests(config.gateway.ops.requests)
   const server = createListener(config, generations, { ...services, recent }, upgrades)
   const present = new Present(services)
   const observers = createObservers({ services, recent, present })
-  const listeners = createListeners({ config, server, upgrades, log })
+  const listeners = createListeners({ config, server, upgrades, log, recent })
 
   return {
     create: (number, next) =>
@@ -214,7 +215,7 @@ export function createPublicServer(
 
 interface Observed {
   readonly services: Services
-  readonly recent: RecentRequests
+  readonly recent: RecentRequests<FastifyRequest>
   readonly present: Present
 }
 

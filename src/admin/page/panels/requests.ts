@@ -14,7 +14,19 @@ import { Timeline } from './timeline.ts'
 
 const everyMs = 2000
 const maxRequests = 500
-const statuses = ['', 'failed', '2xx', '3xx', '4xx', '401', '403', '404', '429', '5xx'] as const
+const statuses = [
+  '',
+  'failed',
+  'running',
+  '2xx',
+  '3xx',
+  '4xx',
+  '401',
+  '403',
+  '404',
+  '429',
+  '5xx'
+] as const
 
 interface Filter {
   readonly status: string
@@ -133,6 +145,7 @@ function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {
 }
 
 function statusText(status: string): string {
+  if (status === 'running') return t('requests.running')
   return status === 'failed' ? t('requests.failed') : status
 }
 

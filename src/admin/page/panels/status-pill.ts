@@ -5,12 +5,17 @@ import { t } from '../i18n.ts'
 import { Pill } from '../ui/pill.ts'
 
 export function StatusPill({ row }: { readonly row: RequestRow }): ComponentChildren {
-  const { status, isCut = false, code } = row
-  const text = isCut ? `${status} ${t('requests.cut')}` : String(status)
-  return h(Pill, { tone: toneOf(row), text, title: code })
+  return h(Pill, { tone: toneOf(row), text: textOf(row), title: row.code })
 }
 
-function toneOf({ status, isCut = false, code }: RequestRow): 'ok' | 'warn' | 'bad' | 'plain' {
+function textOf({ status, isCut = false, isRunning = false }: RequestRow): string {
+  if (isRunning) return t('requests.running')
+  return isCut ? `${status} ${t('requests.cut')}` : String(status)
+}
+
+function toneOf(row: RequestRow): 'ok' | 'warn' | 'bad' | 'plain' {
+  const { status, isCut = false, isRunning = false, code } = row
+  if (isRunning) return 'plain'
   if (status >= 500 || isCut) return 'bad'
   if (status >= 400 || code !== undefined) return 'warn'
   return status >= 300 ? 'plain' : 'ok'

@@ -192,9 +192,9 @@ function attemptStep(attempt: NonNullable<RequestRow['attempts']>[number], total
   }
 }
 
-function sentText({ status, sent, missing = [], copy }: RequestRow): string {
+function sentText({ status, isRunning = false, sent, missing = [], copy }: RequestRow): string {
   const parts = [
-    t('timeline.sent', { status: String(status) }),
+    isRunning ? t('requests.running') : t('timeline.sent', { status: String(status) }),
     sent === undefined ? '' : formatBytes(sent),
     copy === undefined ? '' : t('timeline.copy', { copy: word('copy', copy) }),
     missing.length === 0 ? '' : t('timeline.missing', { parts: missing.join(', ') })

@@ -8,6 +8,7 @@ export const requestsTexts = {
   'requests.silent': ['These replicas did not answer: {replicas}', '以下副本没有响应：{replicas}'],
   'requests.anyStatus': ['Any status', '全部状态'],
   'requests.failed': ['Failed', '失败'],
+  'requests.running': ['running', '进行中'],
   'requests.time': ['Time', '时间'],
   'requests.status': ['Status', '状态'],
   'requests.request': ['Request', '请求'],

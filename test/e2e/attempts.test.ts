@@ -1,0 +1,239 @@
+/** Every call to a back-end stands in the story of the request that needed it. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { RequestsResponse } from '../../src/admin/requests.ts'
+import { type Called, cookieOf, type TestGateway, testGateway } from '../support/gateway.ts'
+import { misbehavingUpstream } from '../support/misbehaving.ts'
+import { freePort, listen } from '../support/ports.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+type Request = RequestsResponse['requests'][number]
+
+const idOf = ({ headers }: Pick<Called, 'headers'>) => headers.get('x-request-id') ?? ''
+
+/** The request's story, once it has ended and so many attempts have. */
+async function storyOf(gateway: TestGateway, id: string, attempts = 0): Promise<Request> {
+  let story: Request | undefined
+  await until('the request and its calls have ended', async () => {
+    const response = await gateway.ops(`/ops/api/requests/${id}`)
+    story = ((await response.json()) as RequestsResponse).requests[0]
+    const ended = story?.attempts?.filter(({ ms }) => ms !== undefined) ?? []
+    return story?.isRunning === false && ended.length >= attempts
+  })
+  if (story === undefined) throw new Error('not remembered')
+  return story
+}
+
+async function consoleOf(t: Test, routes: object, upstreams: object): Promise<TestGateway> {
+  return await testGateway(t.after, { routes: { upstreams, routes } })
+}
+
+t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const refreshed = { token: 'second', expiresIn: 3600 }
+    const first = { id: '1', token: 'first', refreshToken: 'r', expiresIn: 1 }
+    json(200, seen.url === '/login' ? first : refreshed)(request, response, seen)
+  })
+  const { gateway: login, routes } = signInAt(backend.url, {
+    token: 'token',
+    refreshToken: 'refreshToken',
+    expires: { path: 'expiresIn' },
+    refresh: {
+      path: '/renew',
+      body: { refresh: '{refreshToken}' },
+      before: '60s',
+      token: 'token'
+    },
+    logout: { path: '/logout', method: 'POST' }
+  })
+  const gateway = await testGateway(t.after, {
+    gateway: login,
+    routes: {
+      upstreams: { b: { ...routes.upstreams.b, credential: 'bearer' } },
+      routes: { orders: { path: '/api/orders', upstream: 'b' } }
+    }
+  })
+  const credentials = { username: 'ann', password: 'p' }
+  const signedIn = await gateway.call('/api/auth/admin/login', { json: credentials })
+  t.equal(signedIn.status, 200, signedIn.text)
+  const address = backend.url
+  t.match(await storyOf(gateway, idOf(signedIn), 1), {
+    user: 'ann',
+    attempts: [{ purpose: 'sign-in', upstream: 'b', address, status: 200, ms: Number }]
+  })
+  const cookie = cookieOf(signedIn)
+  const orders = await gateway.call('/api/orders', { cookie })
+  const { attempts = [] } = await storyOf(gateway, idOf(orders), 2)
+  // The renewal runs beside the request as long as the old token is valid.
+  for (const purpose of ['renewal', 'request']) {
+    const attempt = attempts.find(each => each.purpose === purpose)
+    t.match(attempt, { address, status: 200, ms: Number }, purpose)
+  }
+  const signedOut = await gateway.call('/api/account/logout', { method: 'POST', cookie })
+  t.match(await storyOf(gateway, idOf(signedOut), 1), {
+    user: 'ann',
+    session: { id: String, from: /cache|store/ },
+    attempts: [{ purpose: 'sign-out', address, status: 200, ms: Number }]
+  })
+})
+
+t.test('a WebSocket’s handshake, which is over before the WebSocket is', async t => {
+  const server = createServer()
+  t.ok(new WebSocketServer({ server }))
+  const url = `http://127.0.0.1:${await listen(server)}`
+  t.after(() => server.close())
+  const gateway = await consoleOf(
+    t,
+    { events: { path: '/api/events', access: 'public', upstream: 'backend', websocket: {} } },
+    { backend: { url } }
+  )
+  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events`, {
+    headers: { origin: gateway.url }
+  })
+  t.after(() => client.terminate())
+  const [{ headers }] = (await once(client, 'upgrade')) as [{ headers: Record<string, string> }]
+  const id = headers['x-request-id'] ?? ''
+  t.match(await storyOf(gateway, id, 1), {
+    status: 101,
+    attempts: [{ purpose: 'websocket', address: url, status: 101, ms: Number }]
+  })
+})
+
+t.test('a retry at another address: both attempts with their outcome', async t => {
+  const backend = await testUpstream(t.after)
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const gateway = await consoleOf(
+    t,
+    { any: { path: '/api/any', access: 'public', upstream: 'backend' } },
+    { backend: { urls: [dead, backend.url] } }
+  )
+  let story: Request | undefined
+  await until('an address refused', async () => {
+    story = await storyOf(gateway, idOf(await gateway.call('/api/any')))
+    return story.attempts?.length === 2
+  })
+  t.match(story, {
+    status: 200,
+    attempts: [
+      { address: dead, failure: 'upstream.refused', reason: 'ECONNREFUSED', ms: Number },
+      { address: backend.url, status: 200, ms: Number }
+    ]
+  })
+})
+
+t.test('a kept connection that breaks, and the attempt that follows', async t => {
+  const backend = await misbehavingUpstream(t.after)
+  const gateway = await consoleOf(
+    t,
+    { reset: { path: '/api/reset', access: 'public', upstream: 'backend' } },
+    { backend: { url: backend.url } }
+  )
+  const failed = await gateway.call('/api/reset?bytes=0')
+  const broken = { address: backend.url, failure: 'upstream.reset', ms: Number }
+  t.match(await storyOf(gateway, idOf(failed), 2), {
+    status: 502,
+    code: 'upstream.reset',
+    attempts: [broken, broken]
+  })
+})
+
+t.test('time-outs, and a part that fails beside one that does not', async t => {
+  const slow = await misbehavingUpstream(t.after)
+  const backend = await testUpstream(t.after)
+  const part = { upstream: 'slow', rewrite: '/silent', required: false, into: 'count' }
+  const gateway = await consoleOf(
+    t,
+    {
+      silent: { path: '/api/silent', access: 'public', upstream: 'slow', timeout: '100ms' },
+      parted: {
+        path: '/api/parted',
+        access: 'public',
+        upstream: 'backend',
+        parts: {
+          count: { ...part, timeout: '100ms' },
+          names: { upstream: 'backend', rewrite: '/names', into: 'names' }
+        }
+      }
+    },
+    { backend: { url: backend.url }, slow: { url: slow.url } }
+  )
+  const timedOut = await gateway.call('/api/silent')
+  t.match(await storyOf(gateway, idOf(timedOut), 1), {
+    status: 504,
+    attempts: [{ upstream: 'slow', failure: 'upstream.timeout', ms: Number }]
+  })
+  const parted = await gateway.call('/api/parted')
+  const { attempts = [], ...story } = await storyOf(gateway, idOf(parted), 3)
+  t.match(story, { status: 200, missing: ['count'] })
+  const attemptOf = (name?: string) => attempts.find(attempt => attempt.part === name)
+  t.match(attemptOf(), { purpose: 'request', upstream: 'backend', status: 200 })
+  t.match(attemptOf('names'), { purpose: 'part', upstream: 'backend', status: 200 })
+  t.match(attemptOf('count'), { purpose: 'part', failure: 'upstream.timeout' })
+})
+
+t.test('shared, fresh, validated and stale copies', async t => {
+  let isDown = false
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const headers = { 'content-type': 'application/json', 'etag': '"1"' }
+    if (isDown) return void response.writeHead(503).end()
+    if (request.headers['if-none-match'] !== undefined) {
+      return void response.writeHead(304, headers).end()
+    }
+    const control = seen.url === '/api/fresh' ? 'max-age=60' : 'max-age=0'
+    const answer = () => response.writeHead(200, { ...headers, 'cache-control': control }).end('{}')
+    if (seen.url === '/api/shared') void held.then(answer)
+    else answer()
+  })
+  const upstream = 'backend'
+  const gateway = await consoleOf(
+    t,
+    {
+      shared: { path: '/api/shared', upstream, coalesce: true },
+      fresh: { path: '/api/fresh', upstream, cache: 'private' },
+      checked: { path: '/api/checked', upstream, cache: 'private' },
+      stale: { path: '/api/stale', upstream, fallback: { lastGood: true } }
+    },
+    { backend: { url: backend.url } }
+  )
+  const cookie = await gateway.signIn()
+  const get = async (path: string) => idOf(await gateway.call(path, { cookie }))
+
+  const first = get('/api/shared')
+  await until('the first one is at the back-end', () => backend.begun() === 1)
+  const second = get('/api/shared')
+  await until('the second one waits', async () => {
+    const response = await gateway.ops('/ops/api/requests?status=running')
+    return ((await response.json()) as RequestsResponse).requests.length === 2
+  })
+  release()
+  const firstId = await first
+  t.match(await storyOf(gateway, await second), {
+    copy: 'shared',
+    sharedWith: firstId,
+    attempts: [{ address: backend.url, status: 200, ms: Number }]
+  })
+  await get('/api/fresh')
+  const fresh = await storyOf(gateway, await get('/api/fresh'))
+  t.match(fresh, { copy: 'fresh', status: 200 })
+  t.equal(fresh.attempts, undefined)
+  await get('/api/checked')
+  t.match(await storyOf(gateway, await get('/api/checked'), 1), {
+    copy: 'validated',
+    attempts: [{ status: 304, ms: Number }]
+  })
+  await get('/api/stale')
+  isDown = true
+  t.match(await storyOf(gateway, await get('/api/stale'), 1), {
+    copy: 'stale',
+    status: 200,
+    attempts: [{ status: 503, ms: Number }]
+  })
+})
