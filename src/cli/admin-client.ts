@@ -4,7 +4,7 @@ import { opsAccess } from '../config/load/admin-access.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { type AdminResponse, remoteConnection, send } from './admin-connection.ts'
 import { CommandError, type GatewayAddress } from './command.ts'
-import { printable } from '../observability/unprintable.ts'
+import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 
 const refusedToken =
@@ -30,9 +30,13 @@ export async function askAdmin(
   const { status, text } = response
   if (status === 404 && formerPath !== undefined) return askAdmin(gateway, formerPath, body)
   if (status === 401) throw new CommandError(refusal)
-  const members = recordOf(text)
+  const members = membersOf(text)
   if (status < 200 || status > 299) {
-    throw new CommandError(`The gateway answered ${status}: ${String(members['error'])}`)
+    const reason = printableLines(String(members?.['error'] ?? 'without a reason'))
+    throw new CommandError(`The gateway answered ${status}: ${reason}`)
+  }
+  if (members === undefined) {
+    throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)
   }
   return members
 }
@@ -78,12 +82,14 @@ function refusalOf(isConfigured: boolean, isLeft: boolean): string {
   )
 }
 
-/** The members of a JSON response; none for another response. */
-function recordOf(body: string): Record<string, unknown> {
+/** The members of a JSON response; undefined for another response. */
+function membersOf(body: string): Record<string, unknown> | undefined {
   try {
-    return parseKeepingDigits(body) as Record<string, unknown>
+    const value: unknown = parseKeepingDigits(body)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
   } catch {
-    return {}
+    return undefined
   }
 }
 

@@ -12,7 +12,6 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
-import { buffer } from 'node:stream/consumers'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError, type GatewayAddress, UsageError } from './command.ts'
 
@@ -31,6 +30,8 @@ export interface AdminResponse {
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
+/** Longer than what a gateway with 100,000 sessions answers. */
+const maxResponseBytes = 64 * 1024 * 1024
 const tokenText = /^[\x21-\x7e]{1,1000}$/
 
 const loopback = new BlockList()
@@ -140,8 +141,26 @@ export async function send(
         'address only. Give the address of the operators’ listener itself.'
     )
   }
-  const text = (await buffer(response)).toString()
+  const text = await textOf(response, url.host)
   return { status, text: token === undefined ? text : text.replaceAll(token, '[token]') }
+}
+
+/** @throws CommandError for a response that breaks off, or that has no end */
+async function textOf(response: IncomingMessage, host: string): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxResponseBytes) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw new CommandError(`The response of ${host} broke off: ${(error as Error).message}.`)
+  }
+  if (length <= maxResponseBytes) return Buffer.concat(chunks).toString()
+  const limit = `${maxResponseBytes / 1024 / 1024} MiB`
+  throw new CommandError(`The response of ${host} is longer than ${limit}. Is it a gateway?`)
 }
 
 async function responseTo(request: ClientRequest, host: string): Promise<IncomingMessage> {

@@ -1,4 +1,5 @@
 /** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
+import { jsonText } from './output.ts'
 import type { LockoutJson } from '../admin/lockouts.ts'
 import { type Command, type GatewayAddress, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
@@ -45,7 +46,7 @@ Examples:
       what === 'list'
         ? formatLockouts(locksOf(response), Number(response['total']))
         : `lifted: ${String(response['lifted'])}\n`
-    process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatted)
+    process.stdout.write(json ? jsonText(response) : formatted)
     return 0
   }
 }

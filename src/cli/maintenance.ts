@@ -1,4 +1,5 @@
 /** `maintenance`: closes routes for a time, through the listener of a running gateway. */
+import { jsonText } from './output.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { askAdmin } from './admin-client.ts'
@@ -65,7 +66,7 @@ Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not co
   run: async ({ gateway, rest: [what = 'show', ...more], values, json }) => {
     if (more.length > 0) throw new UsageError()
     const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as Shown
-    process.stdout.write(json ? `${JSON.stringify(shown, null, 2)}\n` : inWords(shown))
+    process.stdout.write(json ? jsonText(shown) : inWords(shown))
     return (shown.silent ?? []).length > 0 ? 3 : 0
   }
 }

@@ -1,6 +1,7 @@
 /** The output of commands: to files, and to pipes that may close. */
 import { writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
+import { escapeInJson } from '../observability/unprintable.ts'
 import { CommandError } from './command.ts'
 
 /** The exit code that shells show for a program ended by SIGPIPE. */
@@ -36,4 +37,9 @@ export function writeOutput(file: unknown, text: string): void {
     const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
     throw new CommandError(`${file} cannot be written (${code}).${advice}`)
   }
+}
+
+/** JSON for programs, and for terminals that would obey what clients put into names and paths. */
+export function jsonText(value: unknown): string {
+  return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
 }

@@ -1,4 +1,5 @@
 /** `plan`: the changes and risks of another config, as text. */
+import { jsonText } from './output.ts'
 import { loadConfig } from '../config/load/load.ts'
 import { comparePlan, type Plan } from '../config/load/plan.ts'
 import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
@@ -37,7 +38,7 @@ Exit codes: 0 no risks, 3 risks; 1 if no gateway answers.`,
         ? await planOfRunning(gateway, balancerMs)
         : comparePlan(loadConfig(folder, process.env), loadConfig(target, process.env), balancerMs)
     if (json) {
-      process.stdout.write(`${JSON.stringify({ changes, risks }, null, 2)}\n`)
+      process.stdout.write(jsonText({ changes, risks }))
       return risks.length > 0 ? 3 : 0
     }
     if (changes.length === 0) process.stdout.write('Nothing would change.\n')

@@ -1,4 +1,5 @@
 /** `reload` and `rollback`: replace the running config, through the operators' listener. */
+import { jsonText } from './output.ts'
 import type { Outcome } from '../process/reload/outcome.ts'
 import type { ReplicaOutcome } from '../process/ops/rollback-of-all.ts'
 import { type Command, UsageError } from './command.ts'
@@ -92,7 +93,7 @@ interface OfAll {
 function printOfAll(response: Record<string, unknown>, json: boolean): number {
   const { outcome, replicas } = response as unknown as OfAll
   const codes: Readonly<Record<string, number>> = { refused: 1, incomplete: 3 }
-  if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+  if (json) process.stdout.write(jsonText(response))
   else {
     const rows = replicas.map(({ replica, outcome: ofReplica, generation, changes, faults }) => [
       replica,
@@ -117,7 +118,7 @@ function printOutcome(response: Record<string, unknown>, json: boolean): number 
   const { outcome, generation } = response
   const lines = (name: string) => (response[name] as readonly string[] | undefined) ?? []
   const code = outcome === 'refused' ? 1 : 0
-  if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+  if (json) process.stdout.write(jsonText(response))
   else if (outcome === 'refused') {
     process.stderr.write(
       `${lines('faults')

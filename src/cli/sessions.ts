@@ -1,4 +1,5 @@
 /** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
+import { jsonText } from './output.ts'
 import type { ShownSession } from '../admin/session-pages.ts'
 import type { SignedIn } from '../session/record.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
@@ -69,7 +70,7 @@ Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
     const response: SessionsResponse = isList
       ? await askAdmin(gateway, pathOf(userQuery))
       : await askAdmin(gateway, '/sessions/close', which)
-    if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+    if (json) process.stdout.write(jsonText(response))
     const refusal = refusalOf(response, userQuery, isList)
     if (refusal !== undefined) {
       if (!json) process.stderr.write(refusal)

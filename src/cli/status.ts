@@ -1,6 +1,8 @@
 /** `status`: the state of a running gateway and its config. */
+import { jsonText } from './output.ts'
 import type { Status } from '../process/status.ts'
 import { type Command, UsageError } from './command.ts'
+import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { statusOfAll } from './status-of-all.ts'
 
@@ -24,7 +26,7 @@ does not answer.`,
     if (rest.length > 0) throw new UsageError()
     if (all === true) return await statusOfAll(gateway, json)
     const response = (await askAdmin(gateway, '/status')) as unknown as Status
-    process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : formatStatus(response))
+    process.stdout.write(json ? jsonText(response) : formatStatus(response))
     return response.files.state === 'refused' ? 3 : 0
   }
 }
@@ -64,8 +66,12 @@ function formatStatus({
   ]
   const width = Math.max(...rows.map(([name = '']) => name.length))
   const faults =
-    files.state === 'refused' ? `\n${files.faults.map(fault => `${fault}\n`).join('')}` : ''
-  const facts = rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('')
+    files.state === 'refused'
+      ? `\n${files.faults.map(fault => `${printable(fault)}\n`).join('')}`
+      : ''
+  const facts = rows
+    .map(([name = '', value]) => `${printable(name.padEnd(width))}  ${printable(String(value))}\n`)
+    .join('')
   const cells = revisions.map(({ number, at, hash, by, of, changes }) => [
     String(number),
     at,

@@ -1,4 +1,5 @@
 /** `why`: the story of a request, from a running gateway and all its workers and replicas. */
+import { jsonText } from './output.ts'
 import type { RequestsResponse } from '../admin/requests.ts'
 import { askAdmin } from './admin-client.ts'
 import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
@@ -46,7 +47,7 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
   run: async ({ gateway, rest: [id, ...more], values, json }) => {
     if (more.length > 0) throw new UsageError()
     const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as RequestsResponse
-    if (json) process.stdout.write(`${JSON.stringify(response, null, 2)}\n`)
+    if (json) process.stdout.write(jsonText(response))
     else process.stdout.write(format(response, id))
     return response.requests.length > 0 ? 0 : 3
   }

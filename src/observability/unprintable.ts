@@ -26,3 +26,8 @@ export function printable(text: string): string {
   const shown = (character: string) => `\\${codeOf(character)}`
   return text.replaceAll(obeyed, shown).replaceAll(controls, shown)
 }
+
+/** The same for text of several lines. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n')
+}

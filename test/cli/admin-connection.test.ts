@@ -123,6 +123,55 @@ t.test('a token that a server sends back is not shown', async t => {
   t.notMatch(out + err, token)
 })
 
+t.test(
+  'whatever a hostile server answers, the command ends, and the terminal obeys nothing',
+  async t => {
+    const codes = '\u001b[31m\u009b31m\u202e'
+    const answers: Array<readonly [text: string, words: readonly string[], said: RegExp]> = [
+      ['null', ['status'], /no JSON object/],
+      ['[]', ['why', '--last', '1'], /no JSON object/],
+      ['<html>', ['maintenance'], /no JSON object/],
+      [JSON.stringify({ error: `a${codes}b` }), ['reload'], /answered 500: a\\u001b.*\\u202eb/],
+      [
+        JSON.stringify({ requests: [{ path: codes }], kept: [], silent: [] }),
+        ['why', '--last', '1', '--json'],
+        /"\\u001b\[31m\\u009b31m\\u202e"/
+      ]
+    ]
+    for (const [text, words, said] of answers) {
+      const status = text.includes('error') ? 500 : 200
+      const { url } = await trap(t, (_request, response) => response.writeHead(status).end(text))
+      const { out, err } = await run([...words, '--url', url], { env })
+      t.match(out + err, said, text)
+      t.notMatch(out + err, /[\u001b\u009b\u202e]|\n +at /, text)
+    }
+  }
+)
+
+t.test('a response without an end, or one that breaks off, is said in one line', async t => {
+  const endless = await trap(t, (_request, response) => {
+    response.on('error', () => {})
+    const mebibyte = Buffer.alloc(1024 * 1024, '[')
+    const more = () => {
+      if (response.destroyed) return
+      if (response.write(mebibyte)) setImmediate(more)
+      else response.once('drain', more)
+    }
+    more()
+  })
+  t.match(await run(['status', '--url', endless.url], { env }), {
+    code: 1,
+    err: /^The response of \S+ is longer than 64 MiB\. Is it a gateway\?\n$/
+  })
+  const cut = await trap(t, (_request, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
+  })
+  t.match(await run(['status', '--url', cut.url], { env }), {
+    code: 1,
+    err: /^The response of \S+ broke off: .*\n$/
+  })
+})
+
 t.test('the command line takes no token', async t => {
   const inUrl = await run(['status', '--url', `https://operator:${token}@gateway.example`])
   t.equal(inUrl.code, 2)

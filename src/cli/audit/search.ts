@@ -1,4 +1,5 @@
 /** `audit search`: prints the lines of the ledger that match. */
+import { escapeInJson } from '../../observability/unprintable.ts'
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { type AuditFilter, type FoundLine, searchLedger } from '../../observability/audit/search.ts'
@@ -26,7 +27,7 @@ export async function findLast({ folder, keys }: LedgerPlace, filter: AuditFilte
 }
 
 export function printLine(line: FoundLine, json: boolean): void {
-  process.stdout.write(`${json ? JSON.stringify(line) : lineInWords(line)}\n`)
+  process.stdout.write(`${json ? escapeInJson(JSON.stringify(line)) : lineInWords(line)}\n`)
 }
 
 export function filterOf(values: Invocation['values']): AuditFilter {

@@ -1,4 +1,5 @@
 /** `audit verify`: prints what is wrong with the ledger, by file and line. */
+import { jsonText } from '../output.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import type { ChainReport, Finding, StoredHead } from '../../observability/audit/chain-report.ts'
 import { verifyFolder } from '../../observability/audit/verify.ts'
@@ -14,9 +15,7 @@ export async function verifyCommand(place: LedgerPlace, { json }: Invocation): P
   })
   const code = codeOf(reports)
   if (json) {
-    process.stdout.write(
-      `${JSON.stringify({ folder, verified: code, chains: reports }, null, 2)}\n`
-    )
+    process.stdout.write(jsonText({ folder, verified: code, chains: reports }))
     return code
   }
   if (reports.length === 0) {

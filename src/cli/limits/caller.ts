@@ -1,4 +1,5 @@
 /** `limits show` and `limits reset`: the counts of one caller, through the operators' listener. */
+import { jsonText } from '../output.ts'
 import type { CallerLimit } from '../../admin/caller-limits.ts'
 import type { GatewayAddress } from '../command.ts'
 import { askAdmin, table } from '../admin-client.ts'
@@ -11,7 +12,7 @@ export async function showCaller(
   const query = new URLSearchParams({ caller }).toString()
   const response = await askAdmin(gateway, `/limits/caller?${query}`)
   const limits = response['limits'] as CallerLimit[]
-  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(caller, limits))
+  process.stdout.write(json ? jsonText(response) : inWords(caller, limits))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
@@ -22,7 +23,7 @@ export async function resetCaller(
 ): Promise<number> {
   const response = await askAdmin(gateway, '/limits/caller/reset', { caller })
   const words = `reset: ${String(response['reset'])}\n`
-  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : words)
+  process.stdout.write(json ? jsonText(response) : words)
   return 0
 }
 

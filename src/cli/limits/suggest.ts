@@ -1,4 +1,5 @@
 /** `limits suggest`: a number for each limit, from a running gateway's record of use. */
+import { jsonText } from '../output.ts'
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
 import { type GatewayAddress, UsageError } from '../command.ts'
@@ -17,7 +18,7 @@ export async function suggest(
     gateway,
     `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions
-  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(response, period))
+  process.stdout.write(json ? jsonText(response) : inWords(response, period))
   return response.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0
 }
 
