@@ -2,7 +2,7 @@
 export type Health = 'up' | 'degraded' | 'down'
 
 export interface Dependency {
-  readonly kind: 'config' | 'redis' | 'upstream'
+  readonly kind: 'config' | 'redis' | 'upstream' | 'audit' | 'maintenance'
   readonly name: string
   readonly state: Health
   /** ISO 8601; missing where it has been so since the start. */
@@ -20,6 +20,10 @@ export interface Dependencies {
   /** Undefined for a process without Redis. */
   readonly redis?: { readonly state: Health; readonly since: number } | undefined
   readonly config?: Pick<Dependency, 'state' | 'since' | 'detail'>
+  /** The audit ledger; undefined where config has none. */
+  readonly audit?: Pick<Dependency, 'state' | 'since' | 'detail'>
+  /** Each maintenance in force, by its author: an operator or `routes.yaml`. */
+  readonly maintenance?: ReadonlyArray<Pick<Dependency, 'name' | 'since' | 'detail'>>
   /** The addresses of upstreams, for operators. */
   readonly upstreams?: readonly AddressStatus[]
 }
@@ -35,13 +39,20 @@ interface AddressStatus {
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-export function dependenciesOf({ redis, config, upstreams = [] }: Dependencies): Dependency[] {
+export function dependenciesOf(dependencies: Dependencies): Dependency[] {
+  const { redis, config, audit, maintenance = [], upstreams = [] } = dependencies
   const names = [...new Set(upstreams.map(({ upstream }) => upstream))]
   return [
     ...(config === undefined ? [] : [{ kind: 'config' as const, name: 'config', ...config }]),
     ...(redis === undefined
       ? []
       : [{ kind: 'redis' as const, name: 'redis', state: redis.state, since: iso(redis.since) }]),
+    ...(audit === undefined ? [] : [{ kind: 'audit' as const, name: 'audit', ...audit }]),
+    ...maintenance.map(each => ({
+      kind: 'maintenance' as const,
+      state: 'degraded' as const,
+      ...each
+    })),
     ...names.map(name =>
       upstreamOf(
         name,

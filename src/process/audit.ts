@@ -10,7 +10,6 @@ import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { Log } from '../services/services.ts'
-import type { Readiness } from '../admin/server.ts'
 import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
 
 type Redis = NonNullable<OpsServices['redis']>
@@ -79,19 +78,6 @@ export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
     [],
     () => [[[], ledger.status().failing === undefined ? 1 : 0]]
   )
-}
-
-/** Information only: a ledger that cannot be written stops no traffic. */
-export function auditPart(ledger: OpenLedger | undefined): Readiness['parts'] {
-  if (ledger === undefined) return {}
-  const { failing, lost, waiting } = ledger.status()
-  if (failing === undefined) return {}
-  const since = new Date(failing.since).toISOString()
-  return {
-    audit:
-      `cannot be written since ${since} (${failing.reason}): ` +
-      `${waiting} entries wait, ${lost} lost`
-  }
 }
 
 const maxChanges = 20

@@ -10,7 +10,6 @@ import type { Config } from '../config/schema/config.ts'
 import { configHashes } from '../config/load/config-hash.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
-import type { Readiness } from '../admin/server.ts'
 import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
@@ -19,9 +18,10 @@ import { createOpsServices, type OpsServices } from '../services/ops-services.ts
 import { createLogger, type Log } from '../services/services.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
+import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
-import { type AuditLedger, auditPart, measureAudit, openAudit, reloadEntry } from './audit.ts'
+import { type AuditLedger, measureAudit, openAudit, reloadEntry } from './audit.ts'
 import { measureConfig, version } from './status.ts'
 import { createPrimary } from './cluster/primary.ts'
 
@@ -67,13 +67,13 @@ interface Start {
 
 async function open({ config, log, environment, opened }: Start): Promise<Gateway> {
   const { folder, gateway } = config
-  const state = { isListening: false, isStopping: false }
+  const ledger = openAudit(config, log, opened)
+  const state = stateAtStart(ledger)
   let watch: Watch | undefined
   let operators: Operators | undefined
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
-  const ledger = openAudit(config, log, opened)
   const publicServer = await openPublicServer({ count, config, log, environment, ledger })
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)
@@ -97,11 +97,11 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
-  const readiness = async () =>
-    readinessOf(await publicServer.readiness(), reloader, { ...state, ledger })
+  const readiness = async () => readinessOf(await publicServer.readiness(), reloader, state)
   const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
   opened.push(ops.close)
   ledger?.useRedis(ops.redis)
+  state.maintenance = () => ops.maintenance.current()
   operators = await openOperators({
     config,
     publicServer,
@@ -215,50 +215,6 @@ function watchConfig(
   // The files may have changed since they were read.
   if (!isAsRead(inputs)) onChange()
   return watch
-}
-
-interface GatewayState {
-  readonly isListening: boolean
-  readonly isStopping: boolean
-  readonly ledger: AuditLedger | undefined
-}
-
-function readinessOf(
-  { ready, parts, ...others }: Readiness,
-  reloader: Reloader,
-  { isListening, isStopping, ledger }: GatewayState
-): Readiness {
-  return {
-    ...others,
-    config: configHealth(reloader),
-    ready: ready && isListening && !isStopping,
-    parts: {
-      ...(!isListening && { gateway: 'starting' }),
-      ...(isStopping && { gateway: 'stopping' }),
-      ...configPart(reloader),
-      ...auditPart(ledger),
-      ...parts
-    }
-  }
-}
-
-/**
- * Information only: with a refused config a replica stays ready, since it runs the last good one.
- */
-function configPart(reloader: Reloader): { readonly config?: string } {
-  const files = reloader.files()
-  if (files.state === 'running') return {}
-  const reason = files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''
-  const { number } = reloader.current()
-  return {
-    config: `generation ${number} runs; the files were ${files.state} at ${files.since}${reason}`
-  }
-}
-
-function configHealth(reloader: Reloader): NonNullable<Readiness['config']> {
-  const files = reloader.files()
-  if (files.state === 'running') return { state: 'up' }
-  return { state: 'degraded', since: files.since, detail: `the files were ${files.state}` }
 }
 
 function once<A extends unknown[], T>(

@@ -317,10 +317,10 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/check/audit',
     'config/schema/audit',
     'observability/audit/search',
-    'process/audit',
     'process/cluster/ledger-relay',
     'services/audit-heads'
   ],
+  'process/audit': ['process/readiness'],
   'observability/traces/trace-context': [
     'observability/traces/random-ids',
     'observability/traces/sampler'

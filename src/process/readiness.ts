@@ -1,0 +1,105 @@
+/** Whether the running gateway is ready, with the state of config, ledger and maintenance. */
+import type { Dependencies, Dependency } from '../admin/dependencies.ts'
+import type { Readiness } from '../admin/server.ts'
+import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
+import type { MaintenanceEntry } from '../services/maintenance-record.ts'
+import type { Reloader } from './reload/reload.ts'
+
+interface GatewayState {
+  isListening: boolean
+  isStopping: boolean
+  /** That of operators, while it is in force. */
+  maintenance: () => MaintenanceEntry | undefined
+  /** Undefined where config has no audit ledger. */
+  readonly ledger: Pick<OpenLedger, 'status'> | undefined
+}
+
+export function stateAtStart(ledger: GatewayState['ledger']): GatewayState {
+  return { isListening: false, isStopping: false, maintenance: () => undefined, ledger }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+const isAhead = (until: string | undefined) => until === undefined || Date.parse(until) > Date.now()
+
+export function readinessOf(
+  { ready, parts, ...others }: Readiness,
+  reloader: Reloader,
+  { isListening, isStopping, ledger, maintenance }: GatewayState
+): Readiness {
+  const entry = maintenance()
+  const { maintenance: byFile } = reloader.current().config.routes
+  const closed = [
+    ...(byFile !== undefined && isAhead(byFile.until) ? [maintenanceOfFile(byFile)] : []),
+    ...(entry === undefined ? [] : [maintenanceOfOperator(entry)])
+  ]
+  const status = ledger?.status()
+  return {
+    ...others,
+    config: configHealth(reloader),
+    ...(status !== undefined && { audit: auditHealth(status) }),
+    maintenance: closed,
+    ready: ready && isListening && !isStopping,
+    parts: {
+      ...(!isListening && { gateway: 'starting' }),
+      ...(isStopping && { gateway: 'stopping' }),
+      ...configPart(reloader),
+      ...(status !== undefined && auditPart(status)),
+      ...(closed.length > 0 && {
+        maintenance: closed.map(({ name, detail }) => `${name}: ${detail}`).join('; ')
+      }),
+      ...parts
+    }
+  }
+}
+
+/**
+ * Information only: with a refused config a replica stays ready, since it runs the last good one.
+ */
+function configPart(reloader: Reloader): { readonly config?: string } {
+  const files = reloader.files()
+  if (files.state === 'running') return {}
+  const reason = files.state === 'refused' ? `: ${files.faults[0] ?? ''}` : ''
+  const { number } = reloader.current()
+  return {
+    config: `generation ${number} runs; the files were ${files.state} at ${files.since}${reason}`
+  }
+}
+
+type Health = Pick<Dependency, 'state' | 'since' | 'detail'>
+
+function configHealth(reloader: Reloader): Health {
+  const files = reloader.files()
+  if (files.state === 'running') return { state: 'up' }
+  return { state: 'degraded', since: files.since, detail: `the files were ${files.state}` }
+}
+
+/** Information only: a ledger that cannot be written stops no traffic. */
+function auditPart({ failing, lost, waiting }: LedgerStatus): { readonly audit?: string } {
+  if (failing === undefined) return {}
+  return {
+    audit:
+      `cannot be written since ${iso(failing.since)} (${failing.reason}): ` +
+      `${waiting} entries wait, ${lost} lost`
+  }
+}
+
+function auditHealth({ failing, headFailing, lost, waiting }: LedgerStatus): Health {
+  if (failing !== undefined) {
+    const detail = `cannot be written (${failing.reason}): ${waiting} entries wait, ${lost} lost`
+    return { state: 'degraded', since: iso(failing.since), detail }
+  }
+  if (headFailing === undefined) return { state: 'up' }
+  return { state: 'degraded', detail: `its head cannot be stored: ${headFailing}` }
+}
+
+type Closed = NonNullable<Dependencies['maintenance']>[number]
+
+function maintenanceOfFile({ until }: { readonly until?: string }): Closed {
+  const detail = until === undefined ? 'in force without an end' : `in force until ${until}`
+  return { name: 'routes.yaml', detail }
+}
+
+function maintenanceOfOperator({ maintenance, author, since }: MaintenanceEntry): Closed {
+  return { name: author, since, detail: `in force until ${maintenance.until}` }
+}

@@ -1,0 +1,162 @@
+/** The audit ledger of a running gateway that cannot be written, and what operators learn of it. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { chainsIn } from '../../src/observability/audit/chain-files.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const env = {
+  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
+  SESSION_SECRET: 'a session secret of at least thirty-two'
+}
+const audit = { key: '${AUDIT_KEY}' }
+
+type Fields = Readonly<Record<string, unknown>>
+
+function linesIn(folder: string): Fields[] {
+  return [...chainsIn(join(folder, 'audit')).values()].flat().flatMap(({ path }) => {
+    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+    return lines.map(line => JSON.parse(line) as Fields)
+  })
+}
+
+interface Verbose {
+  readonly audit?: string
+  readonly maintenance?: string
+  readonly dependencies: readonly Fields[]
+}
+
+t.test('a ledger that cannot be written is told, and stops acts but no traffic', async t => {
+  const folder = await configFolder({ gateway: { audit } })
+  // A file in the place of the folder: not even root can write below it.
+  writeFileSync(join(folder, 'audit'), '')
+  const gateway = await testGateway(t.after, folder, env)
+  const readyz = async () => (await (await gateway.ops('/readyz?verbose')).json()) as Verbose
+  const dependency = async () =>
+    (await readyz()).dependencies.find(({ kind }) => kind === 'audit') ?? {}
+  const metrics = async () => await (await gateway.ops('/metrics')).text()
+  await until('it is told', async () => (await dependency())['state'] === 'degraded')
+  t.match(await readyz(), { audit: /^cannot be written since 20\S+Z \((EEXIST|ENOTDIR)\): / })
+  t.match(await dependency(), {
+    name: 'audit',
+    since: /^20\S+Z$/,
+    detail: /^cannot be written \((EEXIST|ENOTDIR)\): \d+ entries wait, 0 lost$/
+  })
+  t.equal((await gateway.ops('/readyz')).status, 200)
+  t.match(await metrics(), /^console_gateway_audit_writable 0$/m)
+  const logged = gateway.log.filter(({ event }) => event === 'audit.unwritable')
+  t.equal(logged.length, 1)
+
+  await gateway.signIn('bob')
+  const refused = await gateway.ops('/ops/api/reload', { json: {} })
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { code: 'ops.ledger' })
+  const closed = await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
+  t.match(await closed.json(), { closed: 1 }, 'rights are taken away all the same')
+  t.match(await gateway.logged(({ event }) => event === 'audit.late'), {
+    act: 'sessions.close',
+    operator: 'operator'
+  })
+
+  rmSync(join(folder, 'audit'))
+  await gateway.logged(({ event }) => event === 'audit.writable')
+  await until('the act of before has its lines', () => {
+    const acts = linesIn(folder).filter(({ act }) => act === 'sessions.close')
+    return acts.map(({ outcome }) => outcome).join() === 'begun,done'
+  })
+  t.ok(linesIn(folder).some(({ kind, user }) => kind === 'sign-in' && user === 'bob'))
+  t.match(await dependency(), { state: 'up', since: undefined })
+  t.equal((await readyz()).audit, undefined)
+  t.match(await metrics(), /^console_gateway_audit_writable 1$/m)
+})
+
+t.test('maintenance in force is told, and its acts have lines', async t => {
+  const { url } = await testUpstream(t.after, json(200, {}))
+  const routes = {
+    upstreams: { api: { url } },
+    routes: { orders: { path: '/api/orders', upstream: 'api' } },
+    maintenance: { routes: ['orders'], methods: ['DELETE'] }
+  }
+  const gateway = await testGateway(t.after, { gateway: { audit }, routes }, env)
+  const { folder } = gateway
+  const maintenance = async () => {
+    const { dependencies, maintenance: part } = (await (
+      await gateway.ops('/readyz?verbose')
+    ).json()) as Verbose
+    return { part, all: dependencies.filter(({ kind }) => kind === 'maintenance') }
+  }
+  const ofFile = { name: 'routes.yaml', state: 'degraded', detail: 'in force without an end' }
+  t.match(await maintenance(), {
+    part: 'routes.yaml: in force without an end',
+    all: [ofFile]
+  })
+  const end = new Date(Date.now() + 3_600_000).toISOString()
+  await gateway.ops('/ops/api/maintenance', { json: { until: end, routes: ['orders'] } })
+  t.match(await maintenance(), {
+    part: `routes.yaml: in force without an end; operator: in force until ${end}`,
+    all: [
+      ofFile,
+      { name: 'operator', state: 'degraded', since: /^20/, detail: `in force until ${end}` }
+    ]
+  })
+  await gateway.ops('/ops/api/maintenance/end', { json: {} })
+  t.match(await maintenance(), { all: [ofFile] })
+  t.equal((await maintenance()).all.length, 1)
+  await until('both acts have their lines', () => {
+    return linesIn(folder).filter(({ kind }) => kind === 'act').length === 4
+  })
+  const acts = linesIn(folder).filter(({ kind }) => kind === 'act')
+  t.match(acts, [
+    { act: 'maintenance.begin', outcome: 'begun', operator: 'operator', detail: { until: end } },
+    { act: 'maintenance.begin', outcome: 'done', requestId: String(acts[0]?.['requestId']) },
+    { act: 'maintenance.end', outcome: 'begun' },
+    { act: 'maintenance.end', outcome: 'done', requestId: String(acts[2]?.['requestId']) }
+  ])
+})
+
+t.test('while Redis is away the ledger is written, and its head stands there after', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = await testGateway(
+    t.after,
+    {
+      gateway: {
+        audit,
+        redis: { url: redis.url, commandTimeout: '500ms', connectTimeout: '500ms' },
+        session: { secrets: ['${SESSION_SECRET}'] }
+      }
+    },
+    env
+  )
+  const { folder } = gateway
+  const dependency = async () => {
+    const readyz = (await (await gateway.ops('/readyz?verbose')).json()) as Verbose
+    return readyz.dependencies.find(({ kind }) => kind === 'audit') ?? {}
+  }
+  await gateway.signIn()
+  await until('a line is written', () => linesIn(folder).some(({ kind }) => kind === 'sign-in'))
+  await until('the head is stored', async () => (await dependency())['state'] === 'up')
+  await redis.kill()
+  const reloads = () => linesIn(folder).filter(({ act }) => act === 'config.reload').length
+  const before = reloads()
+  t.equal((await gateway.ops('/ops/api/reload', { json: {} })).status, 200, 'acts go on')
+  t.ok(reloads() > before, 'their lines are on disk')
+  await until('the head is told', async () => (await dependency())['state'] === 'degraded')
+  t.match(await dependency(), { detail: /^its head cannot be stored: / })
+  await redis.start()
+  await until('it is stored again', async () => (await dependency())['state'] === 'up')
+  const client = new Redis(redis.url)
+  t.after(() => client.disconnect())
+  const [chain = ''] = chainsIn(join(folder, 'audit')).keys()
+  await until('it names the last line', async () => {
+    const head = (await client.hget('cg:audit:heads', chain)) ?? ''
+    return Number(head.split(' ')[0]) === linesIn(folder).length
+  })
+  t.notOk(
+    gateway.log.some(({ event }) => event === 'audit.cut' || event === 'audit.unwritable'),
+    'nothing looks like a cut'
+  )
+})
