@@ -1,5 +1,6 @@
 import t from 'tap'
-import { BoundedMap, recentlyUsed } from '../src/bounded-map.ts'
+import { BoundedMap, ownText, recentlyUsed } from '../src/bounded-map.ts'
+import { retainedBytes } from './support/retained.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
   const cache = recentlyUsed<number>(4)
@@ -41,4 +42,17 @@ t.test('what was written longest ago gives way, however often it was read by pee
   for (const [key] of map.oldestFirst()) map.delete(key)
   t.equal(map.size, 0)
   t.end()
+})
+
+t.test('a copied part of a text does not keep the whole text', async t => {
+  const kept: string[] = []
+  const retained = await retainedBytes(() => {
+    for (let n = 0; n < 1000; n++) {
+      const text = Buffer.alloc(16_384, `${n} `).toString()
+      for (const length of [5, 12, 13, 500]) kept.push(ownText(text.slice(0, length)))
+    }
+  })
+  t.equal(kept.length, 4000)
+  t.equal(kept.at(-1), '999 '.repeat(125))
+  t.ok(retained < 4_000_000, `${retained} bytes`)
 })

@@ -2,7 +2,7 @@
  * Writes log lines to standard output with their time. Most requests write one, so both must be
  * cheap.
  */
-import pino, { type DestinationStream } from 'pino'
+import pino, { type DestinationStream, type Logger } from 'pino'
 import { adopt } from './emitters.ts'
 import { escapeInJson } from './unprintable.ts'
 
@@ -89,6 +89,41 @@ export function isoTime(now: () => number = Date.now): () => string {
     }
     return `,"time":"${date}${padding(milli)}${milli}Z"`
   }
+}
+
+/** Where a logger's lines of JSON go, and what each says. */
+interface LineOutput {
+  readonly output: DestinationStream
+  /** The member `time`, after a comma. */
+  readonly timestamp: () => string
+  readonly base: Readonly<Record<string, unknown>>
+}
+
+const lineOutputs = new WeakMap<Logger, LineOutput>()
+
+/** Lets lines of a logger of JSON be written without it, as `infoWriter` does. */
+export function addLineOutput(logger: Logger, output: LineOutput): void {
+  lineOutputs.set(logger, output)
+}
+
+/**
+ * Writes lines of one message and of level `info`, which the caller has found to be enabled, from
+ * members that are JSON text, each after a comma: the bytes of `logger.info`, at less cost.
+ */
+export function infoWriter(logger: Logger, message: string): (members: string) => void {
+  const lines = lineOutputs.get(logger)
+  if (lines === undefined) {
+    return members => logger.info(JSON.parse(`{${members.slice(1)}}`), message)
+  }
+  const { output, timestamp } = lines
+  const base = membersOf(lines.base)
+  const end = `${membersOf({ msg: message })}}\n`
+  return members => output.write(`{"level":"info"${timestamp()}${base}${members}${end}`)
+}
+
+function membersOf(object: Readonly<Record<string, unknown>>): string {
+  const json = JSON.stringify(object).slice(1, -1)
+  return json === '' ? '' : `,${json}`
 }
 
 /** Logs each text once: a fault of every response must not fill the log. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
-import { isoTime, standardOutput } from '../observability/log.ts'
+import { addLineOutput, isoTime, standardOutput } from '../observability/log.ts'
 import { showInJson } from '../observability/unprintable.ts'
 
 export type Log = Logger
@@ -20,16 +20,17 @@ export function createLogger(
   destination?: DestinationStream,
   base: Readonly<Record<string, unknown>> | null = null
 ): Logger {
-  const options = { level, base, timestamp: isoTime(), serializers: { err: errorFields } }
+  const timestamp = isoTime()
+  const options = { level, base, timestamp, serializers: { err: errorFields } }
   const readable =
     destination === undefined &&
     (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  return readable
-    ? pino(options, prettyOutput())
-    : pino(
-        { ...options, formatters: { level: label => ({ level: label }) } },
-        destination ?? standardOutput()
-      )
+  if (readable) return pino(options, prettyOutput())
+  const output = destination ?? standardOutput()
+  const formatters = { level: (label: string) => ({ level: label }) }
+  const logger = pino({ ...options, formatters }, output)
+  addLineOutput(logger, { output, timestamp, base: base ?? {} })
+  return logger
 }
 
 function prettyOutput(): DestinationStream {

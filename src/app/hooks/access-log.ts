@@ -4,15 +4,15 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { infoWriter } from '../../observability/log.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Tracer } from '../../observability/traces/tracer.ts'
-import { toHundredths } from '../../observability/request-record.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
+import { accessMembers } from './access-line.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
 import { addTraceId } from './request-log.ts'
-import { isRemarkable, reasonsOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 import { setSession } from './session-trail.ts'
 
@@ -39,6 +39,7 @@ export function addAccessLog(
   app: FastifyInstance,
   { log, requests: { inFlight, meter }, running, tracer, aliases, recent }: Options
 ): void {
+  const writeAccessLine = infoWriter(log, 'request')
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
@@ -82,32 +83,10 @@ export function addAccessLog(
   function keep(request: FastifyRequest): void {
     const { config } = request.routeOptions
     const { trail } = request
-    const { status, upstreamMs } = trail
     config.meter ??= meter(trail.route, config.upstream)
     config.meter.count(trail, keptTraceId(trail))
     if (!log.isLevelEnabled('info')) return
-    const { endedSession } = request
-    // A member without a value is not written.
-    log.info(
-      {
-        requestId: trail.requestId,
-        traceId: trail.trace?.isLogged === true ? trail.trace.traceId : undefined,
-        route: trail.route,
-        method: trail.method,
-        path: trail.path,
-        status,
-        ms: toHundredths(trail.ms),
-        code: trail.code,
-        upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),
-        address: trail.address,
-        user: trail.user,
-        userId: trail.userId,
-        session: endedSession === undefined ? trail.session : undefined,
-        endedSession,
-        ...(isRemarkable(trail) && reasonsOf(trail))
-      },
-      'request'
-    )
+    writeAccessLine(accessMembers(trail, request.endedSession))
   }
 }
 
