@@ -53,14 +53,17 @@ async function ask(gateway: GatewayAddress, path: string, body?: object): Promis
     const response = await send(remoteConnection(gateway, url), path, body)
     return { response, refusal: refusedToken }
   }
-  const { listen, secret } = opsAccess(folder, process.env)
+  const { listen, secret, certificate } = opsAccess(folder, process.env)
   const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
-  const base = `http://${local}`
+  const place =
+    certificate === undefined
+      ? { base: `http://${local}` }
+      : { base: `https://${local}`, pinned: certificate }
   const secrets = secret === undefined ? readSecretFiles(listen) : [secret]
-  let response = await send({ base, token: secrets[0] }, path, body)
+  let response = await send({ ...place, token: secrets[0] }, path, body)
   // Several files: a killed gateway leaves its file, and root can read those of all users.
   for (const token of secrets.slice(1)) {
-    if (response.status === 401) response = await send({ base, token }, path, body)
+    if (response.status === 401) response = await send({ ...place, token }, path, body)
   }
   return { response, refusal: refusalOf(secret !== undefined, secrets.length > 0) }
 }

@@ -2,6 +2,7 @@
  * Where commands find the operators' listener of a gateway, and one request to it. A token goes to
  * that place only: it is never on the command line, in an error, or sent after a redirect.
  */
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import {
@@ -12,6 +13,7 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError, type GatewayAddress, UsageError } from './command.ts'
 
@@ -20,6 +22,8 @@ export interface Connection {
   readonly base: string
   readonly token?: string | undefined
   readonly ca?: Buffer | undefined
+  /** The certificate of the listener itself (PEM), whatever names it is for. */
+  readonly pinned?: Buffer | undefined
 }
 
 export interface AdminResponse {
@@ -33,6 +37,9 @@ const timeoutMs = 120_000
 /** Longer than what a gateway with 100,000 sessions answers. */
 const maxResponseBytes = 64 * 1024 * 1024
 const tokenText = /^[\x21-\x7e]{1,1000}$/
+
+const pinnedAdvice =
+  ' If it still has another certificate than the file of ops.tls.certificate, send it SIGHUP.'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
@@ -106,18 +113,19 @@ function readOrFail(option: string, file: string): Buffer {
 
 /** @throws CommandError when nobody answers, and for a redirect */
 export async function send(
-  { base, token, ca }: Connection,
+  { base, token, ca, pinned }: Connection,
   path: string,
   body?: object
 ): Promise<AdminResponse> {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
-  const options: RequestOptions & { rejectUnauthorized: true; ca?: Buffer } = {
+  const options: RequestOptions & ConnectionOptions = {
     method: json === undefined ? 'GET' : 'POST',
     agent: false,
     timeout: timeoutMs,
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
+    ...(pinned !== undefined && pinnedTo(pinned)),
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(json !== undefined && {
@@ -132,7 +140,7 @@ export async function send(
     request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
   })
   request.end(json)
-  const response = await responseTo(request, url.host)
+  const response = await responseTo(request, url.host, pinned === undefined ? '' : pinnedAdvice)
   const { statusCode: status = 0 } = response
   if (status >= 300 && status < 400) {
     response.destroy()
@@ -163,14 +171,33 @@ async function textOf(response: IncomingMessage, host: string): Promise<string> 
   throw new CommandError(`The response of ${host} is longer than ${limit}. Is it a gateway?`)
 }
 
-async function responseTo(request: ClientRequest, host: string): Promise<IncomingMessage> {
+/**
+ * The listener's address on this machine is seldom a name of its certificate, whose authority this
+ * machine may not know: the certificate itself is what is trusted.
+ */
+function pinnedTo(pem: Buffer): ConnectionOptions {
+  const { raw } = new X509Certificate(pem)
+  return {
+    ca: pem,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (host, certificate) =>
+      certificate.raw.equals(raw) ? undefined : checkServerIdentity(host, certificate)
+  }
+}
+
+async function responseTo(
+  request: ClientRequest,
+  host: string,
+  advice: string
+): Promise<IncomingMessage> {
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     return adopt(response)
   } catch (error) {
     throw new CommandError(
       `No gateway answers on ${host}: ${reasonOf(error as Error)}. ` +
-        'Is it running with this config (--config DIR), or at this address (--url URL)?'
+        'Is it running with this config (--config DIR), or at this address (--url URL)?' +
+        advice
     )
   }
 }

@@ -2,6 +2,7 @@
 import { jsonText } from './output.ts'
 import type { Outcome } from '../process/reload/outcome.ts'
 import type { ReplicaOutcome } from '../process/ops/rollback-of-all.ts'
+import { printable } from '../observability/unprintable.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
@@ -102,7 +103,7 @@ function printOfAll(response: Record<string, unknown>, json: boolean): number {
       [...(faults ?? changes ?? [])].join('; ')
     ])
     process.stdout.write(table([['REPLICA', 'OUTCOME', 'GENERATION', 'DETAILS'], ...rows]))
-    process.stdout.write(`${outcome}\n`)
+    process.stdout.write(`${printable(outcome)}\n`)
   }
   return codes[outcome] ?? 0
 }

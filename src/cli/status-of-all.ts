@@ -1,12 +1,14 @@
 /** `status --all`: who runs what. */
+import { jsonText } from './output.ts'
 import type { ReplicasStatus } from '../admin/replicas.ts'
+import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import type { GatewayAddress } from './command.ts'
 
 /** @returns the exit code */
 export async function statusOfAll(gateway: GatewayAddress, json: boolean): Promise<number> {
   const response = (await askAdmin(gateway, '/ops/api/replicas')) as unknown as ReplicasStatus
-  process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : inWords(response))
+  process.stdout.write(json ? jsonText(response) : inWords(response))
   const { replicas, silent } = response
   const isWell = silent.length === 0 && replicas.every(({ files }) => files !== 'refused')
   return isWell ? 0 : 3
@@ -40,5 +42,5 @@ function inWords({ replicas, silent, info }: ReplicasStatus): string {
     ...(configs.size > 1 ? [`replicas run ${configs.size} different configs`] : []),
     ...(info === undefined ? [] : [info])
   ]
-  return table([head, ...rows, ...silentRows]) + lines.map(line => `${line}\n`).join('')
+  return table([head, ...rows, ...silentRows]) + lines.map(line => `${printable(line)}\n`).join('')
 }

@@ -1,5 +1,5 @@
 /** Commands that ask a gateway elsewhere: where the token goes, and where it never goes. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import { readSecretFiles } from '../../src/admin/secret-file.ts'
 import { testAuthority } from '../support/authority.ts'
 import { run } from '../support/command.ts'
-import { testGateway } from '../support/gateway.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
 
 const token = 'the-token-of-operators-with-more-than-32-characters'
 const env = { CONSOLE_GATEWAY_TOKEN: token }
@@ -197,4 +198,39 @@ t.test('without a token, or with one that is none, nothing is asked', async t =>
   t.match(await run(['status', '--token-file', '/nowhere']), { code: 2, err: /go with --url/ })
   t.match(await run(['status', '--url', 'ftp://127.0.0.1'], { env }), { code: 2 })
   t.equal(seen.length, 0)
+})
+
+t.test('with ops.tls commands on this machine trust the certificate of the config', async t => {
+  const secret = 'a-secret-of-operators-with-more-than-32-characters'
+  for (const ops of [{}, { secret: '${OPS_SECRET}' }]) {
+    // No name of it is the address of the listener.
+    const { key, certificate } = testAuthority(t.after, 'DNS:ops.example.com')
+    const gateway = await testGateway(
+      t.after,
+      await configFolder({
+        gateway: {
+          ops: {
+            listen: `127.0.0.1:${await freePort()}`,
+            tls: { certificate, key: `file:${key}` },
+            ...ops
+          }
+        }
+      }),
+      { OPS_SECRET: secret }
+    )
+    t.match(gateway.opsUrl, /^https:/)
+    const ask = async (...words: readonly string[]) =>
+      await run([...words, '--config', gateway.folder], { env: { OPS_SECRET: secret } })
+    for (const words of [['status', '--json'], ['reload'], ['maintenance'], ['sessions', 'list']]) {
+      t.match(await ask(...words), { code: 0, err: '' }, words.join(' '))
+    }
+    // The file has another certificate than the process that runs.
+    const other = testAuthority(t.after, 'DNS:ops.example.com')
+    copyFileSync(other.certificate, certificate)
+    const refused = await ask('status')
+    t.equal(refused.code, 1)
+    t.match(refused.err, /certificate.*SIGHUP/s)
+    copyFileSync('/dev/null', certificate)
+    t.match(await ask('status'), { code: 1, err: /ops\.tls\.certificate/ })
+  }
 })
