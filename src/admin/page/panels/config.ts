@@ -190,13 +190,14 @@ interface RevisionProps {
 
 function RevisionRow(props: RevisionProps): ComponentChildren {
   const { revision, isRunning, isOpen, toggle, reload } = props
-  const { number, at, by, changes, of } = revision
+  const { number, at, by, changes, of, hash } = revision
   const rollBack = () => {
     confirmAct({
       title: t('config.rollBack', { number: String(number) }),
       text: t('config.rollBackText', { number: String(number), time: formatTime(at) }),
       path: 'rollback',
-      body: { to: number, yes: true },
+      // A number means another config at another replica; a hash is the same at all of them.
+      body: hash === undefined ? { to: number, yes: true } : { hash, all: true, yes: true },
       onDone: reload
     })
   }

@@ -27,8 +27,9 @@ export const configTexts = {
   'config.noDiff': ['It is what runs.', '与运行中的配置相同。'],
   'config.rollBack': ['Roll back to #{number}', '回滚到 #{number}'],
   'config.rollBackText': [
-    'Runs the config of revision #{number} ({time}) again. Keys of gateway.yaml stay as they run.',
-    '重新运行版本 #{number}（{time}）的配置。gateway.yaml 的配置项保持不变。'
+    'Runs the config of revision #{number} ({time}) again, at all replicas or at none. ' +
+      'Keys of gateway.yaml stay as they run.',
+    '重新运行版本 #{number}（{time}）的配置：全部副本一起回滚，或都不回滚。gateway.yaml 的配置项保持不变。'
   ],
   'config.reload': ['Reload the files', '重新加载文件'],
   'config.reloadText': [

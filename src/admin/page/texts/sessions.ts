@@ -69,6 +69,11 @@ export const sessionsTexts = {
   ],
   'effect.minutes': ['{n:minute|minutes}', '{n} 分钟'],
   'effect.replicas': ['{n:replica|replicas}', '{n} 个副本'],
+  'effect.missing': [
+    'Replicas without this config, so that none will roll back: {names}',
+    '以下副本没有该配置，因此都不会回滚：{names}'
+  ],
+  'effect.silent': ['Replicas that do not answer: {names}', '以下副本没有响应：{names}'],
   'effect.routes': ['{n:route|routes}', '{n} 条路由'],
   'effect.requestsPerSecond': ['{n} requests per second now', '当前每秒 {n} 个请求'],
   'effect.unreadable': ['{n:unreadable session|unreadable sessions}', '{n} 个无法读取的会话'],

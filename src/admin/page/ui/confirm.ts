@@ -70,9 +70,11 @@ function ConfirmDialog({ act }: { readonly act: Act }): ComponentChildren {
     setError(undefined)
     postJson<Record<string, unknown>>(act.path, act.body).then(
       result => {
-        if (result['outcome'] === 'refused') {
+        const { outcome } = result
+        if (outcome === 'refused' || outcome === 'incomplete') {
           setBusy(false)
           setError(new ApiError(reasonsOf(result), 200))
+          if (outcome === 'incomplete') act.onDone(result)
           return
         }
         pending.set(undefined)
@@ -120,7 +122,7 @@ function ConfirmDialog({ act }: { readonly act: Act }): ComponentChildren {
   )
 }
 
-/** Of a reload or rollback that the gateway refused. */
+/** Of a reload or rollback that the gateway refused, or that some replicas did not confirm. */
 function reasonsOf({ faults, reasons }: Readonly<Record<string, unknown>>): string {
   const texts = [faults, reasons].flat().filter(each => typeof each === 'string')
   return texts.length === 0 ? t('config.refused') : texts.join('; ')
@@ -154,8 +156,9 @@ function Effect({ preview, hasFailed }: EffectProps): ComponentChildren {
 
 /** `{ sessions: 3 }` → `3 sessions`; what has no words stays as it was sent. */
 function effectText(name: string, value: unknown): string {
-  if (typeof value === 'number') {
-    const text = word('effect', name, { n: value })
+  if (typeof value === 'number' || Array.isArray(value)) {
+    const values = typeof value === 'number' ? { n: value } : { names: value.join(', ') }
+    const text = word('effect', name, values)
     if (text !== name) return text
   }
   return `${name}: ${plainText(value)}`
