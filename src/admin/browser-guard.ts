@@ -50,7 +50,8 @@ export function sendAdminError(
 
 /** Of a path that the router cannot read: no hook has seen the request. */
 export function sendRouterError(thrown: unknown, request: unknown, reply: FastifyReply): void {
-  sendAdminError(thrown, request, reply.headers(opsHeaders))
+  const headers = { ...opsHeaders, 'x-request-id': reply.request.id }
+  sendAdminError(thrown, request, reply.headers(headers))
 }
 
 function isRecord(body: unknown) {

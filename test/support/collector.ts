@@ -3,11 +3,20 @@
  * code, generated from the published protobuf.
  */
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { readFileSync } from 'node:fs'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse
+} from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
+import type { Authority } from './authority.ts'
 import { listen } from './ports.ts'
 
 interface MessageType {
@@ -152,11 +161,14 @@ export interface TestCollector {
   answer: ((response: ServerResponse) => void) | undefined
 }
 
+/** @param authority with it the collector speaks TLS */
 export async function testCollector(
-  cleanUp: (undo: () => unknown) => void
+  cleanUp: (undo: () => unknown) => void,
+  authority?: Authority
 ): Promise<TestCollector> {
   let begun = 0
-  const server = createServer((request, response) => {
+  const server = serverOf(authority)
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     begun++
     void buffer(request).then(body => {
       const { headers, url: path = '' } = request
@@ -167,7 +179,8 @@ export async function testCollector(
       response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : '')
     })
   })
-  const url = `http://127.0.0.1:${await listen(server)}`
+  const scheme = authority === undefined ? 'http' : 'https'
+  const url = `${scheme}://127.0.0.1:${await listen(server)}`
   const collector: TestCollector = {
     url,
     requests: [],
@@ -180,6 +193,12 @@ export async function testCollector(
     server.close()
   })
   return collector
+}
+
+function serverOf(authority: Authority | undefined): Server {
+  if (authority === undefined) return createServer()
+  const { key, certificate } = authority
+  return createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) })
 }
 
 /** The body of a response that takes a part of a batch. */
