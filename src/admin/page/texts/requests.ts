@@ -47,6 +47,14 @@ export const requestsTexts = {
   'sessionFrom.store': ['read from the store', '读自存储'],
   'sessionFrom.none': ['no live session', '没有有效会话'],
   'copy.shared': ['shared with an identical request', '与相同请求共享'],
-  'copy.kept': ['kept response', '保留的响应'],
+  'copy.fresh': ['the user’s own copy, still fresh', '用户自己的副本，仍然有效'],
+  'copy.validated': [
+    'the user’s own copy, confirmed by the upstream',
+    '用户自己的副本，已由上游确认'
+  ],
+  'copy.fixed': [
+    'the route’s fixed response, since the upstream failed',
+    '上游故障时路由的固定响应'
+  ],
   'copy.stale': ['older response, since the upstream failed', '上游故障时的旧响应']
 } as const
