@@ -32,8 +32,9 @@ export async function askAdmin(
   if (status === 401) throw new CommandError(refusal)
   const members = membersOf(text)
   if (status < 200 || status > 299) {
-    const reason = printableLines(String(members?.['error'] ?? 'without a reason'))
-    throw new CommandError(`The gateway answered ${status}: ${reason}`)
+    const { error } = members ?? {}
+    const reason = typeof error === 'string' ? error : 'without a reason'
+    throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
   }
   if (members === undefined) {
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)

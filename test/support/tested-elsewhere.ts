@@ -307,7 +307,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/audit',
     'admin/audit-stream',
     'app/hooks/audit',
-    'app/hooks/audit-fields',
     'cli/audit/audit',
     'cli/audit/line-in-words',
     'cli/audit/place',

@@ -72,8 +72,18 @@ function valueOf(body: Buffer, headers: FastifyRequest['headers']): Json {
     if (!/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')) {
       return readJson(body, headers, maxBodyBytes)
     }
-    return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
+    return valuesOfForm(new URLSearchParams(body.toString('utf8')))
   } catch {
     return null
   }
+}
+
+/** Back-ends differ in which value of a repeated name they take, so all of them are recorded. */
+function valuesOfForm(form: URLSearchParams): Json {
+  const values = new Map<string, string>()
+  for (const [name, value] of form) {
+    const before = values.get(name)
+    values.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  return Object.fromEntries(values)
 }

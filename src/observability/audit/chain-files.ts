@@ -25,10 +25,16 @@ export function chainFilePath(folder: string, chain: string, number: number): st
 export const headFilePath = (folder: string, chain: string): string =>
   join(folder, `audit-${chain}.head`)
 
-/** The chains of a folder by their ids, in order; the files of each, the oldest first. */
+/**
+ * The chains of a folder by their ids, in order; the files of each, the oldest first. Links, pipes
+ * and devices are no files of a ledger: reading one might never end.
+ */
 export function chainsIn(folder: string): Map<string, ChainFile[]> {
   const chains = new Map<string, ChainFile[]>()
-  for (const name of readdirSync(folder).toSorted()) {
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ name }) => name)
+  for (const name of names.toSorted()) {
     const chain = chainOf(name)
     if (chain === undefined) continue
     const files = chains.get(chain) ?? []

@@ -1,5 +1,15 @@
 /** What `audit verify` finds: each kind of change, and that nothing else is reported. */
-import { mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -112,6 +122,27 @@ t.test('a changed, a cut and two swapped lines are named by their place', async 
   writeFileSync(path, original)
   edit(folder, lines => lines.toSpliced(3, 0, lines[10] ?? ''))
   t.ok(faultsOf(await findings(folder)).length > 0, 'a line that stands twice')
+})
+
+t.test('a pipe, a device or a folder in the place of a file ends no verification', async t => {
+  const folder = folderOf(t)
+  await write(folder, 3)
+  const place = (chain: string) => join(folder, `audit-${chain.repeat(12)}-000001.jsonl`)
+  execFileSync('mkfifo', [place('a')])
+  symlinkSync('/dev/zero', place('b'))
+  mkdirSync(place('c'))
+  t.same(faultsOf(await findings(folder)), [])
+})
+
+t.test('lines of megabytes and zero bytes are faults at their place', async t => {
+  const folder = folderOf(t)
+  await write(folder, 3)
+  const [path = ''] = pathsIn(folder)
+  const { length } = readFileSync(path, 'utf8').split('\n')
+  const huge = '{"seq":99999999999999999999,"prev":"'
+  appendFileSync(path, Buffer.concat([Buffer.from(huge), Buffer.alloc(8 * 1024 * 1024)]))
+  const faults = faultsOf(await findings(folder))
+  t.match(faults, [{ line: length, message: /longer than any line of the ledger/ }])
 })
 
 t.test('a cut tail shows against the head, and only against it', async t => {
