@@ -436,7 +436,18 @@ t.test(
     const told = new Set(operations.flatMap(operation => [...codesOf(operation, document)]))
     t.same(
       Object.keys(errorKinds).filter(code => !told.has(code)),
-      ['ops.host', 'ops.secret', 'route.unknown', 'route.method']
+      [
+        'ops.host',
+        'ops.secret',
+        'ops.session',
+        'ops.role',
+        'ops.origin',
+        'ops.ledger',
+        'ops.redis',
+        'ops.held',
+        'route.unknown',
+        'route.method'
+      ]
     )
   }
 )

@@ -116,7 +116,7 @@ t.test('a change of the users file has a line for the sessions that it ends', as
       detail: { by: 'users-file', reason: 'revoked', count: 1 }
     })
   }
-  const [reload] = linesIn(folder).filter(({ kind }) => kind === 'config.reload')
+  const reload = linesIn(folder).find(({ kind }) => kind === 'config.reload')
   t.match(reload, { operator: 'operator', via: 'secret', outcome: 'done' })
 })
 
