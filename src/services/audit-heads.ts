@@ -9,13 +9,15 @@ const pollMs = 50
 /** @param client is there once the gateway has made it; its commands fail while Redis is away */
 export function redisHeads(client: () => Promise<Redis | Cluster>, prefix: string): HeadStore {
   const key = `${prefix}audit:heads`
+  const ready = async () => {
+    const redis = await client()
+    const giveUpAt = performance.now() + readyMs
+    while (redis.status !== 'ready' && performance.now() < giveUpAt) await wait(pollMs)
+    return redis
+  }
   return {
-    read: async chain => {
-      const redis = await client()
-      const giveUpAt = performance.now() + readyMs
-      while (redis.status !== 'ready' && performance.now() < giveUpAt) await wait(pollMs)
-      return (await redis.hget(key, chain)) ?? undefined
-    },
+    read: async chain => (await (await ready()).hget(key, chain)) ?? undefined,
+    chains: async () => await (await ready()).hkeys(key),
     write: async (chain, head) => {
       await (await client()).hset(key, chain, head)
     }

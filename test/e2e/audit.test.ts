@@ -1,5 +1,5 @@
 /** The audit ledger of a running gateway: its lines, commands and API, and what becomes of it in a crash. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { chainsIn } from '../../src/observability/audit/chain-files.ts'
@@ -237,4 +237,14 @@ t.test('workers send their entries to the primary, and the head stands in Redis'
   const cut = await run(['audit', 'verify', '-c', folder], { env })
   t.equal(cut.code, 1)
   t.match(cut.out, 'the end was cut: the ledger ends at line 20')
+
+  const [chain = ''] = chainsIn(join(folder, 'audit')).keys()
+  rmSync(path)
+  const deleted = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(deleted.code, 1)
+  t.match(deleted.out, `fault: audit-${chain}: all files of this chain were deleted`)
+  rmSync(join(folder, 'audit', `audit-${chain}.lock`))
+  const elsewhere = await run(['audit', 'verify', '-c', folder], { env })
+  t.equal(elsewhere.code, 3)
+  t.match(elsewhere.out, `warning: audit-${chain}: no file of this chain is here`)
 })

@@ -15,8 +15,12 @@ export interface LedgerPlace {
   readonly folder: string
   readonly keys: readonly AuditKey[]
   readonly headOf: (chain: string) => Promise<StoredHead>
+  /** Empty where they cannot be asked: the head of each chain then says so. */
+  readonly chainsWithHead: () => Promise<readonly string[]>
   readonly close: () => void
 }
+
+const none = async () => []
 
 /** @throws CommandError, UsageError, ConfigError */
 export function placeOf({ config: folder, values }: Invocation): LedgerPlace {
@@ -26,7 +30,13 @@ export function placeOf({ config: folder, values }: Invocation): LedgerPlace {
   }
   if (typeof named === 'string' && typeof keyFile === 'string') {
     const keys = auditKeys(readKeys(keyFile))
-    return { folder: named, keys, headOf: headOf(keys, headFiles(named), 'beside'), close }
+    return {
+      folder: named,
+      keys,
+      headOf: headOf(keys, headFiles(named), 'beside'),
+      chainsWithHead: none,
+      close
+    }
   }
   return configuredPlace(loadConfig(folder, process.env))
 }
@@ -41,7 +51,13 @@ function configuredPlace({ gateway, folder }: Config): LedgerPlace {
   const keys = auditKeys(audit.key)
   const place = resolve(folder, audit.folder)
   if (redis === undefined || !usesRedis(gateway)) {
-    return { folder: place, keys, headOf: headOf(keys, headFiles(place), 'beside'), close }
+    return {
+      folder: place,
+      keys,
+      headOf: headOf(keys, headFiles(place), 'beside'),
+      chainsWithHead: none,
+      close
+    }
   }
   let disconnect = close
   const connect = () => {
@@ -58,7 +74,13 @@ function configuredPlace({ gateway, folder }: Config): LedgerPlace {
     read: chain => (heads ??= connect()).read(chain),
     write: async () => {}
   }
-  return { folder: place, keys, headOf: headOf(keys, ofRedis, 'redis'), close: () => disconnect() }
+  return {
+    folder: place,
+    keys,
+    headOf: headOf(keys, ofRedis, 'redis'),
+    chainsWithHead: async () => await ((heads ??= connect()).chains?.() ?? none()).catch(none),
+    close: () => disconnect()
+  }
 }
 
 function headOf(keys: readonly AuditKey[], heads: HeadStore, from: 'redis' | 'beside') {

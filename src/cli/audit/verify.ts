@@ -8,8 +8,8 @@ import type { Invocation } from '../command.ts'
 import { type LedgerPlace, readingFailed } from './place.ts'
 
 export async function verifyCommand(place: LedgerPlace, { json }: Invocation): Promise<number> {
-  const { folder, keys, headOf } = place
-  const input = { folder, keys, headOf, parse: parseKeepingDigits }
+  const { folder, keys, headOf, chainsWithHead } = place
+  const input = { folder, keys, headOf, chainsWithHead, parse: parseKeepingDigits }
   const reports = await verifyFolder(input).catch((error: unknown) => {
     throw readingFailed(folder, error)
   })

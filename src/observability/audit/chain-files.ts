@@ -3,7 +3,7 @@
  * number. Each process that writes has a chain of its own.
  */
 import { randomBytes } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -24,6 +24,12 @@ export function chainFilePath(folder: string, chain: string, number: number): st
 
 export const headFilePath = (folder: string, chain: string): string =>
   join(folder, `audit-${chain}.head`)
+
+export const isChainId = (text: string): boolean => /^[0-9a-f]{12}$/.test(text)
+
+/** Whether a process wrote the chain in this folder: its lock stays when the files are deleted. */
+export const hasLock = (folder: string, chain: string): boolean =>
+  existsSync(join(folder, `audit-${chain}.lock`))
 
 /**
  * The chains of a folder by their ids, in order; the files of each, the oldest first. Links, pipes

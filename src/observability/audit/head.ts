@@ -11,6 +11,8 @@ export interface HeadStore {
   /** @throws when it cannot be asked */
   readonly read: (chain: string) => Promise<string | undefined>
   readonly write: (chain: string, head: string) => Promise<void>
+  /** The chains that have a head. @throws when it cannot be asked */
+  readonly chains?: () => Promise<readonly string[]>
 }
 
 const headPattern = /^(0|[1-9]\d{0,15}) ([\w-]{43}|-) ([\w-]{8}) ([\w-]{43})$/

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
-import { type ChainFile, chainsIn } from './chain-files.ts'
+import { type ChainFile, chainsIn, hasLock, isChainId } from './chain-files.ts'
 import type { ChainReport, StoredHead } from './chain-report.ts'
 import { type ChainInput, ChainVerifier } from './chain-verifier.ts'
 import type { AuditKey, ParseLine } from './line.ts'
@@ -20,18 +20,56 @@ interface FolderInput {
   /** Asked before the files are read: a gateway may be writing them. */
   readonly headOf: (chain: string) => Promise<StoredHead>
   readonly parse: ParseLine
+  /** The chains that have a head where all replicas store theirs. */
+  readonly chainsWithHead?: () => Promise<readonly string[]>
 }
+
+const maxAbsent = 1000
 
 /** @throws when a file cannot be read */
 export async function verifyFolder(input: FolderInput): Promise<ChainReport[]> {
   const { folder, keys, headOf, parse } = input
   const reports: ChainReport[] = []
+  // Before the files are listed: a chain that begins meanwhile must not seem to be absent.
+  const withHead = (await input.chainsWithHead?.()) ?? []
   for (const chain of chainsIn(folder).keys()) {
     const head = await headOf(chain)
     const files = chainsIn(folder).get(chain) ?? []
     reports.push(verifyChain({ chain, keys, head, parse }, files))
   }
+  const present = new Set(reports.map(({ chain }) => chain))
+  const absent = withHead.filter(chain => isChainId(chain) && !present.has(chain))
+  for (const chain of absent.toSorted().slice(0, maxAbsent)) {
+    reports.push(absentChain(folder, chain, await headOf(chain)))
+  }
   return reports
+}
+
+/** A chain without a file: deleted as a whole, or written by a replica into a folder of its own. */
+function absentChain(folder: string, chain: string, head: StoredHead): ChainReport {
+  const wasHere = hasLock(folder, chain)
+  const message = wasHere
+    ? 'all files of this chain were deleted'
+    : 'no file of this chain is here: its replica writes another folder, or all were deleted'
+  return {
+    chain,
+    files: 0,
+    lines: 0,
+    bytes: 0,
+    lastSeq: 0,
+    since: undefined,
+    until: undefined,
+    head,
+    findings: [
+      {
+        severity: wasHere ? 'fault' : 'warning',
+        file: `audit-${chain}`,
+        line: undefined,
+        message
+      }
+    ],
+    unlisted: 0
+  }
 }
 
 function verifyChain(input: ChainInput, files: readonly ChainFile[]): ChainReport {
