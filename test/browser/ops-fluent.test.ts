@@ -31,7 +31,7 @@ async function scrollThrough(page: Page): Promise<void> {
     const table = document.querySelector('.table')
     let step = 0
     const scroll = () => {
-      table.scrollTop += 400
+      table.scrollTop += 150
       if (++step < 120) requestAnimationFrame(scroll)
       else resolve()
     }
