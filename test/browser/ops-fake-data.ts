@@ -90,7 +90,7 @@ const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOStri
 export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>> {
   const { text } = options
   return {
-    'sessions': () => sessionsOf(options),
+    'sessions': query => sessionsOf(options, query),
     'lockouts': () => ({
       lockouts: [
         { kind: 'account', of: text ?? 'mallory', until: ago(-540) },
@@ -160,26 +160,35 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
   }
 }
 
-/** The API lists so many, and counts the users of the others. */
-const maxShown = 1000
-
-function sessionsOf({ sessions = 24, text }: FakeOptions): object {
+function sessionsOf(options: FakeOptions, query: Readonly<Record<string, string>>): object {
+  const { sessions = 24 } = options
+  const { search = '', size = '1000', after = '0' } = query
+  const all = Array.from({ length: sessions }, (_, index) => sessionOf(options, index))
+  const fitting = all.filter(({ user, userId }) =>
+    [user, userId].some(each => each.includes(search))
+  )
+  const end = Number(after) + Number(size)
   return {
-    sessions: Array.from({ length: Math.min(sessions, maxShown) }, (_, index) => ({
-      id: `session-${index}`,
-      user: text ?? `${people[index % people.length]}${index < people.length ? '' : index}`,
-      userId: String(index + 1),
-      source: index % 3 === 0 ? 'backend' : 'users-file',
-      startedAt: ago(index * 97 + 40),
-      lastUsedAt: ago(index * 13),
-      idleIn: 1800 - (index % 1700),
-      absoluteIn: 30_000,
-      address: `192.0.2.${index % 250}`,
-      agent: text ?? agents[index % agents.length]
-    })),
+    sessions: fitting.slice(Number(after), end),
     unreadable: 0,
-    isWhole: sessions <= maxShown,
-    users: sessions
+    isWhole: after === '0' && end >= fitting.length,
+    users: fitting.length,
+    ...(end < fitting.length && { next: String(end) })
+  }
+}
+
+function sessionOf({ text }: FakeOptions, index: number) {
+  return {
+    id: `session-${index}`,
+    user: text ?? `${people[index % people.length]}${index < people.length ? '' : index}`,
+    userId: String(index + 1),
+    source: index % 3 === 0 ? 'backend' : 'users-file',
+    startedAt: ago(index * 97 + 40),
+    lastUsedAt: ago(index * 13),
+    idleIn: 1800 - (index % 1700),
+    absoluteIn: 30_000,
+    address: `192.0.2.${index % 250}`,
+    agent: text ?? agents[index % agents.length]
   }
 }
 

@@ -146,24 +146,29 @@ t.test('a walk with the keyboard alone: panel, timeline, back, act', async t => 
   await until('the act was run', () => fake.acts.length === 1)
 })
 
-t.test('filters ask the gateway, the search of sessions searches what is shown', async t => {
-  const fake = await fakeOps(undo => t.teardown(undo))
-  const page = await visitOps(t, browser, `${fake.url}/ops/#/requests`)
-  await page.getByLabel('Status').selectOption('5xx')
-  await until('only failed ones are left', async () => {
-    const texts = await page.locator('tbody .pill').allTextContents()
-    return texts.length > 0 && texts.every(text => text === '502')
-  })
-  await page.getByLabel('Status').selectOption('')
-  await page.getByRole('searchbox', { name: 'User' }).fill('nobody')
-  await page.getByText('No request fits.').waitFor()
-  await openPanel(page, 'sessions')
-  await page.getByRole('searchbox').fill('carol')
-  await until('one user is left', async () => {
-    const rows = await page.getByRole('table', { name: 'Signed in' }).locator('tbody tr').count()
-    return rows === 3
-  })
-})
+t.test(
+  'filters ask the gateway, so does the search of sessions, and addresses are searched',
+  async t => {
+    const fake = await fakeOps(undo => t.teardown(undo))
+    const page = await visitOps(t, browser, `${fake.url}/ops/#/requests`)
+    await page.getByLabel('Status').selectOption('5xx')
+    await until('only failed ones are left', async () => {
+      const texts = await page.locator('tbody .pill').allTextContents()
+      return texts.length > 0 && texts.every(text => text === '502')
+    })
+    await page.getByLabel('Status').selectOption('')
+    await page.getByRole('searchbox', { name: 'User' }).fill('nobody')
+    await page.getByText('No request fits.').waitFor()
+    await openPanel(page, 'sessions')
+    await page.getByRole('searchbox').fill('carol')
+    await until('one user is left', async () => {
+      const rows = await page.getByRole('table', { name: 'Signed in' }).locator('tbody tr').count()
+      return rows === 3
+    })
+    await page.getByRole('searchbox').fill('192.0.2.7')
+    await page.getByText('192.0.2.7').waitFor()
+  }
+)
 
 t.test('what the slider answers changes with it, and the YAML can be copied', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))

@@ -38,6 +38,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/page/texts/sessions',
     'admin/page/texts/shell'
   ],
+  'browser/ops-fluent': ['admin/page/panels/session-reader'],
   'browser/ops-panels': [
     'admin/page/plain-text',
     'admin/page/panels/config',

@@ -68,8 +68,10 @@ export interface NowFrame {
 export interface SessionsAnswer {
   readonly sessions: readonly SessionRow[]
   readonly unreadable?: number
-  readonly isWhole?: boolean
+  /** Users who fit the search, on all pages. */
   readonly users?: number
+  /** `after` of the next page; missing on the last. */
+  readonly next?: string
 }
 
 export interface SessionRow {

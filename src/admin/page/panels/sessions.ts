@@ -1,9 +1,8 @@
 /** The panel Sessions: who is signed in, and who is locked out of signing in. */
 import { type ComponentChildren, h } from 'preact'
 import { useState } from 'preact/hooks'
-import { useJson } from '../api.ts'
-import type { SessionRow, SessionsAnswer } from '../api-types.ts'
-import { formatAgo, formatNumber, formatSeconds, formatTime } from '../format.ts'
+import type { SessionRow } from '../api-types.ts'
+import { formatAgo, formatSeconds, formatTime } from '../format.ts'
 import { t } from '../i18n.ts'
 import { confirmAct } from '../ui/confirm.ts'
 import { Card, Panel, Search } from '../ui/layout.ts'
@@ -11,20 +10,28 @@ import { useSettled } from '../ui/settled.ts'
 import { Shown } from '../ui/states.ts'
 import { type Column, Table } from '../ui/table.ts'
 import { LockoutsCard } from './lockouts.ts'
-
-const everyMs = 5000
+import { type ListedSessions, type SessionList, useSessionList } from './session-reader.ts'
 
 export function SessionsPanel(): ComponentChildren {
-  const asked = useJson<SessionsAnswer>('sessions', everyMs)
+  const [search, setSearch] = useState('')
+  const text = search.trim()
+  const name = useSettled(text)
+  const listed = useSessionList('')
+  const matching = useSessionList(name === '' ? undefined : name)
+  const reload = () => {
+    listed.reload()
+    matching.reload()
+  }
   const closeAll = () => {
     confirmAct({
       title: t('sessions.closeAll'),
       text: t('sessions.closeAllText'),
       path: 'sessions/close',
       body: { everyone: true },
-      onDone: asked.reload
+      onDone: reload
     })
   }
+  const asked = { ...listed, error: listed.error ?? matching.error, reload }
   return h(
     Panel,
     {
@@ -35,44 +42,48 @@ export function SessionsPanel(): ComponentChildren {
         t('sessions.closeAll')
       )
     },
-    h(Shown<SessionsAnswer>, {
-      asked,
-      show: answer => h(SessionsCard, { answer, reload: asked.reload })
-    }),
+    h(
+      Card,
+      {
+        title: t('sessions.signedIn'),
+        count: listed.data?.users,
+        tools: h(Search, { label: t('sessions.search'), value: search, onInput: setSearch })
+      },
+      h(Shown<ListedSessions>, {
+        asked,
+        show: list =>
+          h(SessionsTable, {
+            listed: list,
+            matching: text === name ? matching.data : undefined,
+            search: text,
+            reload
+          })
+      }),
+      text === name && h(More, { list: name === '' ? listed : matching })
+    ),
     h(LockoutsCard, null)
   )
 }
 
-interface CardProps {
-  readonly answer: SessionsAnswer
+interface SessionsTableProps {
+  readonly listed: ListedSessions
+  /** Of users who fit the search; they may stand on pages that are not listed. */
+  readonly matching: ListedSessions | undefined
+  readonly search: string
   readonly reload: () => void
 }
 
-function SessionsCard({ answer, reload }: CardProps): ComponentChildren {
-  const [search, setSearch] = useState('')
-  const { sessions, unreadable = 0, isWhole = true, users } = answer
-  const name = useSettled(search.trim())
-  // The list is bounded, so a user that it leaves out is asked for by name.
-  const isAsked = !isWhole && name !== ''
-  const ofUser = useJson<SessionsAnswer>(
-    isAsked ? `sessions?user=${encodeURIComponent(name)}` : undefined,
-    everyMs
-  )
-  const all = new Map([...sessions, ...(ofUser.data?.sessions ?? [])].map(row => [row.id, row]))
-  const rows = [...all.values()].filter(row => matches(row, search.trim().toLowerCase()))
-  return h(
-    Card,
-    {
-      title: t('sessions.signedIn'),
-      count: sessions.length,
-      tools: h(Search, { label: t('sessions.search'), value: search, onInput: setSearch })
-    },
-    !isWhole &&
-      h(
-        'p',
-        { class: 'note' },
-        t('sessions.notAll', { shown: sessions.length, users: formatNumber(users) })
-      ),
+function SessionsTable({
+  listed,
+  matching,
+  search,
+  reload
+}: SessionsTableProps): ComponentChildren {
+  const { unreadable } = listed
+  const all = new Map([...listed.sessions, ...(matching?.sessions ?? [])].map(row => [row.id, row]))
+  const rows = [...all.values()].filter(row => matches(row, search.toLowerCase()))
+  const isSearched = matching !== undefined || !listed.hasMore
+  return [
     unreadable > 0 && h('p', { class: 'note' }, t('sessions.unreadable', { n: unreadable })),
     h(Table<SessionRow>, {
       label: t('sessions.signedIn'),
@@ -80,8 +91,26 @@ function SessionsCard({ answer, reload }: CardProps): ComponentChildren {
       rows,
       keyOf: ({ id }) => id,
       sort: { key: 'used', isDescending: true },
-      empty: search === '' ? t('sessions.nobody') : t('sessions.noMatch', { search })
+      empty: emptyText(search, isSearched)
     })
+  ]
+}
+
+function emptyText(search: string, isSearched: boolean): string {
+  if (search === '') return t('sessions.nobody')
+  return isSearched ? t('sessions.noMatch', { search }) : t('common.loading')
+}
+
+/** How many of all are listed, and a button for more of them. */
+function More({ list }: { readonly list: SessionList }): ComponentChildren {
+  if (list.data?.hasMore !== true) return null
+  const { sessions, users } = list.data
+  return h(
+    'p',
+    { class: 'note' },
+    t('sessions.notAll', { shown: sessions.length, users }),
+    ' ',
+    h('button', { type: 'button', class: 'button small', onClick: list.more }, t('sessions.more'))
   )
 }
 

@@ -7,9 +7,10 @@ export const sessionsTexts = {
   'sessions.nobody': ['Nobody is signed in.', '当前没有人登录。'],
   'sessions.noMatch': ['No session matches “{search}”.', '没有与“{search}”匹配的会话。'],
   'sessions.notAll': [
-    'The first {shown} sessions of {users} users. Others are found by their whole name or id.',
-    '仅显示 {users} 位用户的前 {shown} 个会话，其余请按完整名称或编号搜索。'
+    'The first {shown:session|sessions} of {users:user|users}, by name. Only these are sorted.',
+    '按名称顺序显示前 {shown} 个会话，共 {users} 位用户。排序仅限已显示的会话。'
   ],
+  'sessions.more': ['Show more', '显示更多'],
   'sessions.unreadable': [
     '{n:session is|sessions are} sealed with another secret and cannot be shown.',
     '有 {n} 个会话使用其他密钥加密，无法显示。'
