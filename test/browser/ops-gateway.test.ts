@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { password } from '../support/sign-in.ts'
+import { password, signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { axeFindings, openPanel, visitOps } from './ops-page.ts'
@@ -97,6 +97,49 @@ t.test('Sessions: a session that is closed here is dead at once; lockouts are em
   await page.getByText('Close all of the user: Done.').waitFor()
   t.equal((await gateway.call('/api/orders', { cookie })).status, 401)
   await page.getByText('Nobody is signed in.').waitFor()
+})
+
+/** A gateway whose console users sign in at a back-end, and its operators by the users file. */
+async function startWithUsers(t: Test, names: readonly string[]): Promise<TestGateway> {
+  const backend = await testUpstream(t.teardown, (_request, response, { body }) => {
+    const { username } = JSON.parse(body.toString()) as { readonly username: string }
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ id: `id of ${username}` }))
+  })
+  const { gateway: atBackend, routes } = signInAt(backend.url, {
+    body: { username: '{username}', password: '{password}' }
+  })
+  const sources = [
+    { kind: 'users-file', file: 'users.yaml', decides: false },
+    ...atBackend.login.sources
+  ]
+  const identity = { prefix: true }
+  const files = { gateway: { ops: { role: 'admin' }, login: { sources }, identity }, routes }
+  const gateway = await testGateway(t.teardown, files)
+  for (const name of names) await gateway.signIn(name)
+  return gateway
+}
+
+t.test('Sessions: of 300 users any is found by name, and more are listed', async t => {
+  const names = Array.from({ length: 300 }, (_, index) => `user-${1000 + index}`)
+  const gateway = await startWithUsers(t, names)
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'sessions')
+  const card = page.getByRole('region', { name: 'Signed in' })
+  await card.getByText('The first 200 sessions of 300 users, by name').waitFor()
+  await page.getByRole('searchbox').fill('USER-1299')
+  await card.getByRole('row').filter({ hasText: 'user-1299' }).waitFor()
+  t.equal(await card.getByRole('table').getAttribute('aria-rowcount'), '2')
+  await page.getByRole('button', { name: 'Close this session of user-1299' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Close the session' }).click()
+  await card.getByText('No session matches').waitFor()
+  await page.getByRole('searchbox').fill('')
+  await card.getByRole('button', { name: 'Show more' }).click()
+  await until('all are listed', async () => {
+    return (await card.getByRole('table').getAttribute('aria-rowcount')) === '300'
+  })
+  t.equal(await card.getByRole('button', { name: 'Show more' }).count(), 0)
+  t.same(await axeFindings(page), [])
 })
 
 t.test('Config: a broken file shows its fault with file and line, and what runs stays', async t => {
