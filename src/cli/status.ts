@@ -1,7 +1,7 @@
 /** `status`: the state of a running gateway and its config. */
 import { jsonText } from './output.ts'
 import type { Status } from '../process/status.ts'
-import { type Command, UsageError } from './command.ts'
+import { type Command, CommandError, UsageError } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { statusOfAll } from './status-of-all.ts'
@@ -26,6 +26,9 @@ does not answer.`,
     if (rest.length > 0) throw new UsageError()
     if (all === true) return await statusOfAll(gateway, json)
     const response = (await askAdmin(gateway, '/status')) as unknown as Status
+    if (response.files === undefined || response.revisions === undefined) {
+      throw new CommandError('The response to /status is not that of a gateway of this version.')
+    }
     process.stdout.write(json ? jsonText(response) : formatStatus(response))
     return response.files.state === 'refused' ? 3 : 0
   }

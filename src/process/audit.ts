@@ -1,4 +1,5 @@
 /** The audit ledger of the running gateway: opens it, stores its heads in Redis, measures it. */
+import { mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
@@ -42,6 +43,7 @@ export function openAudit(
     redis !== undefined && usesRedis(gateway)
       ? redisHeads(() => client.promise, redis.prefix)
       : headFiles(place)
+  makeFolder(place)
   const ledger = createLedger({
     folder: place,
     keys: [newest, ...former],
@@ -100,4 +102,11 @@ export function reloadEntry(by: Trigger, outcome: Outcome, operator: AskingOpera
 
 function changesOf(outcome: Outcome): readonly string[] {
   return 'changes' in outcome ? [...outcome.changes, ...outcome.sessions] : []
+}
+
+/** So that an empty ledger can be searched. If this fails, the first write says why. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch {}
 }
