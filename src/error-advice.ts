@@ -1,4 +1,4 @@
-/** What an operator can do about each error code: for `console-gateway why` and the ops page. */
+/** Advice to operators for each error code: for `console-gateway why` and the ops page. */
 import type { ErrorCode } from './errors.ts'
 
 const lookAtUpstream =

@@ -1,6 +1,6 @@
 /**
- * Who may call the operators' listener: everybody a few paths, whoever has the operators' secret
- * all of them, and a signed-in operator all of them from the listener's own page.
+ * Access to the operators' listener: everybody may call a few paths; the operators' secret opens
+ * all of them, and so does an operator's session on the listener's own page.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError } from '../errors.ts'

@@ -24,7 +24,7 @@ export interface Act<S extends TSchema> {
   /** The effect in numbers. Changes nothing. */
   readonly preview: (body: Static<S>, request: FastifyRequest) => Promise<object>
   readonly run: (body: Static<S>, request: FastifyRequest) => Promise<object>
-  /** What takes the act back, for people; undefined: nothing does. */
+  /** The way to take the act back, for people; undefined where there is none. */
   readonly undo: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What the gateway depends on, for operators: up, degraded or down, and since when. */
+/** The gateway's dependencies, for operators: up, degraded or down, and since when. */
 export type Health = 'up' | 'degraded' | 'down'
 
 export interface Dependency {

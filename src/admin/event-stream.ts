@@ -87,7 +87,7 @@ export class StateStreams {
       await this.#endRefused()
       if (this.#streams.size > 0) this.#sendAll(await this.#read())
     } catch {
-      // What cannot be read now, such as while a worker restarts, is read the next time.
+      // A failed reading, such as while a worker restarts, is made up for by the next one.
     } finally {
       this.#isSending = false
     }

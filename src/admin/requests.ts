@@ -19,7 +19,7 @@ export interface RequestsResponse {
   /** Newest first. */
   readonly requests: ReadonlyArray<RequestRecord & RequestPlace>
   readonly hasMore: boolean
-  /** What each process still has. */
+  /** The requests that each process still has. */
   readonly kept: ReadonlyArray<KeptRequests & RequestPlace>
   /** Replicas that did not answer. */
   readonly silent: readonly string[]

@@ -1,5 +1,5 @@
 /**
- * How many requests of each route there were in the last seconds, and how long they took. Reads
+ * The number and the durations of each route's requests in the last seconds. Reads
  * the metrics once a second, so that a request costs nothing more.
  */
 import type { Counter, Histogram, Metrics } from '../observability/metrics.ts'

@@ -44,7 +44,7 @@ export async function askAdmin(
 
 interface Asked {
   readonly response: AdminResponse
-  /** What a 401 means here, and what to do. */
+  /** The meaning of a 401 here, and the way out. */
   readonly refusal: string
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where commands find the operators' listener of a gateway, and one request to it. A token goes to
+ * The place of a gateway's operators' listener, for commands, and a request to it. A token goes to
  * that place only: it is never on the command line, in an error, or sent after a redirect.
  */
 import { X509Certificate } from 'node:crypto'

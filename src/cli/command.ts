@@ -10,7 +10,7 @@ export interface Option {
   readonly description: string
 }
 
-/** Where to find a running gateway. */
+/** The address of a running gateway. */
 export interface GatewayAddress {
   /** The config folder, with its address and secret. */
   readonly folder: string

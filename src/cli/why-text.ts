@@ -79,7 +79,7 @@ export function formatRequests(requests: readonly Request[]): string {
   return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows])
 }
 
-/** What is remembered, and what has been overwritten. */
+/** A note on the requests that are remembered and those that were overwritten. */
 export function formatKept({ kept, silent, problem }: RequestsResponse): string {
   const lines = kept.map(({ ok, failed, since, ...place }) => {
     const [others, failures] = [ok, failed].map(({ overwritten, oldestAt = since }) =>

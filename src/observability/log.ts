@@ -91,7 +91,7 @@ export function isoTime(now: () => number = Date.now): () => string {
   }
 }
 
-/** Where a logger's lines of JSON go, and what each says. */
+/** The destination of a logger's JSON lines, and the members of each. */
 interface LineOutput {
   readonly output: DestinationStream
   /** The member `time`, after a comma. */

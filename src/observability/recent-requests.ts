@@ -5,7 +5,7 @@
 import { type RequestRecord, recordOf } from './request-record.ts'
 import type { Trail } from './trail.ts'
 
-/** How many are kept; 0 keeps none. */
+/** The number of requests that are kept; 0 keeps none. */
 export interface RequestBounds {
   readonly keep: number
   /** Failed ones, which others do not push out. */
@@ -23,7 +23,7 @@ export interface RequestQuery {
   readonly last?: number | undefined
 }
 
-/** What one process still has of its requests. */
+/** The requests that one process still has. */
 export interface KeptRequests {
   /** ISO 8601: the process keeps requests since then. */
   readonly since: string

@@ -122,7 +122,7 @@ export class Trail {
   /** Name of the route's upstream. */
   upstream: string | undefined = undefined
 
-  /** Where the session was found; `none` where the cookie names none that is alive. */
+  /** The place of the session; `none` where the cookie names none that is alive. */
   sessionFrom: 'cache' | 'store' | 'none' | undefined = undefined
   /** Milliseconds of asking the store for the session. */
   sessionMs = 0
@@ -155,7 +155,7 @@ export class Trail {
   upstreamMs: number | undefined = undefined
   /** Names of the parts that were missing. */
   missing: string[] | undefined = undefined
-  /** Where the response came from, if not from a call of its own. */
+  /** The origin of the response, if not a call of its own. */
   copy: 'shared' | 'fresh' | 'validated' | 'stale' | 'fixed' | undefined = undefined
   /** Id of the request whose call was shared. */
   sharedWith: string | undefined = undefined

@@ -84,7 +84,7 @@ export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
 
 const maxChanges = 20
 
-/** What became of a reload or a rollback. */
+/** The line of a reload or a rollback, with its outcome. */
 export function reloadEntry(by: Trigger, outcome: Outcome, operator: AskingOperator): AuditEntry {
   const isRollback = outcome.outcome === 'rolled back'
   const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)

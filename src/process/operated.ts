@@ -1,4 +1,4 @@
-/** What the operators' listener shows and changes. */
+/** The parts of the gateway that the operators' listener shows and changes. */
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { OpsServices } from '../services/ops-services.ts'

@@ -1,4 +1,4 @@
-/** How many requests to an upstream may be sent again. */
+/** A bound on the requests to an upstream that are sent again. */
 
 /** Retries that may be made at once, whatever came before. */
 const minRetries = 10

@@ -52,7 +52,7 @@ interface Stored {
 const maxMaintenanceMs = 7 * 86_400_000
 const endHint = 'The end ("until") is a time in the future, at most 7 days ahead.'
 
-/** What is in force in this process. */
+/** The record in force in this process. */
 class LocalMaintenance {
   readonly #now: () => number
   readonly #onChange: OnChange

@@ -22,7 +22,7 @@ import { createReplicaDirectory, type ReplicaInfo } from './replica-directory.ts
 import { type RefusedReason, ReplicaMessages } from './replica-messages.ts'
 import { createReplicaSeal } from './replica-seal.ts'
 
-/** What changes while the replica runs. */
+/** The state of a replica that changes while it runs. */
 export type ReplicaState = Pick<ReplicaInfo, 'generation' | 'configHash' | 'ready' | 'workers'>
 
 export interface OpsServices {

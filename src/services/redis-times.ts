@@ -1,8 +1,8 @@
-/** How long Redis takes for commands. */
+/** Measures the time that Redis takes for commands. */
 import type { Cluster, Command, Redis } from 'ioredis'
 import type { Metrics } from '../observability/metrics.ts'
 
-/** What a client is for: what fails with it differs. */
+/** The use of a client: other requests fail with each. */
 export type RedisUse = 'sessions' | 'limits' | 'confirmed-writes'
 
 /** Seconds. */

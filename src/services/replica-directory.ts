@@ -16,7 +16,7 @@ declare module 'ioredis' {
   }
 }
 
-/** What a replica says of itself. */
+/** The entry that a replica writes of itself. */
 export interface ReplicaInfo {
   readonly id: string
   readonly host: string

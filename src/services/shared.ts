@@ -31,7 +31,7 @@ export interface RedisHealth {
   readonly hasConnected: boolean
   /** The last change of `up`, as of `Date.now()`. */
   readonly since: number
-  /** How long it took to answer the last time; undefined while it is away. */
+  /** Milliseconds of its last answer; undefined while it is away. */
   readonly latencyMs: number | undefined
 }
 

@@ -1,5 +1,5 @@
 /**
- * How many sessions are alive: counted exactly up to some hundred users, and estimated from a
+ * The number of live sessions: counted exactly up to some hundred users, and estimated from a
  * sample of the users beyond, so that the cost does not grow with them.
  */
 import { type IdentityKey, identityKey } from './identity-key.ts'

@@ -20,7 +20,7 @@ interface Options {
   readonly onRevoked: (revoked: Revoked) => void
 }
 
-/** Whose sessions are ended, and by whom. */
+/** The user whose sessions are ended, and the cause. */
 export interface Revoker {
   readonly user: Pick<Session, 'identity' | 'source'>
   /** `sign-in`: the same user signed in again, and may have so many sessions only. */

@@ -13,7 +13,7 @@ export interface Operator {
 /** `undefined`: not asked yet; `null`: nobody is signed in. */
 export const operator = createStore<Operator | null | undefined>(undefined)
 
-/** What the gateway answered instead of a result, or that it did not answer. */
+/** The gateway's answer in the place of a result, or its silence. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string | undefined

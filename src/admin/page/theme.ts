@@ -18,7 +18,7 @@ function shownTheme(): 'light' | 'dark' {
   return system.matches ? 'dark' : 'light'
 }
 
-/** What is on the screen. */
+/** The theme on the screen. */
 export const theme = createStore(shownTheme())
 
 system.addEventListener('change', () => theme.set(shownTheme()))

@@ -37,7 +37,7 @@ declare module 'fastify' {
     errorStatus?: 'own' | 'ok'
   }
   interface FastifyRequest {
-    /** What is known of the request; set by its first hook. */
+    /** The record of the request; set by its first hook. */
     trail: Trail
     /** The client's address, once it was computed. */
     address: string | undefined

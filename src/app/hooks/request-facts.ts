@@ -8,7 +8,7 @@ type Facts = Readonly<Record<string, unknown>>
 
 const none: Facts = {}
 
-/** Whose request it is, where that is known. A member without a value is not written. */
+/** The user of a request, where known. A member without a value is not written. */
 export function whoOf(request: FastifyRequest): Facts {
   const session = liveSession(request)
   if (session === undefined) {

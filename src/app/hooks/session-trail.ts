@@ -1,4 +1,4 @@
-/** What the trail of a request tells of its session. */
+/** The members of a request's trail that describe its session. */
 import type { FastifyRequest } from 'fastify'
 import type { Trail } from '../../observability/trail.ts'
 import type { Session } from '../../session/record.ts'

@@ -1,4 +1,4 @@
-/** Where the ledger of a command is: its folder, its keys, and the stored heads. */
+/** The place of a command's ledger: its folder, its keys, and the stored heads. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'

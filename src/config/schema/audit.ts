@@ -13,7 +13,7 @@ import {
   text
 } from './primitives.ts'
 
-/** How the value of a member is written: as it is, its last four characters, or its HMAC. */
+/** The written form of a member's value: as it is, its last four characters, or its HMAC. */
 const howToShow = oneOf(['plain', 'last4', 'hash'], {
   description:
     '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find equal ' +

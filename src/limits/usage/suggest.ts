@@ -89,7 +89,7 @@ function usageKindOf(limit: LimitConfig) {
   return limit.burst === undefined ? limit.kind : 'bucket'
 }
 
-/** What the record has of one limit as it is in force. */
+/** The recorded use of one limit as it is in force. */
 export interface RecordedLimit {
   readonly kind: LimitUsage['kind']
   /** The key that the numbers are about, and its value in force. */

@@ -1,4 +1,4 @@
-/** What the record of use says of limits now, and of another number for one of them. */
+/** The record of use read against the limits in force, and against another number for one. */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { greatestOf, placeOf } from './hours.ts'
 import type { RecordedUsage } from './redis-usage.ts'
@@ -35,7 +35,7 @@ export interface WhatIf {
   readonly number: number
   /** Requests that it would have refused, at least. */
   readonly refused: number
-  /** How many callers: at least those known by name, at most with those known by number only. */
+  /** The number of callers: at least those with a name, at most with those known by number. */
   readonly refusedCallers: { readonly from: number; readonly to: number }
   /** Those known by name, the greatest first. */
   readonly callers: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
@@ -44,7 +44,7 @@ export interface WhatIf {
   /** Less than `lowest` where several processes counted: the truth lies between. */
   readonly lowestFrom: number | null
   readonly notes: readonly string[]
-  /** What to write into `limits.yaml`. */
+  /** The lines for `limits.yaml`. */
   readonly yaml: string
 }
 

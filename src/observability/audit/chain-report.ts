@@ -1,4 +1,4 @@
-/** What verifying a chain finds. */
+/** The result of verifying a chain. */
 import type { ChainPosition } from './line.ts'
 
 /** `fault`: the ledger is not as it was written. `warning`: something cannot be shown. */
@@ -12,7 +12,7 @@ export interface Finding {
   readonly message: string
 }
 
-/** Where a head comes from; `beside` hides nothing from who can write both. */
+/** The origin of a head. One that is `beside` the files proves nothing against a writer of both. */
 export type StoredHead =
   | { readonly from: 'redis' | 'beside'; readonly position: ChainPosition }
   | { readonly from: 'none'; readonly reason: string }

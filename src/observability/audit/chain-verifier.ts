@@ -61,7 +61,7 @@ export class ChainVerifier {
   #fileNumber: number | undefined
   #region: Region | undefined
   #isHeadMet = false
-  /** What `pruned` lines say was deleted. */
+  /** The files that `pruned` lines name as deleted. */
   readonly #pruned: Array<{ readonly through: number; readonly mac: string }> = []
 
   constructor({ chain, keys, head, parse }: ChainInput) {

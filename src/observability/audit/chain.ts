@@ -258,7 +258,7 @@ async function openLastFile(
   }
 }
 
-/** Where a file without a whole line begins: at the end of the file before it. */
+/** A file without a whole line begins at the end of the file before it. */
 async function endOfFormer(
   { folder, keys }: ChainOptions,
   { chain, number }: Opened

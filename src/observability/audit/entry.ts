@@ -1,4 +1,4 @@
-/** What the audit ledger records, and the ledger as its callers see it. */
+/** The entries of the audit ledger, and the ledger as its callers see it. */
 
 type EntryKind =
   /** An unsafe request that ended, answered or aborted; `code` says why it was refused. */

@@ -6,7 +6,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { headFilePath } from './chain-files.ts'
 import { type AuditKey, type ChainPosition, hmac } from './line.ts'
 
-/** Where heads are stored, by chain. */
+/** The store of heads, by chain. */
 export interface HeadStore {
   /** @throws when it cannot be asked */
   readonly read: (chain: string) => Promise<string | undefined>

@@ -11,7 +11,7 @@ export interface AuditKey {
   readonly key: KeyObject
 }
 
-/** Where a chain stands: the number and `mac` of its last line. */
+/** The state of a chain: the number and `mac` of its last line. */
 export interface ChainPosition {
   readonly seq: number
   readonly mac: string

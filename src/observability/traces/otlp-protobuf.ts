@@ -1,7 +1,7 @@
 /** Spans as OTLP's protobuf (opentelemetry/proto/collector/trace/v1). */
 import type { Attribute, Span } from './spans.ts'
 
-/** What stands once in each message. */
+/** The part that stands once in each message. */
 export interface Origin {
   /** Of this process. */
   readonly resource: readonly Attribute[]

@@ -75,7 +75,7 @@ export function spansOf(request: EndedRequest, hasRedis: boolean): Span[] {
   return spans
 }
 
-/** How many spans a request has, without writing them. */
+/** The number of a request's spans, without writing them. */
 export function countSpans({ trail }: EndedRequest): number {
   const { sessionMs, limitsMs, shapeMs, attempts = [] } = trail
   const steps = Number(sessionMs > 0) + Number(limitsMs > 0) + Number(shapeMs > 0)

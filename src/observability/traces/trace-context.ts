@@ -14,7 +14,7 @@ export interface TraceContext {
   readonly spanId: string
   /** Of the caller's span. */
   readonly parentId: string | undefined
-  /** What upstreams are told: whether somebody records this trace. */
+  /** The flag for upstreams: somebody records this trace. */
   readonly sampled: boolean
   /** Whether the gateway records its own spans of it. */
   readonly isRecorded: boolean

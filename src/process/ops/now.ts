@@ -12,7 +12,7 @@ interface Options {
   readonly bus: Pick<ReplicaBus, 'id' | 'serve' | 'ask' | 'replicas'>
 }
 
-/** What a replica tells the others of itself. */
+/** The state that a replica sends to the others. */
 type Summary = Required<
   Pick<ReplicaNow, 'requestsPerSecond' | 'errorShare' | 'inFlight' | 'queued' | 'p99Ms'>
 >

@@ -10,7 +10,7 @@ import type { Log } from '../../services/services.ts'
 import type { AskingOperator, Confirmed, HeldRollback, Outcome } from '../reload/outcome.ts'
 import type { Reloader } from '../reload/reload.ts'
 
-/** What became of it at one replica. */
+/** The outcome at one replica. */
 export interface ReplicaOutcome {
   readonly replica: string
   /** `kept`: it could, but was not asked to. */

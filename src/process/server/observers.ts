@@ -1,4 +1,4 @@
-/** What a process tells operators about itself, by kind. The primary asks each worker. */
+/** The facts about a process, for operators, by kind. The primary asks each worker. */
 
 export interface Observation {
   /** Number of the worker; undefined where there is one process only. */

@@ -1,4 +1,4 @@
-/** What a process does at present: rates of the last ten seconds, its upstreams, its own load. */
+/** A process at present: rates of the last ten seconds, its upstreams, its own load. */
 import { RequestRates, type RouteCounts } from '../../app/request-rates.ts'
 import type { RedisState, Services } from '../../services/services.ts'
 

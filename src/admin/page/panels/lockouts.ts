@@ -1,4 +1,4 @@
-/** Who is locked out of signing in, with the act that lifts a lockout. */
+/** The lockouts of sign-in, with the act that lifts one. */
 import { type ComponentChildren, h } from 'preact'
 import { useJson } from '../api.ts'
 import type { LockoutRow, LockoutsAnswer } from '../api-types.ts'

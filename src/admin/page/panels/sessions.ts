@@ -101,7 +101,7 @@ function emptyText(search: string, isSearched: boolean): string {
   return isSearched ? t('sessions.noMatch', { search }) : t('common.loading')
 }
 
-/** How many of all are listed, and a button for more of them. */
+/** The number of listed sessions and of all, and a button for more of them. */
 function More({ list }: { readonly list: SessionList }): ComponentChildren {
   if (list.data?.hasMore !== true) return null
   const { sessions, users } = list.data

@@ -16,7 +16,7 @@ export function WhatIf({ limit }: { readonly limit: LimitRow }): ComponentChildr
   const settled = useSettled(percent)
   const query = new URLSearchParams({ limit: limit.limit, factor: String(settled / 100) })
   const asked = useJson<WhatIfAnswer>(`limits/what-if?${query.toString()}`)
-  // What the gateway answered, where it has; while the slider moves, what it will try.
+  // The number of the last answer; while the slider moves, the number that is asked next.
   const tried = settled === percent ? asked.data?.number : undefined
   const number = tried ?? Math.max(1, Math.round((limit.max * percent) / 100))
   return h(

@@ -9,7 +9,7 @@ import { Failed } from './states.ts'
 
 export interface Act {
   readonly title: string
-  /** What is about to happen, in a sentence. */
+  /** The effect of the act, in a sentence. */
   readonly text: string
   /** Below `/ops/api/`. */
   readonly path: string

@@ -10,7 +10,7 @@ export interface Column<T> {
   readonly cell: (row: T) => ComponentChildren
   /** Numbers are aligned to the right. */
   readonly isNumber?: boolean
-  /** What the column is sorted by; without it the column cannot be sorted. */
+  /** The key by which the column is sorted; without it the column cannot be sorted. */
   readonly sortBy?: (row: T) => string | number
   /** A CSS width; the others share the rest. */
   readonly width?: string
