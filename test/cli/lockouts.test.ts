@@ -112,7 +112,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
 })
 
 t.test('the former paths under /bans answer as those under /lockouts do', async t => {
-  const ops = Fastify()
+  const ops = Fastify({ genReqId: () => 'request-1' })
   t.teardown(() => ops.close())
   const lockouts = createMemoryLockouts(() => 0)
   addOpsLockouts(ops, { lockouts, ipv6Prefix: () => 64, log: { info: () => {} } })

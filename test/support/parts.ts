@@ -156,7 +156,7 @@ const parts: readonly Part[] = [
   {
     name: 'process/cluster',
     holds: ['process/cluster/'],
-    mayImport: ['config/schema', 'login', 'services', 'admin', 'process/server']
+    mayImport: ['config/schema', 'config/load', 'login', 'services', 'admin', 'process/server']
   },
   {
     name: 'process/reload',

@@ -365,7 +365,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/review',
     'session/review-writer'
   ],
-  'process/reload/validator': ['process/reload/validator-thread'],
+  'process/reload/validator': ['config/load/cloneable', 'process/reload/validator-thread'],
   'process/reload/watcher': ['config/load/inputs'],
   'redis/replicated': [
     'services/redis-replicated',

@@ -9,6 +9,7 @@ import { signInPath } from '../../admin/sign-in.ts'
 import { stateOf } from '../../admin/dependencies.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
+import { toCloneable } from '../../config/load/cloneable.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
@@ -132,7 +133,8 @@ async function buildInAll(pool: WorkerPool, number: number, config: Config): Pro
   // The generation in force was built as the workers started.
   if (number === pool.generation) return generationOf(pool, number, config)
   try {
-    await pool.callAll(call => call('build', { number, config }))
+    const cloneable = toCloneable(config)
+    await pool.callAll(call => call('build', { number, config: cloneable }))
   } catch (error) {
     await pool.callAll(call => call('drop', { number }))
     throw error

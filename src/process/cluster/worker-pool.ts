@@ -4,6 +4,7 @@ import { getCompileCacheDir } from 'node:module'
 import { extname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { toCloneable } from '../../config/load/cloneable.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { adopt } from '../../observability/emitters.ts'
@@ -54,7 +55,7 @@ export class WorkerPool {
 
   constructor(options: Options) {
     this.#options = options
-    this.#inForce = { number: 1, config: options.config }
+    this.#inForce = { number: 1, config: toCloneable(options.config) }
     // `advanced`, since the config holds values that JSON cannot.
     cluster.setupPrimary({
       exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
@@ -101,7 +102,7 @@ export class WorkerPool {
 
   async activate(number: number, config: Config): Promise<void> {
     // Before the calls, so that a worker that is starting takes it too.
-    this.#inForce = { number, config }
+    this.#inForce = { number, config: toCloneable(config) }
     await this.callAll(call => call('activate', { number }))
   }
 

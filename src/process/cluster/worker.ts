@@ -2,6 +2,7 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { forwarded } from '../../admin/forwarded.ts'
 import { createActLedger } from '../../admin/act-ledger.ts'
+import { fromCloneable } from '../../config/load/cloneable.ts'
 import { createAdminServer } from '../../admin/server.ts'
 import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
@@ -62,7 +63,8 @@ catchUncaught({
 })
 
 servePrimary({
-  start: async ({ number, config, ...worker }) => {
+  start: async ({ number, config: sent, ...worker }) => {
+    const config = fromCloneable(sent)
     index = worker.index
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
@@ -86,7 +88,8 @@ servePrimary({
   },
   listen: async () => await started().publicServer.listen(),
   build: async ({ number, config }) => {
-    generations.set(number, await started().publicServer.create(number, config))
+    const built = await started().publicServer.create(number, fromCloneable(config))
+    generations.set(number, built)
     return true
   },
   activate: async ({ number }) => {
