@@ -8,7 +8,7 @@ import { testAuthority } from './authority.ts'
 type Tree = Record<string, unknown>
 
 const valueOf = (name: string) => `value-of-${name}-${'x'.repeat(32)}`
-const names = ['SESSION_1', 'SESSION_2', 'OPS', 'REDIS', 'SENTINEL', 'API_KEY']
+const names = ['SESSION_1', 'SESSION_2', 'OPS', 'AUDIT', 'REDIS', 'SENTINEL', 'API_KEY']
 
 export interface SecretConfig {
   readonly gateway: Tree
@@ -28,14 +28,16 @@ export function allSecrets(
   redis: boolean
 ): SecretConfig {
   const { key, certificate } = testAuthority(cleanUp)
-  const [serverKey, clientKey] = ['server.key', 'client.key'].map(name => join(sslFolder, name))
+  const keyFiles = ['server.key', 'ops.key', 'client.key'].map(name => join(sslFolder, name))
+  const [serverKey, opsKey, clientKey] = keyFiles
   const pem = readFileSync(key, 'utf8')
-  for (const file of [serverKey, clientKey]) writeFileSync(file ?? '', pem)
+  for (const file of keyFiles) writeFileSync(file, pem)
   return {
     gateway: {
       server: { tls: { certificate, key: `file:${serverKey}` } },
       session: { secrets: ['${SESSION_1}', '${SESSION_2}'] },
-      ops: { secret: '${OPS}' },
+      ops: { secret: '${OPS}', tls: { certificate, key: `file:${opsKey}` } },
+      audit: { key: ['${AUDIT}'] },
       ...(redis && {
         redis: {
           sentinels: ['127.0.0.1:1'],

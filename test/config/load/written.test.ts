@@ -28,7 +28,10 @@ t.test('the written config has a reference at each key that takes a secret', t =
   t.same(
     secretKeys().toSorted(),
     [
+      'gateway.audit.key',
+      'gateway.audit.key.*',
       'gateway.ops.secret',
+      'gateway.ops.tls.key',
       'gateway.redis.password',
       'gateway.redis.sentinelPassword',
       'gateway.server.tls.key',
@@ -40,7 +43,8 @@ t.test('the written config has a reference at each key that takes a secret', t =
   )
   t.match(written, {
     gateway: {
-      ops: { secret: '${OPS}' },
+      audit: { key: ['${AUDIT}'] },
+      ops: { secret: '${OPS}', tls: { key: /^file:.*ops\.key$/ } },
       redis: { password: '${REDIS}', sentinelPassword: '${SENTINEL}' },
       server: { tls: { key: /^file:.*server\.key$/ } },
       session: { secrets: ['${SESSION_1}', '${SESSION_2}'] }
