@@ -43,8 +43,8 @@ export const opsErrorKinds = {
   'ops.redis': kind(
     503,
     2,
-    'Redis is unavailable, so nothing was changed. Try again when it is back.',
-    'Redis 不可用,因此未作任何更改。请在其恢复后重试。'
+    'The store that all replicas share does not answer, so nothing was changed. Try again soon.',
+    '共享存储没有响应，因此未作任何更改。请稍后重试。'
   ),
   'ops.held': kind(
     409,

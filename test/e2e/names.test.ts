@@ -53,7 +53,6 @@ const events = [
   'logout.source',
   'maintenance.begun',
   'maintenance.ended',
-  'ops.held',
   'ops.host',
   'ops.login',
   'ops.login.refused',

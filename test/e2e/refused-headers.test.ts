@@ -96,6 +96,7 @@ t.test(
       'accept',
       'content-length',
       'content-type',
+      'traceparent',
       'x-forwarded-for',
       'x-forwarded-proto',
       'x-request-id',
@@ -115,7 +116,12 @@ t.test('an empty passHeaders passes nothing', async t => {
     connection: _connection,
     ...headers
   } = await (await gatewayOf(t, { r: base }, { passHeaders: [] }))('/api/r')
-  t.same(Object.keys(headers).toSorted(), ['x-forwarded-for', 'x-forwarded-proto', 'x-request-id'])
+  t.same(Object.keys(headers).toSorted(), [
+    'traceparent',
+    'x-forwarded-for',
+    'x-forwarded-proto',
+    'x-request-id'
+  ])
 })
 
 t.test('a route opens a refused field by its full name, for itself alone', async t => {
