@@ -17,7 +17,12 @@ import { isPoisoned } from '../../src/json/poisoned.ts'
 import { holdsCredential } from '../../src/login/leaked-credential.ts'
 import { cookiesIn, LoginResponse } from '../../src/login/login-response.ts'
 import { formatFor } from '../../src/observability/metrics-text.ts'
-import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import {
+  escapeInJson,
+  printable,
+  printableLines,
+  showInJson
+} from '../../src/observability/unprintable.ts'
 import { readTraceSettings } from '../../src/observability/traces/settings.ts'
 import { readTraceparent, readTracestate } from '../../src/observability/traces/trace-context.ts'
 import { freshnessOf, variesBy } from '../../src/proxy/freshness.ts'
@@ -368,9 +373,10 @@ export const readers: readonly Reader[] = [
     of: [
       'src/observability/unprintable.ts#escapeInJson',
       'src/observability/unprintable.ts#showInJson',
-      'src/observability/unprintable.ts#printable'
+      'src/observability/unprintable.ts#printable',
+      'src/observability/unprintable.ts#printableLines'
     ],
-    read: text => [escapeInJson(text), showInJson(text), printable(text)],
+    read: text => [escapeInJson(text), showInJson(text), printable(text), printableLines(text)],
     worst: { 'marks of direction': repeated('\u202e'), 'controls': repeated('\u0085\u0007') }
   },
   {

@@ -2,6 +2,7 @@
  * The log line (route, status, durations, user) and the metrics of a request when it has ended.
  * Queries, cookies and bodies are never logged.
  */
+import { parseKeepingDigits } from '../../json/digits.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { infoWriter } from '../../observability/log.ts'
@@ -39,7 +40,7 @@ export function addAccessLog(
   app: FastifyInstance,
   { log, requests: { inFlight, meter }, running, tracer, aliases, recent }: Options
 ): void {
-  const writeAccessLine = infoWriter(log, 'request')
+  const writeAccessLine = infoWriter(log, 'request', parseKeepingDigits)
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)

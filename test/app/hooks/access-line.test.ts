@@ -1,4 +1,5 @@
 /** The access line is written without pino: it must be the line that pino would write. */
+import { parseKeepingDigits } from '../../../src/json/digits.ts'
 import { mock } from 'node:test'
 import fc from 'fast-check'
 import pino from 'pino'
@@ -109,7 +110,7 @@ for (const base of [null, {}, { worker: 1, host: 'a "b"' }]) {
     const lines: string[] = []
     const destination = { write: (line: string) => lines.push(line) }
     const log = createLogger({ level: 'info', format: 'json' }, destination, base)
-    const writeLine = infoWriter(log, 'request')
+    const writeLine = infoWriter(log, 'request', parseKeepingDigits)
     let compared = 0
     fc.assert(
       fc.property(request, random => {
@@ -135,7 +136,7 @@ t.test('a logger that is not of JSON gets the members as an object', async t => 
   const lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
   const trail = Object.assign(new Trail('an-id', 'GET', '/a', ''), { route: 'a"b', status: 200 })
-  infoWriter(log, 'request')(accessMembers(trail, undefined))
+  infoWriter(log, 'request', parseKeepingDigits)(accessMembers(trail, undefined))
   t.match(JSON.parse(lines[0] ?? ''), {
     level: 30,
     requestId: 'an-id',
