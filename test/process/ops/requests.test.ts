@@ -39,7 +39,7 @@ t.test('full rings of two workers and of another replica', async t => {
     const folder = await configFolder({
       gateway: {
         server: { listen: `127.0.0.1:${port}`, workers },
-        ops: { listen: `127.0.0.1:${opsPort}` },
+        ops: { listen: `127.0.0.1:${opsPort}`, requests: { keep: kept.ok } },
         log: { level: 'warn' },
         redis: { url: redis.url },
         session: { secrets: ['${SESSION_SECRET}'] }
