@@ -1,6 +1,6 @@
 /** Attacks on the operators' listener, and by its cookie on back-ends, with real sockets. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -68,11 +68,12 @@ t.test('a fault of the listener stands in the log, with the id that the answer h
   const { ops: ask, folder, logged } = await testGateway(t.after, { gateway }, env)
   await until('the ledger has begun', () => existsSync(join(folder, 'audit')))
   rmSync(join(folder, 'audit'), { recursive: true })
+  writeFileSync(join(folder, 'audit'), 'a file where the folder was')
   const answer = await ask('/ops/api/audit')
   t.equal(answer.status, 500)
   const requestId = answer.headers.get('x-request-id')
   t.ok(requestId)
-  t.match(await logged(line => line['requestId'] === requestId), { err: { code: 'ENOENT' } })
+  t.match(await logged(line => line['requestId'] === requestId), { err: { code: 'ENOTDIR' } })
   t.notOk((await answer.text()).includes(folder))
 })
 
