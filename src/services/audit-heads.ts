@@ -20,6 +20,9 @@ export function redisHeads(client: () => Promise<Redis | Cluster>, prefix: strin
     chains: async () => await (await ready()).hkeys(key),
     write: async (chain, head) => {
       await (await client()).hset(key, chain, head)
+    },
+    remove: async chain => {
+      await (await client()).hdel(key, chain)
     }
   }
 }

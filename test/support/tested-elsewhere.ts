@@ -291,6 +291,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'login/upstream-login': ['login/login-response'],
   'proxy/headers': ['proxy/cookie-header'],
   'observability/audit/ledger': [
+    'observability/audit/abandoned-chains',
     'observability/audit/chain',
     'observability/audit/chain-files',
     'observability/audit/entry',
@@ -312,12 +313,10 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/audit/line-in-words',
     'cli/audit/place',
     'cli/audit/search',
-    'cli/audit/tail',
     'cli/audit/verify',
     'config/check/audit',
     'config/schema/audit',
     'observability/audit/search',
-    'process/cluster/ledger-relay',
     'services/audit-heads'
   ],
   'process/audit': ['process/readiness'],

@@ -29,19 +29,18 @@ export function placeOf({ config: folder, values }: Invocation): LedgerPlace {
     throw new UsageError('Give --folder and --key-file together.')
   }
   if (typeof named === 'string' && typeof keyFile === 'string') {
-    const keys = auditKeys(readKeys(keyFile))
-    return {
-      folder: named,
-      keys,
-      headOf: headOf(keys, headFiles(named), 'beside'),
-      chainsWithHead: none,
-      close
-    }
+    return placeOfFiles(named, auditKeys(readKeys(keyFile)))
   }
   return configuredPlace(loadConfig(folder, process.env))
 }
 
 function close(): void {}
+
+/** Without Redis: the heads stand beside the files. */
+function placeOfFiles(folder: string, keys: readonly AuditKey[]): LedgerPlace {
+  const headOf = readHeads(keys, headFiles(folder), 'beside')
+  return { folder, keys, headOf, chainsWithHead: none, close }
+}
 
 function configuredPlace({ gateway, folder }: Config): LedgerPlace {
   const { audit, redis } = gateway
@@ -50,15 +49,7 @@ function configuredPlace({ gateway, folder }: Config): LedgerPlace {
   }
   const keys = auditKeys(audit.key)
   const place = resolve(folder, audit.folder)
-  if (redis === undefined || !usesRedis(gateway)) {
-    return {
-      folder: place,
-      keys,
-      headOf: headOf(keys, headFiles(place), 'beside'),
-      chainsWithHead: none,
-      close
-    }
-  }
+  if (redis === undefined || !usesRedis(gateway)) return placeOfFiles(place, keys)
   let disconnect = close
   const connect = () => {
     const dialler = createRedisDialler(redis, folder)
@@ -70,21 +61,22 @@ function configuredPlace({ gateway, folder }: Config): LedgerPlace {
     return redisHeads(async () => client, redis.prefix)
   }
   let heads: HeadStore | undefined
-  const ofRedis: HeadStore = {
-    read: chain => (heads ??= connect()).read(chain),
-    write: async () => {}
-  }
+  const read: HeadStore['read'] = chain => (heads ??= connect()).read(chain)
   return {
     folder: place,
     keys,
-    headOf: headOf(keys, ofRedis, 'redis'),
+    headOf: readHeads(keys, { read }, 'redis'),
     chainsWithHead: async () => await ((heads ??= connect()).chains?.() ?? none()).catch(none),
     close: () => disconnect()
   }
 }
 
-function headOf(keys: readonly AuditKey[], heads: HeadStore, from: 'redis' | 'beside') {
-  return async (chain: string): Promise<StoredHead> => {
+function readHeads(
+  keys: readonly AuditKey[],
+  heads: Pick<HeadStore, 'read'>,
+  from: 'redis' | 'beside'
+): LedgerPlace['headOf'] {
+  return async chain => {
     const where = from === 'redis' ? 'Redis' : 'the folder'
     try {
       const text = await heads.read(chain)

@@ -1,5 +1,5 @@
 /** `audit tail`: the last lines of the ledger, and with -f those that are written from then on. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { chainsIn } from '../../observability/audit/chain-files.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
@@ -57,7 +57,9 @@ class Follower {
         const offset = this.#offsets.get(path) ?? 0
         const bytes = readFrom(path, offset)
         const end = bytes.lastIndexOf(lineBreak) + 1
-        this.#offsets.set(path, offset + end)
+        // Bytes without a line break that are longer than any line of the ledger are skipped.
+        const isLine = end > 0 || bytes.length < maxReadBytes
+        this.#offsets.set(path, offset + (isLine ? end : bytes.length))
         yield* this.#linesOf(chain, bytes.subarray(0, end))
       }
     }
@@ -84,25 +86,17 @@ class Follower {
 }
 
 function sizeOf(path: string): number {
-  const file = openSync(path, 'r')
-  try {
-    return fstatSync(file).size
-  } finally {
-    closeSync(file)
-  }
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Empty for a file that was deleted meanwhile. */
+/** Empty where nothing was added, or the file was deleted meanwhile. */
 function readFrom(path: string, offset: number): Buffer {
-  const bytes = Buffer.alloc(maxReadBytes)
-  let file: number
+  const length = Math.min(sizeOf(path) - offset, maxReadBytes)
+  if (length <= 0) return Buffer.alloc(0)
+  const bytes = Buffer.allocUnsafe(length)
+  const file = openSync(path, 'r')
   try {
-    file = openSync(path, 'r')
-  } catch {
-    return Buffer.alloc(0)
-  }
-  try {
-    return bytes.subarray(0, readSync(file, bytes, 0, maxReadBytes, offset))
+    return bytes.subarray(0, readSync(file, bytes, 0, length, offset))
   } finally {
     closeSync(file)
   }

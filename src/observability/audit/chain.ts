@@ -100,12 +100,17 @@ export class Chain {
     return this.#format(this.#options.now(), kind, members)
   }
 
-  /** Writes all lines that were added. After a failure, a second call goes on where it stopped. */
-  async write(): Promise<void> {
+  /**
+   * Writes all lines that were added. After a failure, a second call goes on where it stopped.
+   * @returns whether a file was full or old, and the next one has begun
+   */
+  async write(): Promise<boolean> {
     const { maxFileBytes, maxFileMs, now } = this.#options
     await this.#writePending()
-    if (this.#size < maxFileBytes && now() - this.#since < maxFileMs) return
-    if (this.#file !== undefined) await this.#rotate()
+    if (this.#size < maxFileBytes && now() - this.#since < maxFileMs) return false
+    if (this.#file === undefined) return false
+    await this.#rotate()
+    return true
   }
 
   async sync(): Promise<void> {
@@ -189,7 +194,6 @@ export class Chain {
     await this.sync()
     await this.#openNext(this.#options.now())
     await this.#writePending()
-    await this.prune()
   }
 
   /** The file itself is created with its first line: the disk may be full. */
@@ -268,7 +272,11 @@ async function endOfFormer(
   return last === undefined ? start : { seq: last.seq, mac: last.mac }
 }
 
-async function lastLineOf(path: string, keys: readonly AuditKey[]): Promise<ReadLine | undefined> {
+/** @returns undefined for a file that is not there, or holds no genuine line at its end */
+export async function lastLineOf(
+  path: string,
+  keys: readonly AuditKey[]
+): Promise<ReadLine | undefined> {
   let file: FileHandle | undefined
   try {
     file = await open(path, 'r')

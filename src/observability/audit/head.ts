@@ -2,7 +2,7 @@
  * The head of a chain: the number and `mac` of its last line, stored where who can cut the file
  * cannot write, so that a missing tail shows. It is signed with the key of the ledger.
  */
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { headFilePath } from './chain-files.ts'
 import { type AuditKey, type ChainPosition, hmac } from './line.ts'
 
@@ -11,6 +11,7 @@ export interface HeadStore {
   /** @throws when it cannot be asked */
   readonly read: (chain: string) => Promise<string | undefined>
   readonly write: (chain: string, head: string) => Promise<void>
+  readonly remove: (chain: string) => Promise<void>
   /** The chains that have a head. @throws when it cannot be asked */
   readonly chains?: () => Promise<readonly string[]>
 }
@@ -52,6 +53,9 @@ export function headFiles(folder: string): HeadStore {
       const path = headFilePath(folder, chain)
       await writeFile(`${path}.new`, `${head}\n`, { mode: 0o600, flush: true })
       await rename(`${path}.new`, path)
+    },
+    remove: async chain => {
+      await rm(headFilePath(folder, chain), { force: true })
     }
   }
 }

@@ -2,6 +2,7 @@
  * The ledger of this machine: takes entries, writes them in batches to its chain, and stores the
  * chain's head. A disk that takes nothing stops nobody but commits: entries wait, then are counted.
  */
+import { pruneAbandonedChains } from './abandoned-chains.ts'
 import { Chain, type ChainOptions } from './chain.ts'
 import { type AuditEntry, type Ledger, LedgerUnavailable } from './entry.ts'
 import { formatHead, type HeadStore, readHead } from './head.ts'
@@ -148,7 +149,7 @@ class BatchingLedger implements OpenLedger {
     let taken: readonly Queued[] = []
     try {
       const chain = (this.#chain ??= await this.#open())
-      await chain.write()
+      await this.#write(chain)
       this.#report(chain)
       while (this.#queue.size > 0 || this.#queue.hasLost) {
         this.#queue.takeLost((count, detail) => chain.addControl('lost', { count, ...detail }))
@@ -167,10 +168,19 @@ class BatchingLedger implements OpenLedger {
 
   async #writeBatch(chain: Chain, batch: readonly Queued[]): Promise<void> {
     const numbers = batch.map(({ entry }) => chain.add(entry))
-    await chain.write()
+    await this.#write(chain)
     if (batch.some(({ waiter }) => waiter !== undefined)) await chain.sync()
     batch.forEach(({ waiter }, index) => waiter?.resolve(numbers[index] as number))
     this.#report(chain)
+  }
+
+  async #write(chain: Chain): Promise<void> {
+    if (await chain.write()) await this.#prune(chain)
+  }
+
+  async #prune(chain: Chain): Promise<void> {
+    await chain.prune()
+    await pruneAbandonedChains(chain, this.#options)
   }
 
   #report(chain: Chain): void {
@@ -184,7 +194,7 @@ class BatchingLedger implements OpenLedger {
     const chain = await Chain.open(this.#options)
     try {
       await within(2 * headMs, this.#checkHead(chain))
-      await chain.prune()
+      await this.#prune(chain)
       return chain
     } catch (error) {
       await chain.close()

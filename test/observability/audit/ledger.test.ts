@@ -1,39 +1,12 @@
 /** The ledger on disk: what is committed, batched, recovered, rotated, pruned and refused. */
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
 import { headFiles } from '../../../src/observability/audit/head.ts'
-import { createLedger, type LedgerOptions } from '../../../src/observability/audit/ledger.ts'
-import { auditKeys } from '../../../src/observability/audit/line.ts'
+import { ledgerFolder, ledgerIn } from '../../support/ledger.ts'
 import { until } from '../../support/until.ts'
-
-const keyText = 'an audit key of at least thirty-two bytes'
-const [key] = auditKeys([keyText])
-if (key === undefined) throw new Error('no key')
-
-function folderOf(test: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function ledgerIn(folder: string, options: Partial<LedgerOptions> = {}) {
-  const ignore = () => {}
-  return createLedger({
-    folder,
-    keys: [key as NonNullable<typeof key>],
-    maxFileBytes: 1024 ** 2,
-    maxFileMs: 86_400_000,
-    keepMs: 0,
-    now: Date.now,
-    heads: headFiles(folder),
-    log: { info: ignore, warn: ignore, error: ignore },
-    ...options
-  })
-}
 
 function linesIn(folder: string): Array<Record<string, unknown>> {
   return [...chainsIn(folder).values()].flat().flatMap(({ path }) => {
@@ -43,7 +16,7 @@ function linesIn(folder: string): Array<Record<string, unknown>> {
 }
 
 t.test('a committed line is in the file before commit returns', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   const ledger = ledgerIn(folder)
   const seq = await ledger.commit({ kind: 'act', act: 'sessions.close', outcome: 'begun' })
   const line = linesIn(folder).find(each => each['seq'] === seq)
@@ -54,7 +27,7 @@ t.test('a committed line is in the file before commit returns', async t => {
 t.test(
   'a second process writes a chain of its own, and a restart goes on with the first',
   async t => {
-    const folder = folderOf(t)
+    const folder = ledgerFolder(t)
     const first = ledgerIn(folder)
     await first.commit({ kind: 'config.reload' })
     const second = ledgerIn(folder)
@@ -71,7 +44,7 @@ t.test(
 )
 
 t.test('bytes that a crash left are kept, and a line says how many', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   const first = ledgerIn(folder)
   await first.commit({ kind: 'config.reload' })
   await first.close()
@@ -90,7 +63,7 @@ t.test('on a full disk commits are refused, entries wait, and it is logged once'
   // Files may have 1,024 bytes; without the trap a signal would end the process. tap's options of
   // Node write files of their own.
   const limited = `unset NODE_OPTIONS; trap '' XFSZ; ulimit -f 2; exec "$0" "$@"`
-  const words = ['-c', limited, process.execPath, program, folderOf(t), keyText]
+  const words = ['-c', limited, process.execPath, program, ledgerFolder(t)]
   const { stdout, stderr } = spawnSync('sh', words, { encoding: 'utf8' })
   t.equal(stderr, '')
   const { outcomes, events, reason, waiting } = JSON.parse(stdout) as Record<string, any>
@@ -104,7 +77,7 @@ t.test('on a full disk commits are refused, entries wait, and it is logged once'
 t.test(
   'entries that waited for a folder are written, and those without a place counted',
   async t => {
-    const folder = join(folderOf(t), 'audit')
+    const folder = join(ledgerFolder(t), 'audit')
     writeFileSync(folder, 'a file in the place of the folder')
     const ledger = ledgerIn(folder)
     await t.rejects(ledger.commit({ kind: 'act' }))
@@ -118,3 +91,47 @@ t.test(
     t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_999)
   }
 )
+
+t.test('chains that nobody writes any more are deleted when their last line is old', async t => {
+  const folder = ledgerFolder(t)
+  const replicas = [ledgerIn(folder), ledgerIn(folder), ledgerIn(folder)]
+  for (const ledger of replicas) await ledger.commit({ kind: 'config.reload' })
+  const [, still, ...left] = replicas
+  const before = [...chainsIn(folder).keys()]
+  for (const ledger of [replicas[0], ...left]) await ledger?.close()
+  const later = { keepMs: 60_000, now: () => Date.now() + 61_000 }
+  const next = ledgerIn(folder, later)
+  await next.commit({ kind: 'config.reload' })
+  await next.close()
+
+  const after = [...chainsIn(folder).keys()]
+  t.equal(before.length, 3)
+  t.equal(after.length, 2, 'its own, and that of the process that still writes')
+  const gone = before.find(chain => !after.includes(chain)) ?? ''
+  t.equal(await headFiles(folder).read(gone), undefined, 'its head would be a fault of verify')
+  const pruned = linesIn(folder).filter(({ abandoned }) => abandoned !== undefined)
+  t.match(pruned, [{ kind: 'pruned', abandoned: { chain: gone, through: 3, throughMac: String } }])
+  t.equal(pruned.length, 1)
+
+  await still?.close()
+  const young = ledgerIn(folder, { keepMs: 60_000 })
+  await young.commit({ kind: 'config.reload' })
+  await young.close()
+  t.equal(chainsIn(folder).size, 2, 'a chain that ended just now stays')
+})
+
+t.test('a head that cannot be removed keeps its chain, and the ledger goes on', async t => {
+  const folder = ledgerFolder(t)
+  const replicas = [ledgerIn(folder), ledgerIn(folder)]
+  for (const ledger of replicas) await ledger.commit({ kind: 'config.reload' })
+  for (const ledger of replicas) await ledger.close()
+  const remove = () => Promise.reject(new Error('the store is away'))
+  const next = ledgerIn(folder, {
+    keepMs: 60_000,
+    now: () => Date.now() + 61_000,
+    heads: { ...headFiles(folder), remove }
+  })
+  await next.commit({ kind: 'config.reload' })
+  await next.close()
+  t.equal(chainsIn(folder).size, 2)
+})

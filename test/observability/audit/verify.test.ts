@@ -3,60 +3,39 @@ import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   unlinkSync,
   writeFileSync
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
 import type { Finding, StoredHead } from '../../../src/observability/audit/chain-report.ts'
 import { headFiles, readHead } from '../../../src/observability/audit/head.ts'
-import { createLedger, type LedgerOptions } from '../../../src/observability/audit/ledger.ts'
+import type { LedgerOptions } from '../../../src/observability/audit/ledger.ts'
 import { type AuditKey, auditKeys } from '../../../src/observability/audit/line.ts'
 import { parseKeepingDigits } from '../../../src/json/digits.ts'
 import { verifyFolder } from '../../../src/observability/audit/verify.ts'
+import { ledgerFolder, ledgerIn, ledgerKey } from '../../support/ledger.ts'
 import { createRandom } from '../../support/random.ts'
 import { seed } from '../../support/seed.ts'
 
-const [key, otherKey] = auditKeys([
-  'an audit key of at least thirty-two bytes',
-  'another key of at least thirty-two bytes'
-]) as [AuditKey, AuditKey]
-
-const ignore = () => {}
-const log = { info: ignore, warn: ignore, error: ignore }
+const [key, otherKey] = auditKeys([ledgerKey, 'another key of at least thirty-two bytes']) as [
+  AuditKey,
+  AuditKey
+]
 
 async function write(
   folder: string,
   count: number,
   options: Partial<LedgerOptions> = {}
 ): Promise<void> {
-  const ledger = createLedger({
-    folder,
-    keys: [key],
-    maxFileBytes: 1024 ** 2,
-    maxFileMs: 86_400_000,
-    keepMs: 0,
-    now: Date.now,
-    heads: headFiles(folder),
-    log,
-    ...options
-  })
+  const ledger = ledgerIn(folder, options)
   for (let number = 0; number < count; number++) {
     await ledger.commit({ kind: 'request', user: `user ${number}`, route: 'orders' })
   }
   await ledger.close()
-}
-
-function folderOf(test: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 async function findings(folder: string, keys: readonly AuditKey[] = [key]): Promise<Finding[]> {
@@ -89,14 +68,14 @@ function edit(folder: string, change: (lines: string[]) => string[]): void {
 }
 
 t.test('a ledger that nobody changed has no finding', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 20)
   await write(folder, 5)
   t.same(await findings(folder), [])
 })
 
 t.test('a changed, a cut and two swapped lines are named by their place', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 20)
   const [path = ''] = pathsIn(folder)
   const original = readFileSync(path)
@@ -125,7 +104,7 @@ t.test('a changed, a cut and two swapped lines are named by their place', async 
 })
 
 t.test('a pipe, a device or a folder in the place of a file ends no verification', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 3)
   const place = (chain: string) => join(folder, `audit-${chain.repeat(12)}-000001.jsonl`)
   execFileSync('mkfifo', [place('a')])
@@ -135,7 +114,7 @@ t.test('a pipe, a device or a folder in the place of a file ends no verification
 })
 
 t.test('lines of megabytes and zero bytes are faults at their place', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 3)
   const [path = ''] = pathsIn(folder)
   const { length } = readFileSync(path, 'utf8').split('\n')
@@ -146,7 +125,7 @@ t.test('lines of megabytes and zero bytes are faults at their place', async t =>
 })
 
 t.test('a cut tail shows against the head, and only against it', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 20)
   edit(folder, lines => lines.slice(0, 15))
   t.match(faultsOf(await findings(folder)), [
@@ -158,7 +137,7 @@ t.test('a cut tail shows against the head, and only against it', async t => {
 })
 
 t.test('a tail that was cut before a restart stays a fault', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 20)
   edit(folder, lines => lines.slice(0, 15))
   await write(folder, 30)
@@ -166,7 +145,7 @@ t.test('a tail that was cut before a restart stays a fault', async t => {
 })
 
 t.test('lines that were replaced before a restart stay a fault', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 20)
   edit(folder, lines => [...lines.slice(0, 20), (lines[20] ?? '').replace('user', 'xxxx')])
   await write(folder, 3)
@@ -174,7 +153,7 @@ t.test('lines that were replaced before a restart stay a fault', async t => {
 })
 
 t.test('rotation goes on with the chain, and a deleted file is missing', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 60, { maxFileBytes: 4096 })
   const paths = pathsIn(folder)
   t.ok(paths.length >= 4, `${paths.length} files`)
@@ -187,7 +166,7 @@ t.test('rotation goes on with the chain, and a deleted file is missing', async t
 })
 
 t.test('pruned files are told from missing ones', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 60, { maxFileBytes: 4096 })
   const before = pathsIn(folder).length
   await write(folder, 1, { keepMs: 1, maxFileBytes: 4096, now: () => Date.now() + 60_000 })
@@ -204,7 +183,7 @@ t.test('pruned files are told from missing ones', async t => {
 })
 
 t.test('a rotated key verifies with both keys; without the former one it is named', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 5)
   await write(folder, 5, { keys: [otherKey, key] })
   t.same(await findings(folder, [otherKey, key]), [])
@@ -216,7 +195,7 @@ t.test('a rotated key verifies with both keys; without the former one it is name
 })
 
 t.test('any byte of any file that is changed, added or removed is found', async t => {
-  const folder = folderOf(t)
+  const folder = ledgerFolder(t)
   await write(folder, 30, { maxFileBytes: 4096 })
   const random = createRandom(seed)
   for (let round = 0; round < 400; round++) {
