@@ -1,61 +1,69 @@
-/** Server-sent events for operators: the latest state, sent once a second to all who watch. */
-import { adopt } from '../observability/emitters.ts'
-import { GatewayError } from '../errors.ts'
-import { opsHeaders } from './response-headers.ts'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+/** Server-sent events for operators: open streams, their bounds and their end. */
 import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError } from '../errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import { opsHeaders } from './response-headers.ts'
 
-interface Options {
-  /** Names the events. */
-  readonly name: string
-  /** Makes the next event's data; asked once for all streams. */
-  readonly read: () => Promise<object>
-  /** Whether the request's operator may still see it. */
-  readonly isAllowed: (request: FastifyRequest) => Promise<boolean>
-  readonly everyMs?: number
-  readonly maxStreams?: number
-  /** A reader that takes nothing for this time is dropped. */
-  readonly maxStallMs?: number
-}
+/** Whether the request's operator may still see events. */
+export type MaySee = (request: FastifyRequest) => Promise<boolean>
 
-interface Stream {
+export interface EventStream<State> {
   readonly request: FastifyRequest
   readonly raw: ServerResponse
-  /** Since when its reader has not taken the last event. */
-  stalledAt: number | undefined
+  /** For the kind of stream. */
+  readonly state: State
 }
 
-/** A slow reader misses events and gets the newest; nothing is queued for it. */
-export class StateStreams {
+interface Options {
+  readonly isAllowed: MaySee
+  /** Called so often while streams are open, once those that must end have ended. */
+  readonly onTick?: () => void | Promise<void>
+  readonly everyMs?: number
+  readonly maxStreams?: number
+}
+
+export class EventStreams<State> {
   readonly #options: Required<Options>
-  readonly #streams = new Set<Stream>()
+  readonly #streams = new Set<EventStream<State>>()
   #timer: NodeJS.Timeout | undefined
-  #isSending = false
+  #isTicking = false
 
   constructor(options: Options) {
-    this.#options = { everyMs: 1000, maxStreams: 32, maxStallMs: 30_000, ...options }
+    this.#options = { everyMs: 1000, maxStreams: 32, onTick: () => {}, ...options }
   }
 
   get size(): number {
     return this.#streams.size
   }
 
+  [Symbol.iterator](): IterableIterator<EventStream<State>> {
+    return this.#streams.values()
+  }
+
   /** Ends all streams when the listener closes, which would wait for them. */
   endWith(ops: FastifyInstance): void {
     ops.addHook('preClose', async () => {
-      for (const stream of this.#streams) this.#end(stream)
+      for (const stream of this.#streams) this.end(stream)
     })
   }
 
-  /** @throws GatewayError `overloaded`, or what reading the first event throws */
-  async open(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  /** @throws GatewayError `overloaded` */
+  refuseTooMany(): void {
     const { maxStreams } = this.#options
-    if (this.#streams.size >= maxStreams) throw tooMany(maxStreams)
-    const first = await this.#read()
-    if (this.#streams.size >= maxStreams) throw tooMany(maxStreams)
+    if (this.#streams.size < maxStreams) return
+    const message = `${maxStreams} live views are open already. Close one, or try again later.`
+    throw new GatewayError('overloaded', { retryAfter: 5, message })
+  }
+
+  /**
+   * @param first the text that the stream begins with
+   * @throws GatewayError `overloaded`
+   */
+  open(request: FastifyRequest, reply: FastifyReply, first: string, state: State): void {
+    this.refuseTooMany()
     reply.hijack()
-    const { raw } = reply
-    adopt(raw)
+    const raw = adopt(reply.raw)
     raw.writeHead(200, {
       ...opsHeaders,
       ...reply.getHeaders(),
@@ -66,7 +74,7 @@ export class StateStreams {
       'connection': 'close',
       'x-accel-buffering': 'no'
     } as Record<string, string>)
-    const stream: Stream = { request, raw, stalledAt: undefined }
+    const stream = { request, raw, state }
     this.#streams.add(stream)
     raw.once('close', () => this.#forget(stream))
     raw.write(first)
@@ -74,22 +82,23 @@ export class StateStreams {
     else this.#timer ??= setInterval(() => void this.#tick(), this.#options.everyMs).unref()
   }
 
-  async #read(): Promise<string> {
-    const { name, read } = this.#options
-    return `event: ${name}\ndata: ${JSON.stringify(await read())}\n\n`
+  end(stream: EventStream<State>): void {
+    if (stream.raw.writableNeedDrain) stream.raw.destroy()
+    else stream.raw.end('event: end\ndata: {}\n\n')
+    this.#forget(stream)
   }
 
   /** A round that takes longer than its time delays the next; none runs beside it. */
   async #tick(): Promise<void> {
-    if (this.#isSending) return
-    this.#isSending = true
+    if (this.#isTicking) return
+    this.#isTicking = true
     try {
       await this.#endRefused()
-      if (this.#streams.size > 0) this.#sendAll(await this.#read())
+      if (this.#streams.size > 0) await this.#options.onTick()
     } catch {
       // A failed reading, such as while a worker restarts, is made up for by the next one.
     } finally {
-      this.#isSending = false
+      this.#isTicking = false
     }
   }
 
@@ -98,41 +107,15 @@ export class StateStreams {
     await Promise.all(
       Array.from(this.#streams, async stream => {
         // An unreachable store is no end of a session.
-        if (!(await isAllowed(stream.request).catch(() => true))) this.#end(stream)
+        if (!(await isAllowed(stream.request).catch(() => true))) this.end(stream)
       })
     )
   }
 
-  #sendAll(text: string): void {
-    const now = performance.now()
-    for (const stream of this.#streams) {
-      if (!stream.raw.writableNeedDrain) {
-        stream.stalledAt = undefined
-        stream.raw.write(text)
-      } else {
-        stream.stalledAt ??= now
-        if (now - stream.stalledAt >= this.#options.maxStallMs) stream.raw.destroy()
-      }
-    }
-  }
-
-  #end(stream: Stream): void {
-    if (stream.raw.writableNeedDrain) stream.raw.destroy()
-    else stream.raw.end('event: end\ndata: {}\n\n')
-    this.#forget(stream)
-  }
-
-  #forget(stream: Stream): void {
+  #forget(stream: EventStream<State>): void {
     this.#streams.delete(stream)
     if (this.#streams.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
-}
-
-function tooMany(maxStreams: number): GatewayError {
-  return new GatewayError('overloaded', {
-    retryAfter: 5,
-    message: `${maxStreams} live views are open already. Close one, or try again later.`
-  })
 }

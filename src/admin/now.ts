@@ -1,7 +1,7 @@
 /** `/ops/api/now`: the present of this replica, once or as a live stream. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addOpsScope } from './api.ts'
-import { StateStreams } from './event-stream.ts'
+import { StateStreams } from './state-stream.ts'
 import { type Now, nowSchema } from './now-schema.ts'
 
 interface Options {

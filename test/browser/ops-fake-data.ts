@@ -1,4 +1,5 @@
 /** What the invented operators' API answers. */
+import type { ErrorCode } from '../../src/errors.ts'
 import type { FakeOptions } from './ops-fake.ts'
 
 const names = ['orders', 'order', 'users', 'invoices', 'notices', 'reports', 'export', 'search']
@@ -193,10 +194,10 @@ function sessionOf({ text }: FakeOptions, index: number) {
 }
 
 function requestsOf({ text }: FakeOptions, query: Readonly<Record<string, string>>): object {
-  const codes: Readonly<Record<number, string>> = {
-    401: 'session.required',
+  const codes: Readonly<Record<number, ErrorCode>> = {
+    401: 'session.idle',
     429: 'limit.exceeded',
-    502: 'upstream.unreachable'
+    502: 'upstream.refused'
   }
   const all = Array.from({ length: 300 }, (_, index) => {
     const status = [200, 200, 200, 401, 200, 429, 200, 502][index % 8] ?? 200
@@ -350,7 +351,7 @@ function auditOf({ text }: FakeOptions): object[] {
         kind: 'sign-in.refused',
         user: text ?? 'mallory',
         address: '203.0.113.9',
-        code: 'login.credentials'
+        code: 'login.refused' satisfies ErrorCode
       }
     ][index % 3]
   }))

@@ -60,7 +60,7 @@ export async function fakeOps(
       reply.header('x-request-id', 'request-1')
       return await reply.code(401).send({
         error: 'The user name or the password is wrong.',
-        code: 'login.credentials'
+        code: 'login.refused'
       })
     }
     state.isSignedIn = true
@@ -84,6 +84,10 @@ export async function fakeOps(
       else send()
     }, frameMs)
     reply.raw.on('close', () => clearInterval(timer))
+  })
+  app.get('/ops/api/audit/stream', (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
   })
   for (const [path, answer] of Object.entries(answersOf(options))) {
     app.get(`/ops/api/${path}`, request => answer(request.query as Record<string, string>))

@@ -237,6 +237,20 @@ t.test('Ledger: an act stands there with its operator, signed', async t => {
   t.same(await axeFindings(page), [])
 })
 
+t.test('Ledger: lines that are written meanwhile come by the stream, without a search', async t => {
+  const { gateway } = await start(t)
+  const page = await signInOps(t, gateway)
+  const searches: string[] = []
+  page.on('response', response => {
+    if (response.url().includes('/ops/api/audit?')) searches.push(response.url())
+  })
+  await openPanel(page, 'ledger')
+  await until('the search after the opening is done', () => searches.length >= 2)
+  await page.route('**/ops/api/audit?*', route => route.abort())
+  await gateway.signIn('bob')
+  await page.locator('tbody tr').filter({ hasText: 'bob' }).first().waitFor()
+})
+
 t.test('hostile paths, agents and names of real requests stay text', async t => {
   const { gateway } = await start(t)
   const hostile = '<img src=x onerror=alert(1)>'

@@ -5,6 +5,7 @@
 
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
+  'admin/state-stream': ['admin/event-stream'],
   'admin/access': [
     'admin/listener',
     'admin/operator-cookie',
@@ -44,6 +45,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/page/panels/config',
     'admin/page/panels/config-truth',
     'admin/page/panels/ledger',
+    'admin/page/panels/ledger-lines',
     'admin/page/panels/limits',
     'admin/page/panels/lockouts',
     'admin/page/panels/maintenance',

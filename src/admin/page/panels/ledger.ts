@@ -1,7 +1,6 @@
 /** The panel Ledger: the newest lines of the audit ledger, and a search. */
 import { type ComponentChildren, h } from 'preact'
 import { useState } from 'preact/hooks'
-import { useJson } from '../api.ts'
 import type { AuditAnswer, AuditRow } from '../api-types.ts'
 import { formatTime } from '../format.ts'
 import { t, word } from '../i18n.ts'
@@ -11,9 +10,7 @@ import { Pill, type Tone } from '../ui/pill.ts'
 import { useSettled } from '../ui/settled.ts'
 import { Shown } from '../ui/states.ts'
 import { type Column, Table } from '../ui/table.ts'
-
-const everyMs = 3000
-const maxLines = 500
+import { keyOfLine, type LedgerFilter, useLedgerLines } from './ledger-lines.ts'
 
 const kinds = [
   'act',
@@ -23,27 +20,12 @@ const kinds = [
   'sign-out',
   'sessions.revoked',
   'config.reload',
-  'config.rollback',
-  'maintenance'
+  'config.rollback'
 ] as const
 
-interface Filter {
-  readonly kind: string
-  readonly user: string
-  readonly requestId: string
-}
-
-function pathOf({ kind, user, requestId }: Filter): string {
-  const query = new URLSearchParams({ last: String(maxLines) })
-  if (kind !== '') query.set('kind', kind)
-  if (user !== '') query.set('user', user)
-  if (requestId !== '') query.set('requestId', requestId)
-  return `audit?${query.toString()}`
-}
-
 export function LedgerPanel(): ComponentChildren {
-  const [filter, setFilter] = useState<Filter>({ kind: '', user: '', requestId: '' })
-  const asked = useJson<AuditAnswer>(pathOf(useSettled(filter)), everyMs)
+  const [filter, setFilter] = useState<LedgerFilter>({ kind: '', user: '', requestId: '' })
+  const asked = useLedgerLines(useSettled(filter))
   return h(
     Panel,
     { title: t('ledger.title'), tools: h(Filters, { filter, setFilter }) },
@@ -66,7 +48,7 @@ export function LedgerPanel(): ComponentChildren {
             label: t('ledger.newest'),
             columns: columns(),
             rows: lines.toReversed(),
-            keyOf: ({ chain, line }) => `${chain} ${plainText(line['seq'])}`,
+            keyOf: keyOfLine,
             empty: t('ledger.noMatch'),
             maxRows: 22
           })
@@ -77,8 +59,8 @@ export function LedgerPanel(): ComponentChildren {
 }
 
 interface FiltersProps {
-  readonly filter: Filter
-  readonly setFilter: (filter: Filter) => void
+  readonly filter: LedgerFilter
+  readonly setFilter: (filter: LedgerFilter) => void
 }
 
 function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {

@@ -32,7 +32,6 @@ export const ledgerTexts = {
   'auditKind.sessions.revoked': ['sessions closed', '会话关闭'],
   'auditKind.config.reload': ['reload', '重新加载'],
   'auditKind.config.rollback': ['rollback', '回滚'],
-  'auditKind.maintenance': ['maintenance', '维护'],
   'outcome.begun': ['begun', '开始'],
   'outcome.done': ['done', '完成'],
   'outcome.failed': ['failed', '失败'],

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
-import { StateStreams } from '../../src/admin/event-stream.ts'
+import { StateStreams } from '../../src/admin/state-stream.ts'
 import { until } from '../support/until.ts'
 
 /** More than sockets hold on their way. */

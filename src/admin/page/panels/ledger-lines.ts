@@ -1,0 +1,66 @@
+/** The newest lines of the ledger that fit a filter: searched once, then followed by a stream. */
+import { useEffect, useState } from 'preact/hooks'
+import { type Asked, useJson } from '../api.ts'
+import type { AuditAnswer, AuditRow } from '../api-types.ts'
+import { plainText } from '../plain-text.ts'
+
+export interface LedgerFilter {
+  readonly kind: string
+  readonly user: string
+  readonly requestId: string
+}
+
+const maxLines = 500
+/** The stream does not say whether lines can be written. */
+const statusMs = 15_000
+const retryMs = 3000
+
+export const keyOfLine = ({ chain, line }: AuditRow): string => `${chain} ${plainText(line['seq'])}`
+
+export function useLedgerLines(filter: LedgerFilter): Asked<AuditAnswer> {
+  const query = queryOf(filter)
+  const asked = useJson<AuditAnswer>(`audit?last=${maxLines}&${query}`, statusMs)
+  const [added, setAdded] = useState<readonly AuditRow[]>([])
+  const { reload } = asked
+  useEffect(() => {
+    setAdded([])
+    const add = (row: AuditRow) => setAdded(rows => [...rows, row].slice(-maxLines))
+    return follow(query, add, reload)
+  }, [query, reload])
+  const { data } = asked
+  if (data === undefined) return asked
+  const lines = new Map([...data.lines, ...added].map(row => [keyOfLine(row), row]))
+  return { ...asked, data: { ...data, lines: [...lines.values()].slice(-maxLines) } }
+}
+
+function queryOf({ kind, user, requestId }: LedgerFilter): string {
+  const query = new URLSearchParams()
+  if (kind !== '') query.set('kind', kind)
+  if (user !== '') query.set('user', user)
+  if (requestId !== '') query.set('requestId', requestId)
+  return query.toString()
+}
+
+/**
+ * @param search finds the lines that were written while no stream was open
+ * @returns what ends it
+ */
+function follow(query: string, add: (row: AuditRow) => void, search: () => void): () => void {
+  let source: EventSource | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const connect = () => {
+    source = new EventSource(`/ops/api/audit/stream?${query}`)
+    source.addEventListener('open', search)
+    source.addEventListener('missed', search)
+    source.addEventListener('line', ({ data }) => add(JSON.parse(String(data)) as AuditRow))
+    source.addEventListener('error', () => {
+      // Browsers connect again by themselves, but not after a refusal.
+      if (source?.readyState === EventSource.CLOSED) timer = setTimeout(connect, retryMs)
+    })
+  }
+  connect()
+  return () => {
+    source?.close()
+    clearTimeout(timer)
+  }
+}
