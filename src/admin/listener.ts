@@ -9,10 +9,12 @@ import type { ServerTls } from '../config/schema/config.ts'
 import { adopt } from '../observability/emitters.ts'
 
 const headersMs = 10_000
+/** An unused connection stays open for this time. */
+export const keepAliveMs = 72_000
 const options = {
   headersTimeout: headersMs,
   requestTimeout: 30_000,
-  keepAliveTimeout: 72_000,
+  keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: 1000,
   maxHeaderSize: 16 * 1024,
   insecureHTTPParser: false

@@ -14,6 +14,8 @@ export const planQuery = Type.Object({
 /** Whether all replicas are meant. */
 const all = Type.Optional(Type.Boolean({ description: 'At all replicas.' }))
 
+/** `preview` alone. */
+export const restartBody = Type.Object({})
 export const reloadBody = Type.Object({ yes, all })
 export const rollbackBody = Type.Union([
   Type.Object({

@@ -18,6 +18,7 @@ import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
 import { presets } from './presets.ts'
 import { reload, rollback } from './reload.ts'
+import { restart } from './restart.ts'
 import { shape } from './shape.ts'
 import { start } from './start.ts'
 import { status } from './status.ts'
@@ -38,6 +39,7 @@ const others = {
   why,
   reload,
   rollback,
+  restart,
   sessions,
   maintenance,
   audit,

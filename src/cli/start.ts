@@ -6,6 +6,9 @@ import { ConfigError } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
+import { createPidFile } from '../process/restart/pid-file.ts'
+import { findPredecessor, TakeOverError } from '../process/restart/predecessor.ts'
+import { programOf } from '../process/restart/program.ts'
 import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
@@ -13,29 +16,39 @@ import type { Command } from './command.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
-  usage: ['[--config DIR]'],
+  usage: ['[--config DIR] [--pid-file FILE]'],
   details: `
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again. If it cannot start, or the config has faults, it prints the reason
-and ends with exit code 1.
+the config again; SIGUSR2 restarts it without a gap. If it cannot start, or the config
+has faults, it prints the reason and ends with exit code 1.
 
 Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`,
-  run: async ({ config }) => ((await serve(config)) === undefined ? 1 : 0)
+  options: {
+    'pid-file': {
+      type: 'string',
+      value: 'FILE',
+      description: 'write the id of the process that serves to it, for a service manager'
+    }
+  },
+  run: async ({ config, values }) => {
+    const pidFile = values['pid-file'] as string | undefined
+    return (await serve(config, pidFile)) === undefined ? 1 : 0
+  }
 }
 
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
 /**
- * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP.
+ * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP, restarts on SIGUSR2.
  * @returns undefined when it could not start; the reason is on standard error
  */
-export async function serve(
-  folder: string,
-  alsoStop: () => Promise<void> = async () => {}
-): Promise<Gateway | undefined> {
+export async function serve(folder: string, pidFile?: string): Promise<Gateway | undefined> {
+  const predecessor = findPredecessor()
+  const program = programOf({ pidFile, isSuccessor: predecessor !== undefined })
+  const writtenPid = pidFile === undefined ? undefined : createPidFile(pidFile)
   let config: Config
   let gateway: Gateway
   let log: Log
@@ -46,17 +59,21 @@ export async function serve(
     const faults = await tryConfig(loaded)
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
     config = plain
-    gateway = await startGateway(config, log)
+    gateway = await startGateway(config, log, process.env, { program, predecessor })
+    writtenPid?.write()
   } catch (error) {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : startMessage(error)}\n`)
+    const reason = error instanceof ConfigError ? error.message : startMessage(error)
+    process.stderr.write(`${reason}\n`)
+    await predecessor?.fail(reason)
     return undefined
   }
+  await predecessor?.ready()
   // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
   const { drain } = config.gateway
   closeWithGrace(
     {
-      skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
+      skip: ['SIGHUP', 'SIGUSR2', 'uncaughtException', 'unhandledRejection'],
       delay: drain.notice + drain.grace + endMs,
       logger: {
         error: problem => log.error({ err: problem }, 'the process failed to end cleanly')
@@ -74,17 +91,18 @@ export async function serve(
     async ({ signal }) => {
       // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
-      await alsoStop()
+      writtenPid?.remove()
     }
   )
+  void gateway.replaced.finally(() => process.exit())
   catchUncaught({
     log: () => log,
     onFatal: () => {
       setTimeout(() => process.exit(1), drain.grace + endMs)
-      void gateway
-        .stop({ noticeMs: 0 })
-        .then(alsoStop)
-        .finally(() => process.exit(1))
+      void gateway.stop({ noticeMs: 0 }).finally(() => {
+        writtenPid?.remove()
+        process.exit(1)
+      })
     }
   })
   const atTerminal = process.stdout.isTTY
@@ -93,6 +111,7 @@ export async function serve(
     if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
     else void gateway.reload('SIGHUP')
   })
+  process.on('SIGUSR2', () => void gateway.restart())
   return gateway
 }
 
@@ -119,5 +138,6 @@ function startMessage(error: unknown): string {
   if (code === 'EACCES') {
     return `This user may not listen on ${address}:${port}. Use a port above 1023.`
   }
+  if (error instanceof TakeOverError) return message
   return error instanceof Error ? (error.stack ?? message) : String(error)
 }

@@ -3,7 +3,6 @@
  * listen → watch → swap → drain.
  */
 import { availableParallelism } from 'node:os'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describeFault } from '../config/schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -16,10 +15,14 @@ import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
 import { createLogger, type Log } from '../services/services.ts'
+import { createEnding, type Ending } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
 import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
+import type { Predecessor } from './restart/predecessor.ts'
+import type { Program } from './restart/program.ts'
+import { Restart, type RestartOutcome } from './restart/restart.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
 import { type AuditLedger, measureAudit, openAudit, reloadEntry } from './audit.ts'
 import { measureConfig, version } from './status.ts'
@@ -31,11 +34,23 @@ export interface Gateway {
   readonly opsUrl: string
   /** Reads the config files and runs their config, or returns why not. */
   readonly reload: (by: Trigger) => Promise<Outcome>
+  /** Starts a new process that takes the requests; this one drains then. */
+  readonly restart: () => Promise<RestartOutcome>
+  /** Resolves once a new process has replaced this one, which has drained. */
+  readonly replaced: Promise<void>
   /**
    * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
    * after `drain.grace`.
    */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
+}
+
+/** The process around a gateway that may be replaced by a new one. */
+interface Restartable {
+  /** Undefined where the gateway is a part of another program. */
+  readonly program?: Program | undefined
+  /** The process that this one replaces, if any. */
+  readonly predecessor?: Predecessor | undefined
 }
 
 /**
@@ -45,19 +60,20 @@ export interface Gateway {
 export async function startGateway(
   config: Config,
   log = createLogger(config.gateway.log),
-  environment: Environment = process.env
+  environment: Environment = process.env,
+  restartable: Restartable = {}
 ): Promise<Gateway> {
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const opened: Start['opened'] = []
   try {
-    return await open({ config, log, environment, opened })
+    return await open({ config, log, environment, opened, ...restartable })
   } catch (error) {
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
 }
 
-interface Start {
+interface Start extends Restartable {
   readonly config: Config
   readonly log: Log
   readonly environment: Environment
@@ -65,12 +81,14 @@ interface Start {
   readonly opened: Array<() => unknown>
 }
 
-async function open({ config, log, environment, opened }: Start): Promise<Gateway> {
+async function open(start: Start): Promise<Gateway> {
+  const { config, log, environment, opened } = start
   const { folder, gateway } = config
   const ledger = openAudit(config, log, opened)
   const state = stateAtStart(ledger)
   let watch: Watch | undefined
   let operators: Operators | undefined
+  let ending: Ending | undefined
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
@@ -102,8 +120,16 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
   opened.push(ops.close)
   ledger?.useRedis(ops.redis)
   state.maintenance = () => ops.maintenance.current()
+  const { restart } = new Restart({
+    program: start.program,
+    listeners: () => [...publicServer.descriptors(), ...(operators?.descriptors() ?? [])],
+    isStopping: () => state.isStopping,
+    onReplaced: () => void ending?.leave(),
+    log
+  })
   operators = await openOperators({
     config,
+    restart,
     publicServer,
     reloader,
     readiness,
@@ -113,37 +139,44 @@ async function open({ config, log, environment, opened }: Start): Promise<Gatewa
     log,
     opened
   })
-  // A maintenance that was begun before the start is in force from the first request on.
-  await ops.read
-  const { url: opsUrl, close: closeOperators } = operators
-  const url = await publicServer.listen()
+  const urls = await listen(start, { publicServer, operators, ops })
   state.isListening = true
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
   watch = watchConfig(config, reloader)
   opened.push(() => watch?.close())
+  logListening(log, urls, count)
+  const endWatch = () => watch?.close()
+  const parts = { config, publicServer, reloader, operators, ledger, ops, log }
+  ending = createEnding({ ...parts, state, endWatch })
+  const { stop, replaced } = ending
+  return { ...urls, reload: reloader.reload, restart, replaced, stop }
+}
+
+interface Listening extends Pick<Operated, 'publicServer' | 'ops'> {
+  readonly operators: Operators
+}
+
+type Urls = Pick<Gateway, 'url' | 'opsUrl'>
+
+async function listen(
+  { config, predecessor }: Start,
+  { publicServer, operators, ops }: Listening
+): Promise<Urls> {
+  await predecessor?.takeOver(publicServer.readiness)
+  const fds = predecessor?.descriptors(config)
+  const opsUrl = await operators.listen(fds?.ops)
+  // A maintenance that was begun before the start is in force from the first request on.
+  await ops.read
+  return { url: await publicServer.listen(fds), opsUrl }
+}
+
+function logListening(log: Log, { url, opsUrl }: Urls, count: number): void {
+  const workers = count > 1 ? ` with ${count} workers` : ''
   log.info(
     { url, ops: opsUrl, ...(count > 1 && { workers: count }) },
-    `listening on ${url}${count > 1 ? ` with ${count} workers` : ''}, for operators on ${opsUrl}`
+    `listening on ${url}${workers}, for operators on ${opsUrl}`
   )
-  const stop = once(
-    async ({ noticeMs = gateway.drain.notice }: { readonly noticeMs?: number } = {}) => {
-      state.isStopping = true
-      watch?.close()
-      log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
-      await wait(noticeMs)
-      if (!(await publicServer.stop(gateway.drain.grace))) {
-        log.warn(`requests were still running after ${gateway.drain.grace} ms: cut`)
-      }
-      await reloader.close()
-      await closeOperators()
-      await ledger?.close()
-      await ops.close()
-      await publicServer.close()
-      log.info('stopped')
-    }
-  )
-  return { url, opsUrl, reload: reloader.reload, stop }
 }
 
 /** Measures what becomes of a reload, and records it in the audit ledger. */
@@ -177,7 +210,7 @@ function openOpsServices({ config, log, publicServer, reloader, readiness }: Par
   })
 }
 
-interface ServerOptions extends Omit<Start, 'opened'> {
+interface ServerOptions extends Pick<Start, 'config' | 'log' | 'environment'> {
   /** Of processes. */
   readonly count: number
   readonly ledger: AuditLedger | undefined
@@ -215,11 +248,4 @@ function watchConfig(
   // The files may have changed since they were read.
   if (!isAsRead(inputs)) onChange()
   return watch
-}
-
-function once<A extends unknown[], T>(
-  work: (...parameters: A) => Promise<T>
-): (...parameters: A) => Promise<T> {
-  let running: Promise<T> | undefined
-  return (...parameters) => (running ??= work(...parameters))
 }

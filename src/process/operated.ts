@@ -4,6 +4,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { AuditLedger } from './audit.ts'
 import type { Log } from '../services/services.ts'
+import type { RestartOutcome } from './restart/restart.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'
 import type { PublicServer } from './server/public-server.ts'
@@ -15,6 +16,7 @@ export interface Operated {
   readonly reloader: Reloader
   readonly readiness: () => Promise<Readiness>
   readonly validate: Validate
+  readonly restart: () => Promise<RestartOutcome>
   readonly ops: OpsServices
   /** Undefined where config has no audit ledger. */
   readonly ledger: AuditLedger | undefined

@@ -9,10 +9,12 @@ import { addOpsAudit } from '../admin/audit.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
+import { keepAliveMs } from '../admin/listener.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
 import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
+import { addRestart } from '../admin/restart.ts'
 import { createAdminServer } from '../admin/server.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { comparePlan } from '../config/load/plan.ts'
@@ -25,7 +27,7 @@ import { addData } from './ops/data.ts'
 import { ReplicaConfig } from './ops/replica-config.ts'
 import { addRecentRequests } from './ops/requests.ts'
 import type { Wanted } from './reload/revisions.ts'
-import { urlOf } from './server/listeners.ts'
+import { closeServer, fdOf, type ListenerFd, urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
 interface Options extends Operated {
@@ -34,15 +36,23 @@ interface Options extends Operated {
 }
 
 export interface Operators {
-  readonly url: string
+  /**
+   * @param fd of an inherited listener, which is not opened again
+   * @returns its address. @throws when it cannot listen
+   */
+  readonly listen: (fd?: number) => Promise<string>
+  /** The open listener. */
+  readonly descriptors: () => ReadonlyArray<ListenerFd & { readonly name: 'ops' }>
   /** Takes the certificate of a new config. */
   readonly activate: (config: Config) => void
+  /** Takes no more connections: another process does. Each one that is open gets one response. */
+  readonly hand: () => void
   readonly close: () => Promise<void>
 }
 
-/** Opens the operators' listener. A secret that config does not set is written to a file. */
+/** Builds the operators' listener. A secret that config does not set is written to a file. */
 export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, readiness, ledger, log } = operated
+  const { config, publicServer, reloader, readiness, restart, ledger, log } = operated
   const { ops } = config.gateway
   const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
   const secret = configured ?? randomBytes(32).toString('base64url')
@@ -65,25 +75,35 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   })
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
+  addRestart(app, { restart, requests: () => reloader.current().requests() })
   addData(app, operated)
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
   addPageFiles(app)
   addOpsAudit(app, ledger, request => isStillOperator(request, publicServer.findOperator))
   opened.push(() => app.close())
-  const address = splitHostPort(listen)
-  await app.listen(address)
-  const url = urlOf(address.host, app.server)
-  const secretFile = configured === undefined ? leaveSecret(url, secret, log) : undefined
-  opened.push(() => secretFile?.remove())
+  let secretFile: SecretFile | undefined
+  let isHanded = false
   return {
-    url,
+    listen: async fd => {
+      const address = splitHostPort(listen)
+      await app.listen({ ...address, ...(fd !== undefined && { fd }) })
+      const url = urlOf(address.host, app.server)
+      if (configured === undefined) secretFile = leaveSecret(url, secret, log)
+      opened.push(() => secretFile?.remove())
+      return url
+    },
+    descriptors: () => [{ name: 'ops', listen, fd: fdOf(app.server) }],
     activate: ({ opsTls }) => {
       if (opsTls !== undefined) app.setCertificate(opsTls)
     },
+    hand: () => {
+      isHanded = true
+      void closeServer(app.server, keepAliveMs)
+    },
     close: async () => {
       await app.close()
-      secretFile?.remove()
+      if (!isHanded) secretFile?.remove()
     }
   }
 }

@@ -5,7 +5,7 @@ import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
 import type { MaintenanceEntry } from '../services/maintenance-record.ts'
 import type { Reloader } from './reload/reload.ts'
 
-interface GatewayState {
+export interface GatewayState {
   isListening: boolean
   isStopping: boolean
   /** That of operators, while it is in force. */

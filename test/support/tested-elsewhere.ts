@@ -437,6 +437,17 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'services/replica-seal'
   ],
   'wire/upstream-addresses': ['services/upstream-events'],
+  'e2e/restart': [
+    'admin/restart',
+    'cli/restart',
+    'process/ending',
+    'process/restart/messages',
+    'process/restart/pid-file',
+    'process/restart/predecessor',
+    'process/restart/program',
+    'process/restart/restart',
+    'process/restart/successor'
+  ],
   'wire/uploads': ['proxy/request-body'],
   'wire/upstream-faults': ['proxy/upstream'],
   'wire/vices': ['proxy/time-outs'],

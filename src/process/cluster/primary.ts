@@ -71,6 +71,7 @@ export async function createPrimary({
       pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) })),
     maintain: maintenance => pool.maintain(maintenance),
     listen: () => pool.listen(),
+    descriptors: () => [],
     countAlive: () => pool.callAny(call => call('countAlive', {})),
     readiness: async () => {
       const states = await pool.states()

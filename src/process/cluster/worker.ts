@@ -12,7 +12,9 @@ import { LedgerRelay } from './ledger-relay.ts'
 import { servePrimary, reportFailing } from './rpc.ts'
 
 // A terminal sends signals to all processes; only the primary acts on them.
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const) {
+  process.on(signal, () => {})
+}
 
 let index = 0
 let log: Log | undefined

@@ -11,6 +11,27 @@ import { splitHostPort } from '../../config/schema/host-port.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Log } from '../../services/services.ts'
 
+export type ListenerName = 'public' | 'redirect'
+
+/** Descriptors of listening sockets that this process has inherited. */
+export type ListenerFds = Readonly<Partial<Record<ListenerName, number | undefined>>>
+
+/** An open listener of this process, for one that inherits it. */
+export interface ListenerFd {
+  /** As config has it, also where its port is 0. */
+  readonly listen: string
+  readonly fd: number
+}
+
+/** The addresses that config has for the public, by listener. */
+export function listenersOf({
+  gateway: { server }
+}: Config): Array<readonly [ListenerName, string]> {
+  const { tls, listen: address } = server
+  const redirect = tls?.redirect
+  return [['public', address], ...(redirect === undefined ? [] : [['redirect', redirect] as const])]
+}
+
 interface Options {
   readonly config: Config
   readonly server: Server
@@ -29,12 +50,18 @@ export function createListeners({ config, server, upgrades, log, recent }: Optio
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
-    listen: async (): Promise<string> => {
+    listen: async (fds: ListenerFds = {}): Promise<string> => {
       if (redirect !== undefined && redirectServer !== undefined) {
-        await listen(redirectServer, splitHostPort(redirect))
+        await listen(redirectServer, splitHostPort(redirect), fds.redirect)
       }
-      return await listen(server, splitHostPort(settings.listen))
+      return await listen(server, splitHostPort(settings.listen), fds.public)
     },
+    descriptors: (): Array<ListenerFd & { readonly name: ListenerName }> =>
+      listenersOf(config).map(([name, address]) => ({
+        name,
+        listen: address,
+        fd: fdOf(name === 'public' ? server : redirectServer)
+      })),
     /** Takes the certificate of a new config, if it is another one. */
     activate: (next: Config) => {
       if (next.serverTls === undefined || isDeepStrictEqual(next.serverTls, serverTls)) return
@@ -42,9 +69,10 @@ export function createListeners({ config, server, upgrades, log, recent }: Optio
       setCertificate(server, serverTls)
     },
     stop: async (graceMs: number, lingerMs: number): Promise<boolean> => {
-      redirectServer?.close()
+      if (redirectServer !== undefined) void closeServer(redirectServer, lingerMs)
+      const inTime = await stopServer({ server, sockets, upgrades, graceMs, lingerMs })
       redirectServer?.closeAllConnections()
-      return await stopServer({ server, sockets, upgrades, graceMs, lingerMs })
+      return inTime
     }
   }
 }
@@ -59,13 +87,20 @@ function openSockets(server: Server): ReadonlySet<Socket> {
   return sockets
 }
 
+/** Node has no public name for the descriptor of a server. */
+export function fdOf(server: unknown): number {
+  const { _handle: handle } = server as { readonly _handle?: { readonly fd: number } | null }
+  return handle?.fd ?? -1
+}
+
 async function listen(
   server: Server,
-  { host, port }: { host: string; port: number }
+  { host, port }: { host: string; port: number },
+  fd?: number
 ): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => {
+    server.listen(fd === undefined ? { port, host } : { fd }, () => {
       server.removeListener('error', reject)
       resolve()
     })
@@ -85,6 +120,7 @@ interface Stop {
   /** Cut after the time, beside the server's own connections. */
   readonly sockets: ReadonlySet<Socket>
   readonly upgrades: Upgrades
+  /** Of requests that still run after `lingerMs`. */
   readonly graceMs: number
   /** Idle connections end after it. */
   readonly lingerMs: number
@@ -99,7 +135,8 @@ async function stopServer({
   lingerMs
 }: Stop): Promise<boolean> {
   const closed = closeServer(server, lingerMs)
-  const inTime = await Promise.race([closed.then(() => true), wait(graceMs, false, { ref: false })])
+  const limit = wait(lingerMs + graceMs, false, { ref: false })
+  const inTime = await Promise.race([closed.then(() => true), limit])
   server.closeAllConnections()
   for (const socket of sockets) socket.destroy()
   upgrades.destroyAll()
@@ -108,7 +145,7 @@ async function stopServer({
 }
 
 /** With `lingerMs`, requests that are on their way on idle connections are still answered. */
-async function closeServer(server: Server, lingerMs: number): Promise<void> {
+export async function closeServer(server: Server, lingerMs: number): Promise<void> {
   if (!server.listening) return
   const closed = Promise.withResolvers<void>()
   const close = () => server.close(() => closed.resolve())

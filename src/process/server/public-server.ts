@@ -32,7 +32,12 @@ import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
-import { createListeners } from './listeners.ts'
+import {
+  createListeners,
+  type ListenerFd,
+  type ListenerFds,
+  type ListenerName
+} from './listeners.ts'
 import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
@@ -54,8 +59,13 @@ export interface PublicServer {
   readonly reviewChanged: (changed: readonly ChangedUser[]) => Promise<ReviewedUser[]>
   /** The same for all who are signed in. @throws StoreUnavailable */
   readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
-  /** @returns the address for the console, with the real port. @throws when it cannot listen */
-  readonly listen: () => Promise<string>
+  /**
+   * @param fds inherited listeners, which are not opened again
+   * @returns the address for the console, with the real port. @throws when it cannot listen
+   */
+  readonly listen: (fds?: ListenerFds) => Promise<string>
+  /** The open listeners. */
+  readonly descriptors: () => ReadonlyArray<ListenerFd & { readonly name: ListenerName }>
   /** Live sessions in the store. @throws StoreUnavailable */
   readonly countAlive: Services['sessions']['countAlive']
   readonly readiness: () => Promise<Readiness>
@@ -77,8 +87,8 @@ export interface PublicServer {
   /** Adds the routes to the operators' listener that only a serving process can answer. */
   readonly addAdminRoutes: (ops: FastifyInstance) => void
   /**
-   * Takes no more requests, and lets those in flight finish within the time. Idle connections end
-   * after `lingerMs`. @returns whether all finished
+   * Takes no more connections, and lets requests in flight finish within the time. Idle connections
+   * end after `lingerMs`, and the time of requests begins then. @returns whether all finished
    */
   readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
   /** Releases the services, once all generations are closed. */
@@ -192,6 +202,7 @@ export function createPublicServer(
       maintenance.current = next
     },
     listen: listeners.listen,
+    descriptors: listeners.descriptors,
     countAlive: services.sessions.countAlive,
     readiness: async () => readinessOf(services, strictRedis),
     metrics: services.metrics,

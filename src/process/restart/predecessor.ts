@@ -1,0 +1,98 @@
+/** In a process that a restart has started: the process that it replaces. */
+import { closeSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Readiness } from '../../admin/server.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { type ListenerFds, listenersOf } from '../server/listeners.ts'
+import {
+  type FromPredecessor,
+  type FromSuccessor,
+  type InheritedListener,
+  listenersVariable
+} from './messages.ts'
+
+/** Redis may take its time, less than the predecessor waits. */
+const readyWithinMs = 20_000
+const askAgainMs = 50
+
+export interface InheritedFds extends ListenerFds {
+  readonly ops?: number | undefined
+}
+
+/** This process cannot take the place of its predecessor, which goes on. */
+export class TakeOverError extends Error {}
+
+export class Predecessor {
+  readonly #listeners: readonly InheritedListener[]
+  readonly #begun = Promise.withResolvers<void>()
+
+  constructor(listeners: readonly InheritedListener[]) {
+    this.#listeners = listeners
+    // It may end before anybody waits.
+    this.#begun.promise.catch(() => {})
+    process.on('message', this.#onMessage)
+    process.once('disconnect', () => {
+      this.#begun.reject(new TakeOverError('the process that this one was to replace has ended'))
+    })
+  }
+
+  readonly #onMessage = ({ kind }: FromPredecessor): void => {
+    if (kind === 'begin') this.#begun.resolve()
+  }
+
+  /** The descriptors of those listeners that config still has; the others are closed. */
+  descriptors(config: Config): InheritedFds {
+    const { ops } = config.gateway
+    const wanted = new Map([...listenersOf(config), ['ops', ops.listen] as const])
+    const isWanted = ({ name, listen }: InheritedListener) => wanted.get(name) === listen
+    for (const listener of this.#listeners) if (!isWanted(listener)) closeSync(listener.fd)
+    return Object.fromEntries(
+      this.#listeners.filter(isWanted).map(({ name, fd }) => [name, fd] as const)
+    )
+  }
+
+  /**
+   * Waits until this process could serve, then until it may.
+   * @throws TakeOverError when it is not ready in time, or the predecessor has ended
+   */
+  async takeOver(readiness: () => Promise<Readiness>): Promise<void> {
+    const giveUpAt = performance.now() + readyWithinMs
+    for (;;) {
+      const { ready, parts } = await readiness()
+      if (ready) break
+      if (performance.now() > giveUpAt) {
+        const states = Object.entries(parts).map(([name, state]) => `${name}: ${state}`)
+        throw new TakeOverError(`not ready within ${readyWithinMs / 1000} s: ${states.join('; ')}`)
+      }
+      await wait(askAgainMs)
+    }
+    await tell({ kind: 'prepared' })
+    await this.#begun.promise
+  }
+
+  /** From now on this process takes requests, and the other ends. */
+  async ready(): Promise<void> {
+    await tell({ kind: 'ready' })
+  }
+
+  async fail(reason: string): Promise<void> {
+    await tell({ kind: 'failed', reason })
+  }
+}
+
+/** @returns undefined in a process that no restart has started */
+export function findPredecessor(): Predecessor | undefined {
+  const listeners = process.env[listenersVariable]
+  // Programs that this one starts have not inherited them.
+  delete process.env[listenersVariable]
+  if (listeners === undefined || process.send === undefined) return undefined
+  return new Predecessor(JSON.parse(listeners) as InheritedListener[])
+}
+
+/** Resolves when it was sent, or cannot be. */
+async function tell(message: FromSuccessor): Promise<void> {
+  if (!process.connected) return
+  await new Promise<void>(resolve => {
+    process.send?.(message, undefined, undefined, () => resolve())
+  })
+}

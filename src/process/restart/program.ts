@@ -1,0 +1,76 @@
+/** The command line of this process, as it was typed: a restart runs it again. */
+import { readFileSync, realpathSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+
+export interface Program {
+  readonly executable: string
+  readonly words: readonly string[]
+  readonly folder: string
+  /** Why its supervisor would take a restart for the end of the gateway, and the way out. */
+  readonly refusal: string | undefined
+}
+
+interface Started {
+  /** For service managers, which follow the main process by it. */
+  readonly pidFile: string | undefined
+  /** Whether a restart has started this process: its parent, which ends, is no supervisor. */
+  readonly isSuccessor: boolean
+}
+
+/**
+ * To be called at the start. Symbolic links stay as they were typed: where one leads to another
+ * version later, a restart runs that one.
+ */
+export function programOf(started: Started): Program {
+  const [, script = '', ...words] = process.argv
+  return {
+    executable: executable(),
+    words: [...process.execArgv, script, ...words],
+    folder: process.cwd(),
+    refusal: refusalOf(started)
+  }
+}
+
+/** `process.execPath` has its links resolved. */
+function executable(): string {
+  const { argv0, execPath, env } = process
+  const places = argv0.includes('/')
+    ? [resolve(argv0)]
+    : (env['PATH'] ?? '').split(delimiter).map(folder => join(folder, argv0))
+  return places.find(place => leadsTo(place, execPath)) ?? execPath
+}
+
+function leadsTo(place: string, target: string): boolean {
+  try {
+    return realpathSync(place) === target
+  } catch {
+    return false
+  }
+}
+
+const inContainer =
+  'the container ends with this process, so it cannot be replaced within. ' +
+  'Replace the container: a rolling update starts the new one first'
+
+const needsPidFile =
+  'systemd would stop the service with this process. ' +
+  'Start it with --pid-file FILE, and set PIDFile=FILE in the unit'
+
+function refusalOf({ pidFile, isSuccessor }: Started): string | undefined {
+  if (process.pid === 1) return `this is process 1: ${inContainer}`
+  if (isSuccessor) return undefined
+  const { pid, ppid, env } = process
+  const init = ppid === 1 ? nameOfInit() : undefined
+  if (env['SYSTEMD_EXEC_PID'] === String(pid) || init === 'systemd' || init === 'init') {
+    return pidFile === undefined ? needsPidFile : undefined
+  }
+  return ppid === 1 ? `it was started by process 1 (${init}): ${inContainer}` : undefined
+}
+
+function nameOfInit(): string {
+  try {
+    return readFileSync('/proc/1/comm', 'utf8').trim()
+  } catch {
+    return 'init'
+  }
+}

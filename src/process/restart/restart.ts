@@ -1,0 +1,69 @@
+/** Replaces this process by a new one that inherits its listeners: no connection is refused. */
+import type { Log } from '../../services/services.ts'
+import type { InheritedListener } from './messages.ts'
+import type { Program } from './program.ts'
+import { Successor } from './successor.ts'
+
+export type RestartOutcome =
+  | { readonly outcome: 'restarted'; readonly pid: number }
+  | { readonly outcome: 'refused' | 'failed'; readonly reason: string }
+
+interface Options {
+  /** Undefined where the gateway is a part of another program. */
+  readonly program: Program | undefined
+  readonly listeners: () => readonly InheritedListener[]
+  readonly isStopping: () => boolean
+  /** Called once a new process takes the requests: this one drains. */
+  readonly onReplaced: () => void
+  readonly log: Log
+}
+
+/** A start with many routes and a slow Redis takes a few seconds. */
+const preparedWithinMs = 60_000
+const readyWithinMs = 30_000
+
+export class Restart {
+  readonly #options: Options
+  #state: 'idle' | 'running' | 'replaced' = 'idle'
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** @returns once the new process serves, or why it does not: this one goes on then */
+  readonly restart = async (): Promise<RestartOutcome> => {
+    const { program, listeners, log, onReplaced } = this.#options
+    const reason = this.#refusal()
+    if (program === undefined || reason !== undefined) {
+      log.warn({ event: 'restart.refused', reason }, 'a restart was refused; this process goes on')
+      return { outcome: 'refused', reason: reason ?? '' }
+    }
+    this.#state = 'running'
+    log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
+    const successor = new Successor(program, listeners())
+    try {
+      await successor.prepared(preparedWithinMs)
+      await successor.begin(readyWithinMs)
+    } catch (error) {
+      await successor.kill()
+      this.#state = 'idle'
+      const { message } = error as Error
+      const text = 'the new process did not become ready; this one goes on'
+      log.error({ event: 'restart.failed', reason: message }, text)
+      return { outcome: 'failed', reason: message }
+    }
+    this.#state = 'replaced'
+    const { pid } = successor
+    log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')
+    onReplaced()
+    return { outcome: 'restarted', pid }
+  }
+
+  #refusal(): string | undefined {
+    const { program, isStopping } = this.#options
+    if (program === undefined) return 'the gateway is a part of another program: restart that one'
+    if (this.#state === 'running') return 'another restart is under way'
+    if (this.#state === 'replaced') return 'a new process has replaced this one'
+    return isStopping() ? 'the gateway is stopping' : program.refusal
+  }
+}
