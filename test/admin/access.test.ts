@@ -7,6 +7,7 @@ import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
 import { raw } from '../support/raw.ts'
 import { password } from '../support/sign-in.ts'
+import { testUpstream } from '../support/upstream.ts'
 
 const withRole = { gateway: { ops: { role: 'admin' } } }
 const me = '/ops/api/me'
@@ -84,6 +85,44 @@ t.test('a user without the role, or of another source, is no operator', async t 
     { status: 401, json: { code: 'login.refused' } },
     'an admin of another source is as unknown here as anybody'
   )
+})
+
+t.test('operators of a back-end come from a source that ops.sources names only', async t => {
+  const backend = await testUpstream(t.after, (_request, response, { body }) => {
+    const { username, password: given } = JSON.parse(body.toString()) as Record<string, string>
+    const isRight = given === password && username !== undefined
+    response.statusCode = isRight ? 200 : 401
+    response.setHeader('content-type', 'application/json')
+    response.end(
+      JSON.stringify({ id: `${username}-id`, roles: [username === 'olga' ? 'admin' : 'user'] })
+    )
+  })
+  const backendSource = {
+    kind: 'upstream-login',
+    name: 'staff',
+    upstream: 'b',
+    path: '/login',
+    body: { username: '{username}', password: '{password}' },
+    user: { id: 'id', roles: 'roles' }
+  }
+  const files = (sources: readonly string[]) => ({
+    gateway: { ops: { role: 'admin', sources }, login: { sources: [backendSource] } },
+    routes: { upstreams: { b: { url: backend.url } } }
+  })
+  const { opsUrl, log } = await testGateway(t.after, files(['staff']))
+  const { status, json, cookie } = await signInToOps(opsUrl, 'olga')
+  t.match({ status, json }, { status: 200, json: { name: 'olga', source: 'staff' } })
+  t.equal((await callOps(opsUrl, me, { headers: { cookie } })).status, 200)
+  t.match(await signInToOps(opsUrl, 'tim'), { status: 403, json: { code: 'ops.role' } })
+  t.match(await signInToOps(opsUrl, 'olga', { password: 'wrong' }), {
+    status: 401,
+    json: { code: 'login.refused' }
+  })
+  t.notOk(JSON.stringify(log).includes(password))
+  const asked = backend.seen.length
+  const without = await testGateway(t.after, files([]))
+  t.notOk((await signInToOps(without.opsUrl, 'olga')).status === 200, 'no source is named')
+  t.equal(backend.seen.length, asked, 'and the back-end hears of no guess')
 })
 
 t.test('an act by the cookie needs the own origin exactly, and JSON', async t => {
