@@ -6,6 +6,8 @@ import t, { type Test } from 'tap'
 import { createReplicaSeal } from '../../src/services/replica-seal.ts'
 import { testCluster } from '../support/cluster.ts'
 import { inTouch, secret, testMember } from '../support/ops-services.ts'
+import { lose } from '../support/failover.ts'
+import { testSentinel } from '../support/sentinel.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -222,4 +224,18 @@ t.test('replicas hear each other in a Cluster', async t => {
   await inTouch([a, b])
   b.bus.serve('greet', () => 'hello')
   t.match((await a.bus.ask('greet', {}, 5000)).replies[1], { value: 'hello' })
+})
+
+t.test('after the primary was killed, replicas hear each other through the new one', async t => {
+  const sentinel = await testSentinel(t.after)
+  const { sentinels, name: primary, servers } = sentinel
+  const settings = { sentinels, primary, commandTimeout: '5s' }
+  const [a, b] = [await testMember(t.after, settings), await testMember(t.after, settings)]
+  await inTouch([a, b])
+  b.bus.serve('greet', () => 'hello')
+  await lose(servers[0], 'killed')
+  await sentinel.downAfter(500)
+  const answers = async () => JSON.stringify((await a.bus.ask('greet', {}, 2000)).replies)
+  await until('a question reaches the other again', async () => (await answers()).includes('hello'))
+  t.equal(await sentinel.primaryPort(), servers[1].port)
 })
