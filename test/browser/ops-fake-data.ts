@@ -197,7 +197,7 @@ function requestsOf({ text }: FakeOptions, query: Readonly<Record<string, string
   const codes: Readonly<Record<number, ErrorCode>> = {
     401: 'session.idle',
     429: 'limit.exceeded',
-    502: 'upstream.refused'
+    502: 'upstream.error'
   }
   const all = Array.from({ length: 300 }, (_, index) => {
     const status = [200, 200, 200, 401, 200, 429, 200, 502][index % 8] ?? 200
