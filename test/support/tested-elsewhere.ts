@@ -438,6 +438,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'wire/upstream-addresses': ['services/upstream-events'],
   'e2e/restart': [
+    'process/cluster/held-listeners',
     'admin/restart',
     'cli/restart',
     'process/ending',

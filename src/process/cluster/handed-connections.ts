@@ -1,5 +1,6 @@
 /** Connections that the primary hands to workers: none is lost when a worker ends. */
 import type { Worker } from 'node:cluster'
+import { setTimeout as wait } from 'node:timers/promises'
 
 /** The message of `node:cluster` that carries a connection, and a worker's reply to it. */
 interface InternalMessage {
@@ -22,6 +23,21 @@ interface Handle {
 /** The workers that take connections. */
 const listening = new Set<Worker>()
 
+/** Connections that workers have not accepted yet, by number; a map for each worker. */
+const underWay = new Set<ReadonlyMap<number, Handle>>()
+const pollMs = 5
+
+/**
+ * Waits until workers have accepted all connections, within a time. As long as some wait in the
+ * primary for a worker, each worker has one under way.
+ */
+export async function allAccepted(withinMs: number): Promise<void> {
+  const giveUpAt = performance.now() + withinMs
+  while ([...underWay].some(({ size }) => size > 0) && performance.now() < giveUpAt) {
+    await wait(pollMs)
+  }
+}
+
 /**
  * Node's cluster keeps a connection until the worker has replied whether it accepted it. When a
  * worker ends without a reply (killed, out of memory), Node forgets the connection, which stays
@@ -31,6 +47,7 @@ const listening = new Set<Worker>()
 export function keepHandedConnections(worker: Worker): void {
   const child = worker.process
   const handed = new Map<number, Handle>()
+  underWay.add(handed)
   const send = child.send.bind(child) as unknown as Send
   let isDisconnected = false
   child.send = ((message: InternalMessage, ...rest: unknown[]) => {
@@ -59,6 +76,7 @@ export function keepHandedConnections(worker: Worker): void {
         if (listening.size === 0) handle.close()
         else child.emit('internalMessage', { cmd, ack, accepted: false })
       }
+      underWay.delete(handed)
     }
     refuseAll()
   })

@@ -70,8 +70,8 @@ export async function createPrimary({
     reviewSignedIn: sources =>
       pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) })),
     maintain: maintenance => pool.maintain(maintenance),
-    listen: () => pool.listen(),
-    descriptors: () => [],
+    listen: fds => pool.listen(fds),
+    descriptors: () => pool.descriptors(),
     countAlive: () => pool.callAny(call => call('countAlive', {})),
     readiness: async () => {
       const states = await pool.states()
@@ -97,7 +97,7 @@ export async function createPrimary({
       (await pool.callAll(call => call('observe', { kind, query }))).flat(),
     metricsText: format => metricsTextOf(pool, metrics, format),
     addAdminRoutes: app => forwardToWorker(app, pool),
-    stop: graceMs => pool.stop(graceMs),
+    stop: (graceMs, lingerMs = 0) => pool.stop(graceMs, lingerMs),
     close: async () => {
       endEventLoop()
       await pool.close()

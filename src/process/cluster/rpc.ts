@@ -8,6 +8,7 @@ import type { Endings, ReviewedUser } from '../../login/changed-users.ts'
 import type { Forwarded } from '../../admin/forwarded.ts'
 import type { FoundOperator } from '../../admin/operator.ts'
 import type { Readiness } from '../../admin/server.ts'
+import type { ListenerFds } from '../server/listeners.ts'
 import type { PublicServer } from '../server/public-server.ts'
 import type { Observation } from '../server/observers.ts'
 import type { MetricsFormat } from '../../observability/metrics-text.ts'
@@ -36,8 +37,11 @@ export interface WorkerCalls {
     readonly number: number
     readonly config: Config
   }) => Promise<true>
-  /** @returns the listener's address */
-  readonly listen: (parameters: object) => Promise<string>
+  /**
+   * @param parameters descriptors of the primary, which has inherited them
+   * @returns the listener's address
+   */
+  readonly listen: (parameters: { readonly fds: ListenerFds }) => Promise<string>
   readonly build: (parameters: {
     readonly number: number
     readonly config: Config
@@ -88,10 +92,13 @@ export interface WorkerCalls {
   /** Replies to entries that the worker sent for the audit ledger. */
   readonly audited: (parameters: Audited) => Promise<true>
   /**
-   * Takes no more requests, ends those in flight after the time, then the process. @returns whether
-   * all finished
+   * Takes no more connections, ends idle ones after `lingerMs` and requests in flight after
+   * `graceMs` more, then the process. @returns whether all finished
    */
-  readonly stop: (parameters: { readonly graceMs: number }) => Promise<boolean>
+  readonly stop: (parameters: {
+    readonly graceMs: number
+    readonly lingerMs: number
+  }) => Promise<boolean>
 }
 
 export type CallWorker = <K extends keyof WorkerCalls>(

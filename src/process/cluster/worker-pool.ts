@@ -9,7 +9,9 @@ import type { Config } from '../../config/schema/config.ts'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { adopt } from '../../observability/emitters.ts'
 import type { Log } from '../../services/services.ts'
-import { keepHandedConnections } from './handed-connections.ts'
+import type { ListenerFds } from '../server/listeners.ts'
+import { allAccepted, keepHandedConnections } from './handed-connections.ts'
+import { HeldListeners } from './held-listeners.ts'
 import { serveLedger, type WorkersLedger } from './ledger-relay.ts'
 import { type CallWorker, connectWorker, WorkerGone, type WorkerState } from './rpc.ts'
 
@@ -39,9 +41,12 @@ const maxBackoffMs = 10_000
 const stableAfterMs = 30_000
 /** The time that a worker with nothing left to do has to end. */
 const exitWithinMs = 3000
+/** The time for workers to accept the connections that the primary has taken. */
+const acceptWithinMs = 1000
 
 export class WorkerPool {
   readonly #options: Options
+  readonly #listeners: HeldListeners
   readonly #workers = new Map<number, WorkerHandle>()
   /**
    * Workers with an uncaught error: they finish their requests and end; others have replaced them.
@@ -55,6 +60,7 @@ export class WorkerPool {
 
   constructor(options: Options) {
     this.#options = options
+    this.#listeners = new HeldListeners(options.config)
     this.#inForce = { number: 1, config: toCloneable(options.config) }
     // `advanced`, since the config holds values that JSON cannot.
     cluster.setupPrimary({
@@ -113,10 +119,15 @@ export class WorkerPool {
   }
 
   /** @returns the address of the listener, which all share */
-  async listen(): Promise<string> {
+  async listen(inherited: ListenerFds = {}): Promise<string> {
     this.#isListening = true
-    const [url = ''] = await this.callAll(call => call('listen', {}))
+    this.#listeners.inherit(inherited)
+    const [url = ''] = await this.callAll(call => call('listen', { fds: inherited }))
     return url
+  }
+
+  descriptors(): ReturnType<HeldListeners['descriptors']> {
+    return this.#listeners.descriptors()
   }
 
   /** Asks all that serve for their state, and keeps it in their handles. */
@@ -130,14 +141,17 @@ export class WorkerPool {
   }
 
   /** @returns whether all requests finished within the time */
-  async stop(graceMs: number): Promise<boolean> {
+  async stop(graceMs: number, lingerMs: number): Promise<boolean> {
     this.#isStopping = true
-    const results = await this.callAll(call => call('stop', { graceMs }), this.#all())
+    this.#listeners.close()
+    await allAccepted(acceptWithinMs)
+    const results = await this.callAll(call => call('stop', { graceMs, lingerMs }), this.#all())
     return results.every(Boolean)
   }
 
   async close(): Promise<void> {
     this.#isStopping = true
+    this.#listeners.close()
     await Promise.all(this.#all().map(async ({ worker }) => endWorker(worker)))
   }
 
@@ -164,7 +178,7 @@ export class WorkerPool {
       await handle.call('activate', { number: taken.number })
     }
     handle.isServing = true
-    if (this.#isListening) await handle.call('listen', {})
+    if (this.#isListening) await handle.call('listen', { fds: this.#listeners.fds() })
   }
 
   #fork(index: number, failures: number): WorkerHandle {

@@ -48,8 +48,8 @@ async function stop(withinMs: number, idleMs = 0): Promise<boolean> {
 async function drain(withinMs: number, idleMs: number): Promise<boolean> {
   if (publicServer === undefined) return true
   const ending = publicServer
-  publicServer = undefined
   const inTime = await ending.stop(withinMs, idleMs)
+  publicServer = undefined
   await Promise.all([...generations.values()].map(generation => generation.retire(0)))
   await ending.close()
   return inTime
@@ -88,7 +88,7 @@ servePrimary({
     await server.activate(first)
     return true
   },
-  listen: async () => await started().publicServer.listen(),
+  listen: async ({ fds }) => await started().publicServer.listen(fds),
   build: async ({ number, config }) => {
     const built = await started().publicServer.create(number, fromCloneable(config))
     generations.set(number, built)
@@ -162,8 +162,8 @@ servePrimary({
     relay?.onReply(reply)
     return true
   },
-  stop: async ({ graceMs: within }) => {
-    const inTime = await stop(within)
+  stop: async ({ graceMs: within, lingerMs: idleMs }) => {
+    const inTime = await stop(within, idleMs)
     await relay?.flush(flushMs)
     // After the reply.
     setImmediate(() => process.disconnect())

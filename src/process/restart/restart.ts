@@ -32,15 +32,16 @@ export class Restart {
 
   /** @returns once the new process serves, or why it does not: this one goes on then */
   readonly restart = async (): Promise<RestartOutcome> => {
-    const { program, listeners, log, onReplaced } = this.#options
-    const reason = this.#refusal()
+    const { program, log, onReplaced } = this.#options
+    const listeners = this.#options.listeners()
+    const reason = this.#refusal(listeners)
     if (program === undefined || reason !== undefined) {
       log.warn({ event: 'restart.refused', reason }, 'a restart was refused; this process goes on')
       return { outcome: 'refused', reason: reason ?? '' }
     }
     this.#state = 'running'
     log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
-    const successor = new Successor(program, listeners())
+    const successor = new Successor(program, listeners)
     try {
       await successor.prepared(preparedWithinMs)
       await successor.begin(readyWithinMs)
@@ -59,11 +60,13 @@ export class Restart {
     return { outcome: 'restarted', pid }
   }
 
-  #refusal(): string | undefined {
+  #refusal(listeners: readonly InheritedListener[]): string | undefined {
     const { program, isStopping } = this.#options
     if (program === undefined) return 'the gateway is a part of another program: restart that one'
     if (this.#state === 'running') return 'another restart is under way'
     if (this.#state === 'replaced') return 'a new process has replaced this one'
-    return isStopping() ? 'the gateway is stopping' : program.refusal
+    if (isStopping()) return 'the gateway is stopping'
+    if (listeners.some(({ fd }) => fd < 0)) return 'not all listeners are open: try again'
+    return program.refusal
   }
 }
