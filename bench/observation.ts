@@ -89,7 +89,7 @@ const alice = { id: '1001', username: 'alice', name: 'Alice', roles: ['user'], p
 function writeStages(trail: Trail): void {
   trail.sessionFrom = 'cache'
   trail.rules = rules
-  trail.verdicts = [{ exceeded: false, remaining: 588, resetMs: 60_000, retryMs: 0 }]
+  trail.verdicts = [{ exceeded: false, remaining: 588, resetMs: 60_000 }]
   const attempt = trail.addAttempt(new TrailAttempt('backend', 'http://127.0.0.1:8080'))
   attempt.end(200)
 }

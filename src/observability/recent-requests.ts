@@ -3,6 +3,8 @@
  * operators' API.
  */
 import { type RequestRecord, recordOf } from './request-record.ts'
+import type { TrailKey } from './trail-bytes.ts'
+import { TrailRing } from './trail-ring.ts'
 import type { Trail } from './trail.ts'
 
 /** The number of requests that are kept; 0 keeps none. */
@@ -50,8 +52,8 @@ export interface FoundRequests {
 export const maxLast = 500
 const defaultLast = 50
 
-/** A ring of trails: the oldest gives way. */
-class Ring {
+/** The oldest gives way. They are kept as objects: a failed call may end after its response. */
+class FailedTrails {
   readonly #size: number
   readonly #trails: Trail[] = []
   #next = 0
@@ -72,8 +74,7 @@ class Ring {
     this.#overwritten++
   }
 
-  /** @returns the newest `count` that match, newest first */
-  newest(count: number, matches: (trail: Trail) => boolean): Trail[] {
+  newest(count: number, matches: (key: TrailKey) => boolean): Trail[] {
     const trails: Trail[] = []
     const { length } = this.#trails
     for (let back = 1; back <= length && trails.length < count; back++) {
@@ -83,14 +84,21 @@ class Ring {
     return trails
   }
 
-  range(): KeptRange {
-    const oldest = this.#trails[this.#next] ?? this.#trails[0]
-    return {
-      kept: this.#trails.length,
-      overwritten: this.#overwritten,
-      oldestAt: oldest && new Date(oldest.at).toISOString()
-    }
+  get length(): number {
+    return this.#trails.length
   }
+
+  get overwritten(): number {
+    return this.#overwritten
+  }
+
+  get oldest(): Trail | undefined {
+    return this.#trails[this.#next] ?? this.#trails[0]
+  }
+}
+
+function rangeOf({ length, overwritten, oldest }: TrailRing | FailedTrails): KeptRange {
+  return { kept: length, overwritten, oldestAt: oldest && new Date(oldest.at).toISOString() }
 }
 
 /** A request that has not ended. */
@@ -100,8 +108,8 @@ export interface RunningRequest {
 
 /** Those that run are an array, since each knows its place in it; connections bound it. */
 export class RecentRequests<Request extends RunningRequest = RunningRequest> {
-  readonly #ok: Ring
-  readonly #failed: Ring
+  readonly #ok: TrailRing
+  readonly #failed: FailedTrails
   readonly #since = new Date().toISOString()
   readonly #running: Request[] = []
   readonly #complete: (request: Request) => void
@@ -111,8 +119,8 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
     { keep, keepFailed }: RequestBounds,
     complete: (request: Request) => void = () => {}
   ) {
-    this.#ok = new Ring(keep)
-    this.#failed = new Ring(keepFailed)
+    this.#ok = new TrailRing(keep)
+    this.#failed = new FailedTrails(keepFailed)
     this.#complete = complete
   }
 
@@ -141,42 +149,48 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
   find(query: RequestQuery): FoundRequests {
     const matches = matcherOf(query)
     const last = Math.min(query.last ?? defaultLast, maxLast)
-    const ended = [this.#ok, this.#failed].flatMap(ring => ring.newest(last + 1, matches))
+    const ended = this.#endedOf(query).flatMap(ring => ring.newest(last + 1, matches))
     const matching = [...this.#findRunning(matches), ...ended].toSorted(
       (a, b) => b.at - a.at || b.startedAt - a.startedAt
     )
     return {
       requests: matching.slice(0, last).map(recordOf),
       hasMore: matching.length > last,
-      kept: { since: this.#since, ok: this.#ok.range(), failed: this.#failed.range() }
+      kept: { since: this.#since, ok: rangeOf(this.#ok), failed: rangeOf(this.#failed) }
     }
   }
 
-  #findRunning(matches: (trail: Trail) => boolean): Trail[] {
+  /** Where a match may be: thousands of trails are not read in vain. */
+  #endedOf({ status }: RequestQuery): Array<TrailRing | FailedTrails> {
+    if (status === 'running') return []
+    return status === 'failed' ? [this.#failed] : [this.#ok, this.#failed]
+  }
+
+  #findRunning(matches: (key: TrailKey) => boolean): Trail[] {
     for (const request of this.#running) this.#complete(request)
     return this.#running.map(({ trail }) => trail).filter(matches)
   }
 }
 
 /** Also an error that is sent with status 200, as some consoles want it. */
-function hasFailed({ status, code }: Trail): boolean {
+function hasFailed({ status, code }: TrailKey): boolean {
   return status >= 400 || code !== undefined
 }
 
-function matcherOf({ id, user, status, route }: RequestQuery): (trail: Trail) => boolean {
+function matcherOf({ id, user, status, route }: RequestQuery): (key: TrailKey) => boolean {
   const hasStatus = statusMatcher(status)
-  return trail =>
-    (id === undefined || trail.requestId === id) &&
-    (user === undefined || trail.user === user || trail.userId === user) &&
-    (route === undefined || trail.route === route) &&
-    hasStatus(trail)
+  return key =>
+    (id === undefined || key.requestId === id) &&
+    (user === undefined || key.user === user || key.userId === user) &&
+    (route === undefined || key.route === route) &&
+    hasStatus(key)
 }
 
-function statusMatcher(status: string | undefined): (trail: Trail) => boolean {
-  if (status === undefined) return () => true
+function statusMatcher(status: string | undefined): (key: TrailKey) => boolean {
+  // Of those that run all match, and of ended ones none is read.
+  if (status === undefined || status === 'running') return () => true
   if (status === 'failed') return hasFailed
-  if (status === 'running') return ({ place }) => place >= 0
   const first = Number(status.replace(/xx$/, '00'))
   const last = status.endsWith('xx') ? first + 99 : first
-  return trail => trail.status >= first && trail.status <= last
+  return key => key.status >= first && key.status <= last
 }

@@ -93,7 +93,6 @@ export interface TrailVerdict {
   readonly exceeded: boolean
   readonly remaining: number
   readonly resetMs: number
-  readonly retryMs: number
 }
 
 /** Longer paths are cut: anyone can send them, and they are kept. */

@@ -16,9 +16,9 @@ t.test('limits have the count and the number that it is held against', async t =
   const trail = new Trail('id', 'GET', '/', '192.0.2.1')
   trail.rules = [rule('fixed', 'fixed'), rule('bucket', 'bucket'), rule('unasked', 'sliding')]
   trail.verdicts = [
-    { exceeded: false, remaining: 7, resetMs: 1000, retryMs: 0 },
-    { exceeded: true, remaining: 0, resetMs: 1000, retryMs: 500 },
-    { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
+    { exceeded: false, remaining: 7, resetMs: 1000 },
+    { exceeded: true, remaining: 0, resetMs: 1000 },
+    { exceeded: false, remaining: 0, resetMs: 0 }
   ]
   t.match(recordOf(trail).limits, [
     { name: 'fixed', count: 3, max: 10, isExceeded: false },

@@ -322,6 +322,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'services/audit-heads'
   ],
   'process/audit': ['process/readiness'],
+  'observability/trail-bytes': ['observability/trail-names'],
   'observability/traces/trace-context': [
     'observability/traces/random-ids',
     'observability/traces/sampler'

@@ -1,0 +1,45 @@
+/** Numbers for the texts that return in many trails, such as names of routes and addresses. */
+import type { TrailRule } from './trail.ts'
+
+/** 0 stands for undefined. */
+export const noName = 0
+
+export class TrailNames {
+  readonly #numbers = new Map<string, number>()
+  readonly #names: Array<string | undefined> = [undefined]
+  /** A reload brings new objects for the same rules. */
+  readonly #ruleNumbers = new WeakMap<TrailRule, number>()
+
+  get size(): number {
+    return this.#numbers.size
+  }
+
+  numberOf(name: string | undefined): number {
+    if (name === undefined) return noName
+    return this.#numbers.get(name) ?? this.#add(name)
+  }
+
+  nameOf(number: number): string | undefined {
+    return this.#names[number]
+  }
+
+  numberOfRule(rule: TrailRule): number {
+    let number = this.#ruleNumbers.get(rule)
+    if (number === undefined) {
+      const { name, kind, max, windowMs, burst, enforced } = rule
+      number = this.numberOf(JSON.stringify({ name, kind, max, windowMs, burst, enforced }))
+      this.#ruleNumbers.set(rule, number)
+    }
+    return number
+  }
+
+  ruleOf(number: number): TrailRule {
+    return JSON.parse(this.#names[number] ?? '') as TrailRule
+  }
+
+  #add(name: string): number {
+    const number = this.#names.push(name) - 1
+    this.#numbers.set(name, number)
+    return number
+  }
+}
