@@ -2,9 +2,9 @@
  * The log line (route, status, durations, user) and the metrics of a request when it has ended.
  * Queries, cookies and bodies are never logged.
  */
-import { parseKeepingDigits } from '../../json/digits.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { parseKeepingDigits } from '../../json/digits.ts'
 import { infoWriter } from '../../observability/log.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Tracer } from '../../observability/traces/tracer.ts'
@@ -76,25 +76,21 @@ export function addAccessLog(
     done()
   })
 
-  function recordSpans({ trail, protocol, routeOptions }: FastifyRequest): void {
-    if (trail.trace?.isRecorded !== true) return
-    tracer.record(trail, { scheme: protocol, template: routeOptions.url })
+  function recordSpans(request: FastifyRequest): void {
+    const { trail, routeOptions } = request
+    const { trace } = trail
+    if (trace?.isRecorded !== true) return
+    tracer.record({ trail, trace, scheme: request.protocol, template: routeOptions.url })
   }
 
   function keep(request: FastifyRequest): void {
     const { config } = request.routeOptions
     const { trail } = request
     config.meter ??= meter(trail.route, config.upstream)
-    config.meter.count(trail, keptTraceId(trail))
+    config.meter.count(trail, trail.trace?.isLogged === true ? trail.trace.traceId : undefined)
     if (!log.isLevelEnabled('info')) return
     writeAccessLine(accessMembers(trail, request.endedSession))
   }
-}
-
-/** Of a trace that this process exports, or that its caller keeps: of no other can be read more. */
-function keptTraceId({ trace }: Trail): string | undefined {
-  if (trace?.sampled !== true) return undefined
-  return trace.isRecorded || trace.parentId !== undefined ? trace.traceId : undefined
 }
 
 function setRoute({ trail, routeOptions }: FastifyRequest, aliases: Options['aliases']): void {

@@ -1,6 +1,5 @@
 /** The traces of a process: the context of each request, and the export of its spans. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Trail } from '../trail.ts'
 import { createExporter, type ExporterOptions } from './exporter.ts'
 import { createSampler, defaultSampler } from './sampler.ts'
 import type { TraceSettings } from './settings.ts'
@@ -10,8 +9,8 @@ import { contextOf, type TraceContext } from './trace-context.ts'
 export interface Tracer {
   /** The context of a request that begins; undefined where traces are turned off. */
   readonly begin: (headers: IncomingHttpHeaders) => TraceContext | undefined
-  /** Hands the spans of a request that has ended to the exporter. */
-  readonly record: (trail: Trail, request: Pick<EndedRequest, 'scheme' | 'template'>) => void
+  /** Hands the spans of a request that has ended, and whose trace is recorded, to the exporter. */
+  readonly record: (request: EndedRequest) => void
   /** Sends the last spans, within a bounded time. */
   readonly close: () => Promise<void>
 }
@@ -34,10 +33,7 @@ export function createTracer(
   log.info({ event: 'traces.export', collector: origin }, `traces are exported to ${origin}`)
   return {
     begin: headers => contextOf(headers, context),
-    record: (trail, request) => {
-      const { trace } = trail
-      if (trace?.isRecorded === true) exporter.add({ trail, trace, ...request })
-    },
+    record: request => exporter.add(request),
     close: () => exporter.close(flushMs)
   }
 }
