@@ -9,7 +9,7 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Recorded } from '../observability/trail.ts'
 import { upstreamError } from './failures.ts'
-import { sweep, type SweptBody, type TimeOuts } from './time-outs.ts'
+import { sweep, type SweptCall, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
 export interface Exchange extends Partial<Recorded> {
@@ -84,23 +84,22 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
 
 const noBytes = Buffer.alloc(0)
 
-// Functions, not methods: a timer takes its argument, and needs no closure.
-const expire = (attempt: Attempt) => attempt.onFirstByteDue()
-const expireTotal = (attempt: Attempt) => attempt.fail(new GatewayError('upstream.timeout.total'))
+// A function, not a method: a timer takes its argument, and needs no closure.
 const streamAfterAll = (attempt: Attempt) => attempt.startStream()
 
 /**
  * undici's callbacks for one attempt. A class: a closure for each callback would cost more than
  * their work.
  */
-export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
+export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   slot = -1
   readonly #exchange: Exchange
   readonly #watcher: Watcher
   #controller: Dispatcher.DispatchController | undefined
+  /** For a body of unknown length that may turn out to be slow. */
   #timer: NodeJS.Timeout | undefined
-  /** Only where the total is bounded. */
-  #totalTimer: NodeJS.Timeout | undefined
+  /** Since when the first byte is waited for, as of `performance.now()`; -1 before the first sweep. */
+  #waitsSince = -1
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
   #headers: UpstreamResponse['headers'] = {}
@@ -125,22 +124,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
   constructor(exchange: Exchange, watcher: Watcher) {
     this.#exchange = exchange
     this.#watcher = watcher
-    this.#timer = setTimeout(expire, exchange.timeoutMs, this)
-    const { totalMs } = exchange.timeOuts
-    if (totalMs !== undefined) {
-      const leftMs = exchange.startedAt + totalMs - performance.now()
-      this.#totalTimer = setTimeout(expireTotal, Math.max(1, leftMs), this)
-    }
     exchange.attempt = this
-  }
-
-  /** Time spent on an upload is not the upstream's, as long as the upload moves. */
-  onFirstByteDue(): void {
-    const { upload, timeoutMs } = this.#exchange
-    const uploaded = upload?.received ?? 0
-    if (uploaded === this.#uploadedBefore) return this.fail(new GatewayError('upstream.timeout'))
-    this.#uploadedBefore = uploaded
-    this.#timer = setTimeout(expire, timeoutMs, this)
+    sweep.add(this)
   }
 
   /** @param isFree whether undici has released the connection */
@@ -171,7 +156,6 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     headers: UpstreamResponse['headers']
   ): void {
     if (status < 200 || this.#state !== 'waiting') return
-    clearTimeout(this.#timer)
     const exchange = this.#exchange
     exchange.firstByteMs = performance.now() - exchange.startedAt
     if (status > 599) {
@@ -192,7 +176,6 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     this.#headers = headers
     this.#state = 'collecting'
     if (exchange.isHead || status === 204 || status === 205 || status === 304) return
-    sweep.add(this)
     const length = headers['content-length']
     this.#isEvents = length === undefined && isEventStream(headers)
     // Only a body that is streamed can have trailers.
@@ -240,8 +223,29 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
     else this.fail(error, true)
   }
 
+  onSweep(elapsedMs: number, now: number): void {
+    const { startedAt, timeOuts } = this.#exchange
+    const { totalMs } = timeOuts
+    if (totalMs !== undefined && now - startedAt >= totalMs) {
+      return this.fail(new GatewayError('upstream.timeout.total'))
+    }
+    if (this.#state === 'waiting') this.#sweepWait(now)
+    else this.#sweepBody(elapsedMs)
+  }
+
+  /** Time spent on an upload is not the upstream's, as long as the upload moves. */
+  #sweepWait(now: number): void {
+    if (this.#waitsSince < 0) this.#waitsSince = now
+    const { upload, timeoutMs } = this.#exchange
+    if (now - this.#waitsSince < timeoutMs) return
+    const uploaded = upload?.received ?? 0
+    if (uploaded === this.#uploadedBefore) return this.fail(new GatewayError('upstream.timeout'))
+    this.#uploadedBefore = uploaded
+    this.#waitsSince = now
+  }
+
   /** Ends a body that stands still or drips. */
-  onSweep(elapsedMs: number): void {
+  #sweepBody(elapsedMs: number): void {
     const wasHeld = this.#wasHeld
     const isHeld = (this.#wasHeld = this.#isHeld)
     const isMoving = this.#received !== this.#receivedBefore || isHeld !== wasHeld
@@ -268,8 +272,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptBody {
   }
 
   #stopClocks(): void {
-    clearTimeout(this.#timer)
-    if (this.#totalTimer !== undefined) clearTimeout(this.#totalTimer)
+    if (this.#timer !== undefined) clearTimeout(this.#timer)
     sweep.remove(this)
   }
 

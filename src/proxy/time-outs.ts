@@ -1,4 +1,4 @@
-/** The time-outs of a response after its first byte: one sweep over all bodies on their way in. */
+/** The time-outs of calls to upstreams: one sweep over all that are running. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 
 /** Of one route at its upstream. */
@@ -29,43 +29,46 @@ export function timeOutsOf(upstream: UpstreamConfig, route: TimeOutOverrides = {
   }
 }
 
-/** A body that is coming in. */
-export interface SweptBody {
+/** A call that is running. */
+export interface SweptCall {
   /** Its place in the sweep, which alone sets it; -1 outside. */
   slot: number
-  /** @param elapsedMs since the last one */
-  readonly onSweep: (elapsedMs: number) => void
+  /**
+   * @param elapsedMs since the last one
+   * @param now as of `performance.now()`
+   */
+  readonly onSweep: (elapsedMs: number, now: number) => void
 }
 
-const sweepEveryMs = 250
+const sweepEveryMs = 100
 
 /**
- * One timer for all bodies: a timer for each would be set and cleared with every response. A body
+ * One timer for all calls: a timer for each would be set and cleared with every response. A call
  * is ended up to two sweeps late, never early.
  */
 class Sweep {
-  readonly #bodies: SweptBody[] = []
+  readonly #calls: SweptCall[] = []
   #timer: NodeJS.Timeout | undefined
   #sweptAt = 0
 
   get size(): number {
-    return this.#bodies.length
+    return this.#calls.length
   }
 
-  add(body: SweptBody): void {
-    body.slot = this.#bodies.push(body) - 1
+  add(call: SweptCall): void {
+    call.slot = this.#calls.push(call) - 1
     if (this.#timer !== undefined) return
     this.#sweptAt = performance.now()
     this.#timer = setInterval(() => this.#run(), sweepEveryMs).unref()
   }
 
-  remove(body: SweptBody): void {
-    const { slot } = body
+  remove(call: SweptCall): void {
+    const { slot } = call
     if (slot < 0) return
-    body.slot = -1
-    const last = this.#bodies.pop()
-    if (last === undefined || last === body) return
-    this.#bodies[slot] = last
+    call.slot = -1
+    const last = this.#calls.pop()
+    if (last === undefined || last === call) return
+    this.#calls[slot] = last
     last.slot = slot
   }
 
@@ -75,10 +78,10 @@ class Sweep {
     const elapsedMs = Math.min(now - this.#sweptAt, 2 * sweepEveryMs)
     this.#sweptAt = now
     // Backwards: one that is ended gives its place to one that was already swept.
-    for (let slot = this.#bodies.length - 1; slot >= 0; slot--) {
-      this.#bodies[slot]?.onSweep(elapsedMs)
+    for (let slot = this.#calls.length - 1; slot >= 0; slot--) {
+      this.#calls[slot]?.onSweep(elapsedMs, now)
     }
-    if (this.#bodies.length > 0) return
+    if (this.#calls.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
