@@ -74,7 +74,6 @@ export async function buildApp(
   addStalledReaders(app, server.idleTimeout)
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes }))
   await addCors(app, server)
-  await app.register(cookie, { hook: 'onRequest' })
 
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
@@ -114,6 +113,7 @@ async function addSignInEndpoints(
   const expireTokenCookies = (reply: FastifyReply) => {
     for (const name of gateway.envelope.tokenCookies) reply.clearCookie(name, { path: '/' })
   }
+  await scope.register(cookie, { hook: 'onRequest' })
   await addSessions(scope, sessionOptions(context))
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.guard, checks.refuseClosed])
   scope.removeContentTypeParser('text/plain')
@@ -150,6 +150,8 @@ async function addSignInEndpoints(
 async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
   const { context, checks, routes } = group
   const { config, services, sources, cookie: sessionCookie, envelope, answers } = context
+  // The session's is the only cookie that is read, and none is set.
+  await scope.register(cookie, { hook: false })
   addSessionReader(scope, sessionOptions(context))
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.guard, checks.refuseClosed])
   scope.removeContentTypeParser('text/plain')
@@ -188,8 +190,9 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
 async function addPublicEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
-  const { checks } = group
+  const { checks, context } = group
   scope.removeAllContentTypeParsers()
+  if (context.captchaJars.size > 0) await scope.register(cookie, { hook: 'onRequest' })
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.refuseClosed])
   await addRoutes(scope, group, access => access === 'public')
 }

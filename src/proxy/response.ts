@@ -82,8 +82,6 @@ export function abort({ attempt }: Exchange, reason: GatewayError = gone()): voi
   attempt?.fail(reason)
 }
 
-const noBytes = Buffer.alloc(0)
-
 // A function, not a method: a timer takes its argument, and needs no closure.
 const streamAfterAll = (attempt: Attempt) => attempt.startStream()
 
@@ -98,7 +96,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   #controller: Dispatcher.DispatchController | undefined
   /** For a body of unknown length that may turn out to be slow. */
   #timer: NodeJS.Timeout | undefined
-  /** Since when the first byte is waited for, as of `performance.now()`; -1 before the first sweep. */
+  /** The first byte is waited for since then; -1 before the first sweep. */
   #waitsSince = -1
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
@@ -225,10 +223,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
 
   onSweep(elapsedMs: number, now: number): void {
     const { startedAt, timeOuts } = this.#exchange
-    const { totalMs } = timeOuts
-    if (totalMs !== undefined && now - startedAt >= totalMs) {
-      return this.fail(new GatewayError('upstream.timeout.total'))
-    }
+    const { totalMs = Infinity } = timeOuts
+    if (now - startedAt >= totalMs) return this.fail(new GatewayError('upstream.timeout.total'))
     if (this.#state === 'waiting') this.#sweepWait(now)
     else this.#sweepBody(elapsedMs)
   }
@@ -286,7 +282,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   }
 
   #bytes(): Buffer {
-    const first = this.#first ?? noBytes
+    const first = this.#first ?? Buffer.alloc(0)
     if (this.#more === undefined) return first
     return Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
   }

@@ -6,7 +6,8 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { namesTag } from '../../src/app/endpoints/shaped.ts'
 import { collectMethods } from '../../src/app/endpoints/known-paths.ts'
 import { CaptchaJar } from '../../src/app/hooks/captcha-jar.ts'
-import { type SessionCookie, soleSession } from '../../src/app/hooks/session.ts'
+import type { SessionCookie } from '../../src/app/hooks/session.ts'
+import { soleSession } from '../../src/app/hooks/session-cookie.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
@@ -99,8 +100,7 @@ const toQuery = compileQuery({
 })
 const { query: tokenQuery } = tokenNamesOf({ ...noTokens, tokenQuery: ['token'] })
 const mapping = { maxBytes: 1000, shape: (body: unknown) => body }
-const cookie = { name: 'sid', options: {} } as unknown as Parameters<typeof soleSession>[0]
-const checkCookies = soleSession(cookie)
+const checkCookies = soleSession({ name: 'sid' })
 
 const handshakeOf = (list: string): Parameters<typeof readHandshake>[0] =>
   ({
@@ -461,7 +461,7 @@ export const patterns: Readonly<Record<string, string>> = {
   'src/config/load/references.ts#module': 'values of config',
   'src/config/schema/visit.ts#memberSchema': 'patterns of our own schemas',
   'src/app/endpoints/console.ts#module': 'the path of a file that is there: at most 4096 letters',
-  'src/app/hooks/session.ts#soleSession':
+  'src/app/hooks/session-cookie.ts#soleSession':
     'made of the name of a cookie; reading with it is measured',
   'src/process/server/uncaught.ts#module': 'the stack of an error'
 }

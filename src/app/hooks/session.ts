@@ -6,12 +6,13 @@ import fastifySession, { type SessionStore as PluginStore } from '@fastify/sessi
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
-import { keyOf, publicId, type Session } from '../../session/record.ts'
+import { publicId, type Session } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
-import { createCachedSigner } from './signer.ts'
 import { gate } from './gate.ts'
+import { createSessionCookieReader, soleSession } from './session-cookie.ts'
+import { createCachedSigner } from './signer.ts'
 import { beginLookup, endLookup, setSession } from './session-trail.ts'
 
 /**
@@ -73,22 +74,22 @@ export function addSessionReader(
   scope: FastifyInstance,
   { sessions, cookie, secrets }: Options
 ): void {
-  const signer = createCachedSigner(secrets)
+  const parse = (header: string) => scope.parseCookie(header)
+  const readCookie = createSessionCookieReader({ name: cookie.name, secrets, parse })
   scope.addHook('onRequest', soleSession(cookie))
   const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
-    const signed = request.cookies[cookie.name]
-    const { valid, value } =
-      signed === undefined ? { valid: false, value: null } : signer.unsign(signed)
-    if (!valid || value === null) return done()
+    const { cookie: header } = request.raw.headers
+    const key = header === undefined ? undefined : readCookie(header)
+    if (key === undefined) return done()
     const { trail } = request
-    request.live = sessions.getCached(value)
+    request.live = sessions.getCachedByKey(key)
     if (request.live !== undefined) {
       trail.sessionFrom = 'cache'
       return done()
     }
     const startedAt = performance.now()
     trail.sessionAt = startedAt
-    sessions.get(value).then(
+    sessions.getByKey(key).then(
       lookup => {
         trail.sessionMs = performance.now() - startedAt
         trail.sessionFrom = 'live' in lookup ? 'store' : 'none'
@@ -97,7 +98,7 @@ export function addSessionReader(
         else {
           request.ended = lookup.ended
           trail.sessionEnded = lookup.ended
-          request.endedSession = publicId(keyOf(value))
+          request.endedSession = publicId(key)
         }
         done()
       },
@@ -151,32 +152,6 @@ function sessionFirst({ name }: SessionCookie) {
     }
     done()
   }
-}
-
-/** A browser has one session: two cookies of the name mean that one was planted. */
-export function soleSession({ name }: SessionCookie) {
-  const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
-  function refuseTwoSessions(
-    request: FastifyRequest,
-    _reply: FastifyReply,
-    done: (error?: Error) => void
-  ): void {
-    const { cookie: header } = request.headers
-    if (
-      header !== undefined &&
-      header.indexOf(name) !== header.lastIndexOf(name) &&
-      new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1
-    ) {
-      return done(
-        new GatewayError('request.malformed', {
-          message:
-            'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
-        })
-      )
-    }
-    done()
-  }
-  return gate('session', refuseTwoSessions)
 }
 
 type Request = Omit<FastifyRequest, 'session'> & {
