@@ -2,15 +2,15 @@
  * Schedules JSONata jobs: routes take turns, and a route whose expression exceeded its time runs on
  * a second thread for a while, so that it does not delay other routes.
  */
-import { createRunner, type Job } from './expression-runner.ts'
+import { createExpressionRunner, type ExpressionJob } from './expression-runner.ts'
 
 interface Lane {
-  readonly waiting: Job[]
+  readonly waiting: ExpressionJob[]
   /** Until then it runs only on the second thread; milliseconds of a monotonic clock. */
   suspectUntil: number
 }
 
-type NamedJob = readonly [lane: string, job: Job]
+type NamedJob = readonly [lane: string, job: ExpressionJob]
 
 /** Of one route; further jobs are refused. */
 const maxWaiting = 200
@@ -24,12 +24,12 @@ const idleMs = 30_000
 
 const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
 
-/** Job queues, one for each route. */
+/** ExpressionJob queues, one for each route. */
 export class Lanes {
   /** Lanes with waiting jobs, in the order of their turns, and suspect lanes. */
   readonly #lanes = new Map<string, Lane>()
-  readonly #usual = createRunner()
-  readonly #second = createRunner()
+  readonly #usual = createExpressionRunner()
+  readonly #second = createExpressionRunner()
   #waitingInAll = 0
   /** The lane of the job on the usual thread. */
   #busyLane: string | undefined
@@ -37,7 +37,7 @@ export class Lanes {
   #idle: NodeJS.Timeout | undefined
 
   /** @returns whether there was room */
-  add(name: string, job: Job): boolean {
+  add(name: string, job: ExpressionJob): boolean {
     const lane = this.#lanes.get(name) ?? { waiting: [], suspectUntil: 0 }
     if (lane.waiting.length >= maxWaiting || this.#waitingInAll >= maxWaitingInAll) return false
     this.#lanes.set(name, lane)
@@ -52,7 +52,7 @@ export class Lanes {
     const waiting = [...this.#lanes.values()].flatMap(lane => lane.waiting.splice(0))
     this.#lanes.clear()
     this.#waitingInAll = 0
-    for (const job of waiting) job.done({ error: 'the gateway stops' }, false)
+    for (const job of waiting) job.done({ error: 'the gateway stops', lost: 'closed' })
     await Promise.all([this.#usual.close(), this.#second.close()])
     // Jobs that were ended by closing have set the timers again.
     this.#clearTimers()
@@ -102,10 +102,10 @@ export class Lanes {
     this.#second.run({ ...job, done: this.#settled(name, job) })
   }
 
-  #settled(name: string, job: Job): Job['done'] {
-    return (outcome, isAbandoned) => {
-      if (isAbandoned) this.#suspect(name)
-      job.done(outcome, isAbandoned)
+  #settled(name: string, job: ExpressionJob): ExpressionJob['done'] {
+    return outcome => {
+      if ('lost' in outcome && outcome.lost !== 'closed') this.#suspect(name)
+      job.done(outcome)
       this.#schedule()
       if (!this.#second.isBusy()) this.#closeSecondLater()
     }

@@ -5,6 +5,7 @@ import { recentlyUsed } from '../bounded-map.ts'
 import { hasLongNumber, parseKeepingDigits } from '../json/digits.ts'
 import { isAboutLongNumber, makeExact } from '../json/exact-jsonata.ts'
 import type { ExpressionResult, Task } from './expression-runner.ts'
+import { begun } from './thread-runner.ts'
 
 const maxKept = 500
 const maxSequence = 1_000_000
@@ -13,7 +14,7 @@ type Evaluator = ReturnType<typeof jsonata>
 const compiled = recentlyUsed<Evaluator>(maxKept)
 
 parentPort?.on('message', (task: Task) => {
-  parentPort?.postMessage('begun')
+  parentPort?.postMessage(begun)
   void run(task).then(outcome => parentPort?.postMessage(outcome))
 })
 

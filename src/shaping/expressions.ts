@@ -6,7 +6,7 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import { Lanes } from './expression-lanes.ts'
-import type { ExpressionResult } from './expression-runner.ts'
+import type { ExpressionOutcome } from './expression-runner.ts'
 
 export interface Bounds {
   /** For one expression, without the wait for its turn. */
@@ -32,11 +32,13 @@ export function createExpressions(): Expressions {
     evaluate: async (expression, value, { timeoutMs, maxBytes, route = '' }) => {
       const input = textOf(value)
       if (input.length > maxBytes) throw failed(`its input is larger than ${maxBytes} bytes`)
-      const outcome = await new Promise<ExpressionResult>((done, refuse) => {
+      const outcome = await new Promise<ExpressionOutcome>((done, refuse) => {
         const task = { expression, input, timeoutMs, maxLength: maxBytes }
-        if (!lanes.add(route, { ...task, done })) refuse(tooMany())
+        if (!lanes.add(route, { task, timeoutMs, done })) refuse(tooMany())
       })
-      if ('error' in outcome) throw failed(outcome.error, outcome.code)
+      if ('error' in outcome) {
+        throw failed(outcome.error, 'code' in outcome ? outcome.code : undefined)
+      }
       return parseKeepingDigits(outcome.output)
     },
     close: () => lanes.close()
