@@ -20,6 +20,7 @@ await build({
     'src/launch.js',
     'src/process/cluster/worker.ts',
     'src/process/reload/validator-thread.ts',
+    'src/app/shaping-thread.ts',
     'src/shaping/expression-thread.ts'
   ],
   entryNames: '[name]',

@@ -3,31 +3,29 @@ import { createServer, type ServerResponse } from 'node:http'
 import { noticesOf, sizes } from './notices.ts'
 
 const chunk = Buffer.alloc(64 * 1024, 'x')
+function ready(bytes: number) {
+  const body = Buffer.from(JSON.stringify(noticesOf(bytes)))
+  const length = String(body.length)
+  const fields = ['content-type', 'application/json; charset=utf-8', 'content-length', length]
+  return { body, fields }
+}
 const answers = new Map(
-  Object.entries(sizes).map(([name, bytes]) => {
-    const body = Buffer.from(JSON.stringify(noticesOf(bytes)))
-    return [
-      `/notices/${name}`,
-      {
-        body,
-        fields: [
-          'content-type',
-          'application/json; charset=utf-8',
-          'content-length',
-          String(body.length)
-        ]
-      }
-    ]
-  })
+  Object.entries(sizes).map(([name, bytes]) => [`/notices/${name}`, ready(bytes)])
 )
+/** Made when they are first asked for: `/notices/NUMBER` has so many bytes. */
+function answerTo(url: string) {
+  const bytes = /^\/notices\/(\d{1,8})$/.exec(url)?.[1]
+  if (bytes !== undefined && !answers.has(url)) answers.set(url, ready(Number(bytes)))
+  return answers.get(url)
+}
 const accepted = Buffer.from('{"code":0}')
 
 const server = createServer(
   { keepAliveTimeout: 600_000, requestTimeout: 0 },
   (request, response) => {
     const { url = '', method } = request
-    const ready = answers.get(url)
-    if (ready !== undefined) return void response.writeHead(200, ready.fields).end(ready.body)
+    const answer = answerTo(url)
+    if (answer !== undefined) return void response.writeHead(200, answer.fields).end(answer.body)
     if (method === 'POST' && url === '/login') return signIn(request, response)
     if (method === 'POST') {
       return void request

@@ -38,6 +38,7 @@ import { compileRoutes, type Routes } from './compile-routes.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
 import type { GenerationServices } from './generation-services.ts'
+import { LongBodies } from './long-bodies.ts'
 import { createYield } from './yield.ts'
 
 /** Builds one generation. `services` outlive it: closing the app leaves them as they are. */
@@ -49,12 +50,15 @@ export async function buildApp(
   const { hosts, mount } = context
   const { server, session, console: pages } = config.gateway
   const yieldToRequests = createYield()
-  const routes = await compileRoutes(config, services, yieldToRequests, context.answers.profile)
+  const longBodies = new LongBodies(config, services)
+  const shared = { profileAnswer: context.answers.profile, longBodies }
+  const routes = await compileRoutes(config, services, shared, yieldToRequests)
 
   const headers = standardHeaders(session.cookie.secure)
   const app = createFastify(context, headers)
   const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
+  app.addHook('onClose', () => longBodies.close())
   readJsonBodies(app)
 
   // Every request, in this order.

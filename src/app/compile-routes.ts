@@ -15,7 +15,7 @@ import {
 } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
-import { type Contract, createContract } from '../contract/contract.ts'
+import { type Contract, type ContractRules, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { AnsweredRoute } from './endpoints/answered.ts'
 import { compileAnsweredRoutes } from './answered-routes.ts'
@@ -29,6 +29,7 @@ import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
 import { stallsOf } from './shaping-stalls.ts'
+import type { LongBodies } from './long-bodies.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Answer } from '../shaping/answer.ts'
@@ -52,14 +53,19 @@ export interface Routes {
   readonly answered: readonly AnsweredRoute[]
 }
 
+interface Shared {
+  readonly profileAnswer: Answer | undefined
+  readonly longBodies: LongBodies
+}
+
 /** @param yieldToRequests is awaited before each route */
 export async function compileRoutes(
   config: Config,
   services: GenerationServices,
-  yieldToRequests: () => Promise<void>,
-  profileAnswer: Answer | undefined
+  shared: Shared,
+  yieldToRequests: () => Promise<void>
 ): Promise<Routes> {
-  const compiler = new RouteCompiler(config, services, profileAnswer)
+  const compiler = new RouteCompiler(config, services, shared)
   for (const [name, route] of Object.entries(config.routes.routes)) {
     await yieldToRequests()
     compiler.addRoute(name, route)
@@ -73,16 +79,16 @@ type TargetConfig = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 't
 class RouteCompiler {
   readonly #config: Config
   readonly #services: GenerationServices
-  readonly #profileAnswer: Answer | undefined
+  readonly #shared: Shared
   readonly #envelope: Envelope
   readonly #copying: CopyingRoutes
   readonly #proxied: ProxiedRoute[] = []
   readonly #aggregated: AggregatedRoute[] = []
 
-  constructor(config: Config, services: GenerationServices, profileAnswer: Answer | undefined) {
+  constructor(config: Config, services: GenerationServices, shared: Shared) {
     this.#config = config
     this.#services = services
-    this.#profileAnswer = profileAnswer
+    this.#shared = shared
     this.#envelope = createEnvelope(config.gateway.envelope)
     this.#copying = new CopyingRoutes(config.routes.routes, services.copies)
   }
@@ -96,16 +102,30 @@ class RouteCompiler {
         ? undefined
         : createEnvelope({ ...gateway.envelope, dialect })
     const envelope = ownEnvelope ?? this.#envelope
-    const shape = this.#shapeOf(name, route.shape, envelope)
+    const onMissing = this.#missingLog(route.shape)
+    const shape = this.#shapeOf(name, route.shape, envelope, onMissing)
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
-    const contract = this.#contractOf(name, route.contract, isInEnvelope && envelope.dataName)
+    const rules = this.#rulesOf(name, route.contract, isInEnvelope && envelope.dataName)
+    const contract = this.#contractOf(name, rules)
     const parts = this.#partsOf(name, route, envelope, maxShaped)
+    const target =
+      route.upstream === undefined
+        ? undefined
+        : this.#copying.apply(name, route, this.#target(route, route.upstream))
     const shaping = {
       shape: (body: unknown) =>
         shape === undefined ? body : checkContract(contract, applyShape(shape, body)),
       maxShaped,
       tooLarge: route.tooLarge,
-      onStretch: stallsOf(this.#services.metrics, name),
+      ...this.#shared.longBodies.add({
+        name,
+        route,
+        dialect,
+        maxShaped,
+        contract: rules,
+        isCopied: target?.isCopied === true,
+        onMissing
+      }),
       ...(parts && { parts })
     }
     const common = {
@@ -115,7 +135,7 @@ class RouteCompiler {
       ...(ownEnvelope && { envelope: ownEnvelope }),
       errorStatus
     }
-    if (route.upstream === undefined) {
+    if (target === undefined) {
       if (parts === undefined) return
       const paths = this.#pathsOf(route.path)
       this.#aggregated.push({
@@ -129,7 +149,7 @@ class RouteCompiler {
     }
     this.#proxied.push({
       ...common,
-      ...this.#copying.apply(name, route, this.#target(route, route.upstream)),
+      ...target,
       methods: route.methods,
       query: queryMapsOf(routes, route),
       body: this.#bodyMappingOf(name, route.body, envelope, maxShaped),
@@ -175,11 +195,14 @@ class RouteCompiler {
     const { profile } = config.routes.endpoints
     const { maxShaped } = routeSettings(config, 'profile', profile)
     const { session, proxied, aggregated } = compileProfile(config, {
-      answer: this.#profileAnswer,
+      answer: this.#shared.profileAnswer,
       contract: this.#contractOf(
         'profile',
-        profile.contract,
-        profilePlacement(config) === 'data' && this.#envelope.dataName
+        this.#rulesOf(
+          'profile',
+          profile.contract,
+          profilePlacement(config) === 'data' && this.#envelope.dataName
+        )
       ),
       envelope: this.#envelope,
       onStretch: stallsOf(this.#services.metrics, 'profile'),
@@ -216,25 +239,33 @@ class RouteCompiler {
     }
   }
 
-  #shapeOf(route: string, name: string | undefined, { success }: Envelope): Shape | undefined {
+  #shapeOf(
+    route: string,
+    name: string | undefined,
+    { success }: Envelope,
+    onMissing = this.#missingLog(name)
+  ): Shape | undefined {
     if (name === undefined) return undefined
     const { shapes } = this.#config.routes
     const { expressions } = this.#config.limits
     const { evaluate } = this.#services.expressions
     const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize, route }
-    const onMissing = oncePerText((path: string) =>
-      this.#services.log.warn(
-        { event: 'shape.missing', shape: name, path },
-        `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
-          'Look at the answer with `console-gateway shape ROUTE --live`'
-      )
-    )
     return compileShape(shapes[name] ?? [], {
       wrap: success,
       evaluate: (expression: string, input: unknown) => evaluate(expression, input, bounds),
       shapes,
       onMissing
     })
+  }
+
+  #missingLog(shape: string | undefined): (path: string) => void {
+    return oncePerText(path =>
+      this.#services.log.warn(
+        { event: 'shape.missing', shape, path },
+        `shape ${shape}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+          'Look at the answer with `console-gateway shape ROUTE --live`'
+      )
+    )
   }
 
   #bodyMappingOf(
@@ -252,21 +283,18 @@ class RouteCompiler {
     }
   }
 
-  #contractOf(
+  #rulesOf(
     name: string,
     config: ContractConfig | undefined,
     dataName: string | false
-  ): Contract | undefined {
+  ): ContractRules | undefined {
     const schema = this.#config.contracts[name]
     if (config === undefined || config.mode === 'off' || schema === undefined) return undefined
-    return createContract({
-      route: name,
-      schema,
-      mode: config.mode,
-      sample: config.sample,
-      dataName,
-      drift: this.#services.drift
-    })
+    return { schema, mode: config.mode, sample: config.sample, dataName }
+  }
+
+  #contractOf(route: string, rules: ContractRules | undefined): Contract | undefined {
+    return rules && createContract({ ...rules, route, drift: this.#services.drift })
   }
 
   #partsOf(routeName: string, route: Composable, envelope: Envelope, maxBytes: number) {

@@ -2,7 +2,7 @@
 import type { Metrics } from '../observability/metrics.ts'
 
 /** Requests that arrive meanwhile wait for so long: about what a whole request takes. */
-const stallMs = 5
+export const stallMs = 5
 
 /** @returns to be called with the milliseconds of each uninterrupted piece of work */
 export function stallsOf(metrics: Metrics, route: string): (ms: number) => void {

@@ -10,14 +10,18 @@ import type { Drift } from './drift.ts'
  */
 export type Contract = (read: () => unknown) => void
 
-interface Options {
-  readonly route: string
+/** Plain data, for threads too. */
+export interface ContractRules {
   readonly schema: JsonSchema
   readonly mode: 'observe' | 'strict'
   /** The share of responses that is observed, 0 to 1. */
   readonly sample: number
   /** The member that the schema describes; false: it describes the whole response. */
   readonly dataName: string | false
+}
+
+interface Options extends ContractRules {
+  readonly route: string
   readonly drift: Pick<Drift, 'look' | 'broken'>
 }
 

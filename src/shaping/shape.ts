@@ -93,6 +93,14 @@ export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['sha
   return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
 }
 
+/** Whether applying the shape gives a promise. */
+export function hasExpression(
+  steps: readonly ShapeStep[],
+  shapes: ShapeContext['shapes']
+): boolean {
+  return flatten(steps, shapes).some(({ jsonata }) => jsonata !== undefined)
+}
+
 /** Runs of operations, and the expressions between them. */
 function segments(steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
   const parts: Array<ShapeStep[] | { jsonata: string }> = []

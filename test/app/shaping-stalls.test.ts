@@ -16,10 +16,15 @@ t.test('work of more than 5 ms is a stall', async t => {
   t.match((await metrics.text()).body, `${name}{route="orders"} 2\n`)
 })
 
-t.test('a large response that is shaped counts as a stall of its route', async t => {
-  const row = { first: 'a'.repeat(40), second: 1, third: [1, 2, 3], fourth: { fifth: null } }
-  const rows = Array.from({ length: 40_000 }, () => row)
-  const backend = await testUpstream(t.after, json(200, { rows }))
+const row = { first: 'a'.repeat(40), second: 1, third: [1, 2, 3], fourth: { fifth: null } }
+const rows = Array.from({ length: 40_000 }, () => row)
+
+/** @returns the lines of the metric after a large response was shaped */
+async function stallsAfterLarge(
+  cleanUp: (undo: () => unknown) => void,
+  server: Record<string, unknown>
+): Promise<string[]> {
+  const backend = await testUpstream(cleanUp, json(200, { rows }))
   const large = {
     path: '/api/large',
     access: 'public',
@@ -28,14 +33,24 @@ t.test('a large response that is shaped counts as a stall of its route', async t
     shape: 'rows',
     maxShaped: '16MiB'
   }
-  const gateway = await testGateway(t.after, {
+  const gateway = await testGateway(cleanUp, {
+    gateway: { server },
     routes: {
       upstreams: { b: { url: backend.url } },
       shapes: { rows: [{ unwrap: 'rows' }, { each: [{ rename: { first: 'one' } }] }] },
       routes: { large }
     }
   })
-  t.equal((await gateway.call('/api/large')).status, 200)
-  const body = await (await gateway.ops('/metrics')).text()
-  t.match(body, `${name}{route="large"} 1\n`)
+  const { status, json: body } = await gateway.call('/api/large')
+  if (status !== 200 || body.length !== rows.length) throw new Error(`it was answered ${status}`)
+  const text = await (await gateway.ops('/metrics')).text()
+  return text.split('\n').filter(line => line.startsWith(`${name}{`))
+}
+
+t.test('a large response that is shaped without a thread is a stall of its route', async t => {
+  t.same(await stallsAfterLarge(t.after, { shapingThreads: 0 }), [`${name}{route="large"} 1`])
+})
+
+t.test('a large response that a thread shapes is none', async t => {
+  t.same(await stallsAfterLarge(t.after, {}), [])
 })

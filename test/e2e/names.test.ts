@@ -117,6 +117,7 @@ const metrics = [
   'sessions_closed_total',
   'sessions_opened_total',
   'shaping_stalls_total',
+  'shaping_thread_answers_total',
   'sign_ins_total',
   'stray_errors_total',
   'streams',

@@ -48,6 +48,7 @@ import {
   shapeStage,
   varyStage
 } from './response-stages.ts'
+import { shapeApartStage } from './shape-apart.ts'
 import type { Shaping } from './shaped.ts'
 import { createBinding, type StreamedRoute } from './streamed-response.ts'
 
@@ -191,6 +192,7 @@ function stagesOf(
             shapeEmptyStage(shaping),
             sendRedirect,
             takesHead && sendShapedHead,
+            shaping.apart && shapeApartStage(shaping.apart),
             shapeStage(shaping, bind)
           ])
     ])

@@ -211,7 +211,8 @@ export function shapeStage(shaping: Shaping, bind?: BindResponse): ResponseStage
     }
     const startedAt = performance.now()
     shapeResponse(exchange.reply, response, shaping, exchange.pendingParts)
-    shaping.onStretch?.(performance.now() - startedAt)
+    const bytes = body instanceof CollectedBody ? body.bytes.length : undefined
+    shaping.onStretch?.(performance.now() - startedAt, bytes)
     return true
   }
 }

@@ -2,9 +2,9 @@
  * A response on a route with a shape: the upstream's JSON read, shaped and written, under headers
  * that are true of the result.
  */
+import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/success.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
-import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { liveOf } from '../hooks/session.ts'
@@ -24,8 +24,35 @@ export interface Shaping {
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
-  /** Called with the milliseconds of each uninterrupted piece of this work. */
-  readonly onStretch?: (ms: number) => void
+  /**
+   * Called with the milliseconds of each uninterrupted piece of this work.
+   * @param bytes of the body, where the piece begins with them
+   */
+  readonly onStretch?: (ms: number, bytes?: number) => void
+  /** Takes long bodies; absent where the work needs more than the body. */
+  readonly apart?: ShapingApart
+}
+
+/** Shapes long bodies apart from the event loop. */
+export interface ShapingApart {
+  /** Whether a body of so many bytes takes long, and there is room for it. */
+  readonly takes: (bytes: number) => boolean
+  /**
+   * @returns the upstream's bytes where they are too large to be shaped, and pass unshaped
+   * @throws GatewayError
+   */
+  readonly shape: (
+    bytes: Buffer,
+    headers: UpstreamResponse['headers'],
+    options: {
+      /** Whether the response may be cached. */
+      readonly isTagged: boolean
+      /** Asked when its turn comes. */
+      readonly isNeeded: () => boolean
+    }
+  ) => Promise<
+    { readonly body: Buffer; readonly tag: string | undefined } | { readonly unshaped: Buffer }
+  >
 }
 
 /** A shaped body's type; its length is known only once it is shaped. */
@@ -75,7 +102,7 @@ function readWhole({ headers, body }: UpstreamResponse, maxBytes: number): unkno
   return readJson(body.bytes, headers, maxBytes)
 }
 
-function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
+export function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
   // The headers that describe the upstream's body were left out for the sake of a shaped one.
   for (const name of bodyHeaders) {
     if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
@@ -122,7 +149,7 @@ export function sendShaped(
       parts === undefined ? result : withMissing(result, parts, merged.missing)
     )
     reply.request.trail.shapeMs += performance.now() - startedAt
-    sendJson(reply, text)
+    sendJson(reply, text, isCacheable(reply) ? entityTagOf(text) : undefined)
   }
   const shaped = shape(merged.value, liveOf(reply.request))
   if (shaped instanceof Promise) {
@@ -135,22 +162,29 @@ export function sendShaped(
   } else send(shaped)
 }
 
-function sendJson(reply: FastifyReply, text: string): void {
-  const { request } = reply
-  describeShaped(reply)
-  // A response that may be cached may be requested again with If-None-Match.
-  const mayKeep =
-    request.method === 'GET' &&
+/** A response that may be cached may be requested again with If-None-Match. */
+export function isCacheable(reply: FastifyReply): boolean {
+  return (
+    reply.request.method === 'GET' &&
     reply.statusCode === 200 &&
     !String(reply.getHeader('cache-control') ?? 'no-store').includes('no-store')
-  if (mayKeep) {
-    const tag = `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
+  )
+}
+
+/** @param tag of a response that may be cached */
+export function sendJson(
+  reply: FastifyReply,
+  body: string | Buffer,
+  tag: string | undefined
+): void {
+  describeShaped(reply)
+  if (tag !== undefined) {
     reply.header('etag', tag)
-    if (namesTag(request.headers['if-none-match'], tag)) {
+    if (namesTag(reply.request.headers['if-none-match'], tag)) {
       return void reply.code(304).removeHeader('content-type').send()
     }
   }
-  sendBody(reply, text)
+  sendBody(reply, body)
 }
 
 /** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
