@@ -40,7 +40,7 @@ export function createObservation({ level, keep }: Parts): (index: number) => bo
   addAccessLog(app as never, {
     log: createLogger({ level, format: 'json' }, { write: () => {} }),
     requests: createRequestMetrics(createMetrics()),
-    running: { begin: () => () => {} },
+    running: { begin: () => () => {}, burden: () => () => {} },
     tracer: contextsOnly(),
     aliases: new Map(),
     recent: keep === 0 ? undefined : recent

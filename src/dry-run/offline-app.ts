@@ -125,7 +125,7 @@ export async function createOfflineApp(
     metrics,
     drift: createDrift({ log, metrics }),
     tracer: contextsOnly(),
-    running: { begin: () => () => {} },
+    running: { begin: () => () => {}, burden: () => () => {} },
     bindStream: () => () => {},
     copies: createCopies({ sessions, metrics, onError: () => {} }),
     upstream: (name, upstreamConfig) =>

@@ -38,7 +38,8 @@ export async function configFolder(files: Files = {}): Promise<string> {
     'gateway.yaml',
     merge(
       {
-        server: { listen: '127.0.0.1:0' },
+        // A busy machine is no overload.
+        server: { listen: '127.0.0.1:0', overload: { turn: '1m' } },
         ops: { listen: '127.0.0.1:0' },
         drain: { notice: '0ms', grace: '2s' },
         reload: { watch: false, settle: '20ms', poll: '1h' },

@@ -36,6 +36,35 @@ const tls = optional(
     '`tls` needs a restart.'
 )
 
+const overload = section(
+  {
+    inFlight: whole({
+      minimum: 128,
+      maximum: 1_000_000,
+      default: 10_000,
+      description:
+        'The maximum number of concurrent requests in one process, while turns of its event loop ' +
+        'are short. An address may have half of what is free.'
+    }),
+    inFlightPerAddress: whole({
+      minimum: 64,
+      maximum: 100_000,
+      default: 64,
+      description:
+        'The number of concurrent requests in one process that an address may always have, also ' +
+        'under overload. Many people may share an address.'
+    }),
+    turn: duration({
+      default: '25ms',
+      description:
+        'A turn of the event loop that lasts longer is late. While all turns of a quarter of a ' +
+        'second are late, the process takes fewer requests.'
+    })
+  },
+  'More load than one process can carry: requests over these bounds are answered 503 ' +
+    '`overloaded` at little cost. Users who are signed in come before others.'
+)
+
 export const server = section(
   {
     listen: listen({
@@ -144,6 +173,7 @@ export const server = section(
         examples: [2]
       }
     ),
+    overload,
     keepAlive: duration({
       default: '72s',
       description:

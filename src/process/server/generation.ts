@@ -13,6 +13,7 @@ import type { Copies } from '../../app/route-copies.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
+import { createAdmission, type Overload } from '../../app/overload/admission.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
@@ -48,6 +49,7 @@ interface Outliving {
   readonly recent: RecentRequests<FastifyRequest>
   readonly maintenance: OperatorsMaintenance
   readonly ledger: Ledger | undefined
+  readonly overload: Overload
 }
 
 /** The longest time over which the ends of an old generation's streams are spread. */
@@ -58,7 +60,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, copies, recent, maintenance, ledger }: Outliving
+  { boundStreams, copies, recent, maintenance, ledger, overload }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -66,6 +68,7 @@ export async function createGeneration(
   let limit: NodeJS.Timeout | undefined
   let streamLimit: NodeJS.Timeout | undefined
   let ended = 0
+  const admission = createAdmission(config, overload, services)
   const begin = (member: Member) => {
     const leave = running.enter(member)
     return () => {
@@ -81,7 +84,7 @@ export async function createGeneration(
   const generationServices = {
     ...services,
     upstream,
-    running: { begin },
+    running: { begin, burden: admission.begin },
     bindStream: streams.add,
     copies,
     recent,
@@ -121,7 +124,7 @@ export async function createGeneration(
   return {
     number,
     config,
-    handle: (request, response) => app.routing(request, response),
+    handle: admission.before((request, response) => app.routing(request, response)),
     requests: running.size,
     operatorSignIn,
     responseOn: socket => responseOn(socket, running.list()),

@@ -30,6 +30,7 @@ import {
 import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
+import { createOverload } from '../../app/overload/admission.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import {
@@ -164,6 +165,7 @@ export function createPublicServer(
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const copies = copiesOf(services, log)
+  const overload = createOverload(services)
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
     handle: (request, response) => generations.handle(request, response),
@@ -183,7 +185,8 @@ export function createPublicServer(
         copies,
         recent,
         maintenance,
-        ledger
+        ledger,
+        overload
       }),
     activate: async generation => {
       listeners.activate(generation.config)
@@ -217,6 +220,7 @@ export function createPublicServer(
     close: async () => {
       present.close()
       endEventLoop()
+      overload.close()
       streams.close()
       copies.store.close()
       await services.close()

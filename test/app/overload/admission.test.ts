@@ -1,0 +1,218 @@
+/** Requests over the bounds of overload, to a server that holds all that are admitted. */
+import { once } from 'node:events'
+import { createServer, request as ask, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import t from 'tap'
+import { Signer } from '@fastify/cookie'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { createAdmission } from '../../../src/app/overload/admission.ts'
+import { Load } from '../../../src/app/overload/load.ts'
+import { Refusals } from '../../../src/app/overload/refusals.ts'
+import { ShedLog } from '../../../src/app/overload/shed-log.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { configFolder, type Files, testGateway } from '../../support/gateway.ts'
+import { testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+
+const secrets = ['a secret of at least thirty-two characters']
+const cookie = (value: string) =>
+  `other=1; console_sid=${encodeURIComponent(new Signer([...secrets]).sign(value))}`
+
+interface Asked {
+  readonly from?: string
+  readonly path?: string
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** @param server of `gateway.yaml` */
+async function holding(cleanUp: (undo: () => unknown) => void, files: Files = {}) {
+  const config = loadConfig(await configFolder(files), {})
+  const metrics = createMetrics()
+  const load = new Load({ everyMs: 1e9 })
+  const lines: unknown[] = []
+  const shed = new ShedLog(metrics, { warn: (line: unknown) => void lines.push(line) } as never)
+  const refusals = new Refusals()
+  const overload = { load, refusals, shed, close: () => {} }
+  const admission = createAdmission(config, overload, { metrics, secrets })
+  const held: ServerResponse[] = []
+  const hold = admission.before((incoming, response) => {
+    const [forwarded] = [incoming.headers['x-forwarded-for']].flat()
+    const ip = forwarded?.split(',').at(-1)?.trim() ?? incoming.socket.remoteAddress ?? ''
+    response.on('close', admission.begin({ ip, ips: [ip] } as FastifyRequest))
+    held.push(response)
+  })
+  const server = createServer(hold)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  cleanUp(() => {
+    load.close()
+    refusals.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  const call = async ({ from = '127.0.0.2', body, ...options }: Asked = {}) => {
+    const sent = ask({ port, host: '127.0.0.1', localAddress: from, ...options })
+    sent.on('error', () => {})
+    sent.end(body)
+    const [response] = await once(sent, 'response')
+    let text = ''
+    for await (const chunk of response) text += chunk
+    return { status: response.statusCode, headers: response.headers, text }
+  }
+  /** Has so many more requests in flight. */
+  const fill = async (count: number, asked: Asked = {}) => {
+    const before = held.length
+    for (let n = 0; n < count; n++) call(asked).catch(() => {})
+    await until('all are held', () => held.length === before + count)
+  }
+  const isHeld = async (asked: Asked) => {
+    const before = held.length
+    const refused = call(asked).then(
+      ({ status }) => status,
+      () => 0
+    )
+    const admitted = until('it is held', () => held.length > before).then(() => 'held')
+    return (await Promise.race([refused, admitted])) === 'held'
+  }
+  return { call, fill, isHeld, held, lines, metrics, shed }
+}
+
+const small = { gateway: { server: { overload: { inFlight: 128 } } } }
+
+t.test(
+  'the 65th request of an address is refused in the envelope, and others’ are not',
+  async t => {
+    const { call, fill, isHeld, held, metrics, lines, shed } = await holding(t.after, small)
+    await fill(64)
+    const refused = await call()
+    t.match(refused, {
+      status: 503,
+      headers: {
+        'retry-after': '1',
+        'content-type': /^application\/json/,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'connection': 'keep-alive',
+        'x-request-id': /^[0-9a-f-]{36}$/
+      }
+    })
+    t.match(JSON.parse(refused.text), {
+      success: false,
+      errorCode: 'overloaded',
+      requestId: refused.headers['x-request-id']
+    })
+    t.ok(await isHeld({ from: '127.0.0.3' }))
+    t.match(await call({ method: 'HEAD' }), { status: 503, text: '' })
+    held[0]?.end()
+    await until('one has left', () => held[0]?.closed === true)
+    t.ok(await isHeld({}), 'there is room again')
+    const { body } = await metrics.text()
+    t.match(body, 'console_gateway_shed_total{reason="address"} 2')
+    t.match(body, 'console_gateway_errors_total{code="overloaded"} 2')
+    shed.write()
+    t.same(lines, [
+      { event: 'requests.shed', shed: { address: 2 }, last: { address: '127.0.0.2' } }
+    ])
+  }
+)
+
+t.test('a refusal closes the connection where a body was not read', async t => {
+  const { call, fill } = await holding(t.after, small)
+  await fill(64)
+  const body = 'x'.repeat(500_000)
+  t.match(await call({ method: 'POST', body }), { status: 503, headers: { connection: 'close' } })
+})
+
+t.test('an envelope that answers errors with 200 does so here', async t => {
+  const server = { overload: { inFlight: 128 } }
+  const files = { gateway: { server, envelope: { errorStatus: 'ok' } } }
+  const { call, fill } = await holding(t.after, files)
+  await fill(64)
+  t.match(await call(), { status: 200, text: /"errorCode":"overloaded"/ })
+})
+
+t.test('who is signed in has a quarter more, and their sign-out twice as much', async t => {
+  const { call, fill, isHeld } = await holding(t.after, small)
+  const { path } = loadConfig(await configFolder(small), {}).routes.endpoints.logout
+  await fill(64)
+  const headers = { cookie: cookie('alice') }
+  await fill(16, { headers })
+  t.match(await call({ headers }), { status: 503 })
+  const method = 'POST'
+  t.ok(await isHeld({ method, path: `${path}?now`, headers }))
+  t.match(await call({ method, path }), { status: 503 }, 'without a session')
+  const forged = { cookie: `${cookie('alice').slice(0, -3)}aaa` }
+  t.match(await call({ method, path, headers: forged }), { status: 503 }, 'with a forged one')
+})
+
+t.test('with more addresses than the process carries, others are refused first', async t => {
+  const { call, fill, isHeld, metrics } = await holding(t.after, small)
+  await fill(64)
+  await fill(64, { from: '127.0.0.3' })
+  t.match(await call({ from: '127.0.0.4' }), { status: 503 })
+  t.ok(await isHeld({ from: '127.0.0.4', headers: { cookie: cookie('alice') } }))
+  t.match((await metrics.text()).body, 'console_gateway_shed_total{reason="load"} 1')
+})
+
+t.test('behind a trusted proxy, clients count and not the proxy', async t => {
+  const server = { overload: { inFlight: 128 }, trustedProxies: ['127.0.0.0/8'] }
+  const { call, fill, isHeld } = await holding(t.after, { gateway: { server } })
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': `10.9.9.9, ${address}` } })
+  await fill(64, from('203.0.113.1'))
+  t.match(await call(from('203.0.113.1')), { status: 503 })
+  t.ok(await isHeld(from('203.0.113.2')))
+})
+
+t.test('while a gateway sheds, other addresses are served and the log has totals', async t => {
+  const waiting: ServerResponse[] = []
+  const upstream = await testUpstream(t.after, (_request, response) => void waiting.push(response))
+  const gateway = await testGateway(t.after, {
+    gateway: small.gateway,
+    limits: { inFlightPerUser: 1000, limits: {} },
+    routes: {
+      upstreams: { backend: { url: upstream.url, connections: 1000 } },
+      routes: { open: { path: '/api/open', access: 'public', upstream: 'backend' } }
+    }
+  })
+  const { port } = new URL(gateway.url)
+  const open = async (localAddress: string) => {
+    const sent = ask({ port, host: '127.0.0.1', localAddress, path: '/api/open' })
+    sent.on('error', () => {})
+    sent.end()
+    const [response] = await once(sent, 'response')
+    response.resume()
+    return response.statusCode as number
+  }
+  const shed: number[] = []
+  let inFlight = 0
+  const flood = () => {
+    for (; inFlight < 100; inFlight++) {
+      open('127.0.0.2').then(
+        status => {
+          shed.push(status)
+          inFlight--
+        },
+        () => {}
+      )
+    }
+  }
+  await until('some are refused', () => {
+    flood()
+    return shed.length > 40
+  })
+  t.same(new Set(shed), new Set([503]))
+  const other = open('127.0.0.3')
+  await until('the other one is asked for', () => upstream.seen.length > 0)
+  const line = await gateway.logged(({ event }) => event === 'requests.shed')
+  t.match(line, { level: /./, last: { address: '127.0.0.2' } })
+  const lines = gateway.log.filter(({ msg }) => msg === 'request failed')
+  t.equal(lines.length, 0, 'no line for each')
+  for (const response of waiting) response.end('{}')
+  t.equal(await other, 200)
+})
+
+t.end()

@@ -1,0 +1,28 @@
+import t from 'tap'
+import { ShedLog } from '../../../src/app/overload/shed-log.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+
+t.test('a line has the totals of what was refused since the last one', async t => {
+  const lines: unknown[] = []
+  const metrics = createMetrics()
+  const shed = new ShedLog(metrics, {
+    warn: (...line: unknown[]) => void lines.push(line)
+  } as never)
+  for (let n = 1; n <= 5; n++) shed.count('address', { address: `10.0.0.${n}` })
+  shed.count('load', { address: '10.0.0.9' })
+  shed.write()
+  shed.write()
+  shed.count('load', { address: '10.0.0.8' })
+  shed.write()
+  const message = 'refused because of overload'
+  const event = 'requests.shed'
+  t.same(lines, [
+    [{ event, shed: { address: 5, load: 1 }, last: { address: '10.0.0.9' } }, message],
+    [{ event, shed: { load: 1 }, last: { address: '10.0.0.8' } }, message]
+  ])
+  const { body } = await metrics.text()
+  t.match(body, 'console_gateway_shed_total{reason="address"} 5')
+  t.match(body, 'console_gateway_shed_total{reason="load"} 2')
+})
+
+t.end()
