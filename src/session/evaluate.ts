@@ -4,7 +4,7 @@ import { type EndReason, endReasonOf, type Session } from './record.ts'
 import type { RecordFormat, Unreadable } from './record-format.ts'
 import type { Review, Reviewer } from './review.ts'
 import { hasRoundedId } from './rounded-id.ts'
-import { tombstoneMark, type StoredRecord } from './store.ts'
+import { isQuiet, tombstoneMark, type StoredRecord } from './store.ts'
 
 export interface Live {
   readonly session: Session
@@ -12,6 +12,8 @@ export interface Live {
   readonly key: string
   /** Its end unless it is used; may lie beyond its absolute end. */
   readonly idleEnd: number
+  /** Nobody is told of its use, so that the end may be later than this process knows. */
+  readonly isQuiet: boolean
 }
 
 export type Evaluation =
@@ -36,6 +38,12 @@ export type CachedRecord =
   | { readonly ended: EndReason; readonly isRounded?: true }
   | { readonly unreadable: Unreadable }
 
+/** The record of a session that lives at least to an idle end. */
+export function withIdleEnd(record: CachedRecord, idleEnd: number): CachedRecord {
+  if (!('live' in record) || record.live.idleEnd >= idleEnd) return record
+  return { ...record, live: { ...record.live, idleEnd } }
+}
+
 /** The store keeps the reason of an end for so long, for the answer to late requests. */
 export const tombstoneMs: Duration = 10 * 60_000
 
@@ -56,7 +64,7 @@ export function createEvaluator(
     // The time to live shows when the session was last used: each use resets it.
     return {
       sealed: record,
-      live: { session, key, idleEnd: now() + ttlMs - tombstoneMs },
+      live: { session, key, idleEnd: now() + ttlMs - tombstoneMs, isQuiet: isQuiet(record) },
       stored,
       epoch,
       review: reviewed

@@ -18,7 +18,7 @@ interface Options {
 }
 
 /**
- * `session.records: 1` means that such versions may run or return; 2 that they open no more
+ * `session.records: 1` means that such versions may run or return; more that they open no more
  * sessions, so that their last one ends one life-time after this process began. Not kept in the
  * store: if it lost the time, sessions would be hidden from those who want to close them.
  */

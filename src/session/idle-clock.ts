@@ -1,4 +1,8 @@
-/** The idle clock of sessions: set anew by use, in the store at most once a minute. */
+/**
+ * The idle clock of sessions: set anew by use, in the store at most once a minute. Replicas are not
+ * told of the use of quiet sessions, so they ask the store before they tell of less time than such
+ * a session may have.
+ */
 import type { Duration } from '../config/schema/primitives.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
 import { recentlyUsed } from '../bounded-map.ts'
@@ -10,6 +14,8 @@ interface Options {
   /** Without sessions that somebody has changed since: their end is read anew. */
   readonly touchedAt: ReturnType<typeof createTouches>
   readonly drop: (key: string) => void
+  /** Called for a quiet session whose clock this process has set: nobody announces it. */
+  readonly onSet: (key: string, idleEnd: number) => void
   readonly now: () => number
   readonly ticks: () => number
   /** Called when the store could not be written; the request goes on. */
@@ -32,30 +38,43 @@ export function createTouches() {
   return recentlyUsed<number>(maxTouches)
 }
 
-export function createIdleClock({ store, touchedAt, drop, now, ticks, onFailed }: Options) {
+export function createIdleClock(options: Options) {
+  const { store, touchedAt, drop, onSet, now, ticks, onFailed } = options
+  const touch = async ({ session, key, isQuiet }: Live): Promise<boolean> =>
+    await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs, isQuiet)
+
   /**
    * Records that a session is used: restarts its idle clock, with at most one write a minute. The
    * idle clock runs on beyond the absolute end, which is evaluated apart: a session used up to its
    * absolute end must not count as idle before.
    * @returns its end unless it is used again
    */
-  function use({ session, key, idleEnd }: Live): number {
+  function use(live: Live): number {
+    const { session, key, idleEnd } = live
     const full = now() + session.idleMs
     const every = touchEveryMs(session)
-    const isTouched = ticks() - (touchedAt.get(key) ?? -Infinity) < every
-    if (full - idleEnd < every || isTouched) return idleEnd
+    const isWritten = ticks() - (touchedAt.get(key) ?? -Infinity) < every
+    if (full - idleEnd < every || isWritten) return idleEnd
     touchedAt.set(key, ticks())
-    store.touch(key, session.idleMs + tombstoneMs, tombstoneMs).catch(onFailed)
+    touch(live).then(isTouched => {
+      if (isTouched && live.isQuiet) onSet(key, full)
+    }, onFailed)
     return full
   }
 
+  /** Whether another replica may have prolonged the session by more than `use` leaves unwritten. */
+  function mayBeLater({ session, idleEnd, isQuiet }: Live): boolean {
+    return isQuiet && now() + session.idleMs - idleEnd >= touchEveryMs(session)
+  }
+
   /** Restarts the idle clock now. @throws StoreUnavailable */
-  async function extend({ session, key }: Live): Promise<number> {
-    await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs)
+  async function extend(live: Live): Promise<number> {
+    const { session, key } = live
+    await touch(live)
     drop(key)
     touchedAt.set(key, ticks())
     return now() + session.idleMs
   }
 
-  return { use, extend }
+  return { use, extend, mayBeLater }
 }

@@ -50,23 +50,28 @@ interface Options extends EpochCheckOptions {
   /** Ends sessions whose users' ids a former version had rounded. */
   readonly endRounded: (keys: readonly string[], reason: EndReason) => Promise<number>
   readonly noteExpiry: (key: string, evaluation: Evaluation) => void
+  /** Whether a session may have more time than the cache says. */
+  readonly mayBeLater: (live: Live) => boolean
 }
 
 export function createLookup(options: Options) {
-  const { store, cache, evaluateCurrent, settle, endRounded, noteExpiry } = options
+  const { store, cache, evaluateCurrent, settle, endRounded, noteExpiry, mayBeLater } = options
   const { evaluate } = options.evaluator
   /** Saves hashing an id again. An id in here had a live session once, and may have none now. */
   const hashes = recentlyUsed<string>(maxHashes)
 
+  const isCurrent = (record: CachedRecord) => !('live' in record) || !mayBeLater(record.live)
+
   /**
-   * The session behind an id, or why there is none. A lookup does not keep it from going idle.
+   * The session behind an id, or why there is none. A lookup does not keep it from going idle. Its
+   * idle end is that of the store, to a touch interval.
    * @throws StoreUnavailable
    */
   const get = async (secretId: string): Promise<Evaluation> => await getByKey(keyOf(secretId))
 
   /** The same by the store's name for it. @throws StoreUnavailable */
   async function getByKey(key: string): Promise<Evaluation> {
-    const [record, epoch] = await Promise.all([cache.read(key), cache.epoch()])
+    const [record, epoch] = await Promise.all([cache.read(key, isCurrent), cache.epoch()])
     if (record !== undefined && 'isRounded' in record) await endRounded([key], 'revoked')
     const evaluation = await evaluateCurrent(record, epoch)
     if (record === undefined || !('live' in record)) return evaluation
@@ -80,7 +85,10 @@ export function createLookup(options: Options) {
     return await settle(fresh, current)
   }
 
-  /** The live session, where `get` would answer without asking the store. */
+  /**
+   * The live session, where it need not be asked for in the store. Its idle end may be too early
+   * where `mayBeLater` says so: who tells of it, rather than to use the session, asks by `get`.
+   */
   function getCached(secretId: string): Live | undefined {
     const hashed = hashes.get(secretId)
     const key = hashed ?? keyOf(secretId)

@@ -5,6 +5,7 @@ import {
   contestedMs,
   type EpochStore,
   type Follower,
+  isQuiet,
   type LockStore,
   type RecordStore,
   type SessionIndex,
@@ -64,7 +65,8 @@ function createRecords(
   now: Now,
   onChanged: (key: string) => void
 ): RecordStore & Swept & { readonly clear: () => void } {
-  const entries = new Map<string, { record: string; endsAt: number }>()
+  /** `isUsed`: touched since the last touch after use. */
+  const entries = new Map<string, { record: string; endsAt: number; isUsed: boolean }>()
 
   const entryOf = (key: string) => {
     const entry = entries.get(key)
@@ -72,13 +74,17 @@ function createRecords(
     entries.delete(key)
     return undefined
   }
+  const above = (key: string, aboveMs: number) => {
+    const entry = entryOf(key)
+    return entry !== undefined && entry.endsAt - now() > aboveMs ? entry : undefined
+  }
 
   return {
     async create(key, record, ttlMs) {
       if (entryOf(key) !== undefined) {
         throw new StoreUnavailable(new Error('a session with this id exists already'))
       }
-      entries.set(key, { record, endsAt: now() + ttlMs })
+      entries.set(key, { record, endsAt: now() + ttlMs, isUsed: true })
       onChanged(key)
     },
     async read(key) {
@@ -86,10 +92,18 @@ function createRecords(
       return entry && { record: entry.record, ttlMs: entry.endsAt - now() }
     },
     async touch(key, ttlMs, aboveMs) {
-      const entry = entryOf(key)
-      if (entry === undefined || entry.endsAt - now() <= aboveMs) return
-      entry.endsAt = now() + ttlMs
+      const entry = above(key, aboveMs)
+      if (entry === undefined) return false
+      Object.assign(entry, { endsAt: now() + ttlMs, isUsed: true })
+      if (!isQuiet(entry.record)) onChanged(key)
+      return true
+    },
+    async touchAfterUse(key, ttlMs, aboveMs) {
+      const entry = above(key, aboveMs)
+      if (entry?.isUsed !== true) return false
+      Object.assign(entry, { endsAt: now() + ttlMs, isUsed: false })
       onChanged(key)
+      return true
     },
     async replace(key, from, to) {
       const entry = entryOf(key)
@@ -101,7 +115,7 @@ function createRecords(
     async end(key, tombstone, ttlMs) {
       const entry = entryOf(key)
       if (entry === undefined || entry.record.startsWith(tombstoneMark)) return false
-      entries.set(key, { record: tombstone, endsAt: now() + ttlMs })
+      entries.set(key, { record: tombstone, endsAt: now() + ttlMs, isUsed: true })
       onChanged(key)
       return true
     },

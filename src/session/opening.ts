@@ -7,7 +7,7 @@ import { identityKey } from './identity-key.ts'
 import type { createLists } from './lists.ts'
 import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
 import { newestRecordVersion, type RecordFormat } from './record-format.ts'
-import type { IndexEntry, SessionStore } from './store.ts'
+import { type IndexEntry, isQuiet, type SessionStore } from './store.ts'
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -51,7 +51,8 @@ export function createOpening(options: Options) {
     const { createdAt, idleMs } = session
     // Read from the store: with a cached epoch a session could be ended before it begins.
     const epoch = await store.epoch()
-    await store.create(key, format.close(key, { session, epoch }), idleMs + tombstoneMs)
+    const record = format.close(key, { session, epoch })
+    await store.create(key, record, idleMs + tombstoneMs)
     // Indexed afterwards: readers of the index remove entries without a session.
     const user = identityKey(session)
     const [entries] = await Promise.all([
@@ -65,7 +66,7 @@ export function createOpening(options: Options) {
     drop(key)
     onOpened(session.source)
     await holdToCap(key, session, entries)
-    return { session, key, idleEnd: createdAt + idleMs }
+    return { session, key, idleEnd: createdAt + idleMs, isQuiet: isQuiet(record) }
   }
 
   /**

@@ -29,6 +29,10 @@ export function createKeys(prefix: string) {
   return {
     tracked,
     session,
+    /**
+     * In the slot of the session's record, whose key is the hash tag. Changes are not announced.
+     */
+    clock: (key: string) => `${prefix}clock:{${session}${key}}`,
     epoch: `${tracked}-epoch`,
     index: (user: IdentityKey) => `${prefix}identity:${user}`,
     /** Replicas of a version that did not tell credential sources apart write and read this one. */

@@ -1,8 +1,11 @@
-/** Session records in Redis: one string a session, its time to live the idle clock. */
+/**
+ * Session records in Redis: one string a session. Its time to live is the idle clock, or that of a
+ * second key, whose changes nobody is told of.
+ */
 import { nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
 import { scripts } from './redis-scripts.ts'
 import { createRevocationJournal } from './revocation-journal.ts'
-import { type RecordStore, StoreUnavailable, tombstoneMark } from './store.ts'
+import { isQuiet, type RecordStore, StoreUnavailable } from './store.ts'
 
 type Read = [record: string, ttlMs: number]
 
@@ -16,7 +19,7 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
   function replayEnds(): void {
     for (const { key, tombstone, ttlMs } of journal.recent()) {
       redis
-        .eval(scripts.sessionEnd, 1, keys.session + key, tombstone, ttlMs, tombstoneMark)
+        .eval(scripts.sessionEnd, 2, keys.session + key, keys.clock(key), tombstone, ttlMs)
         .catch(() => {})
     }
   }
@@ -24,18 +27,18 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
   const records: RecordStore = {
     async create(key, record, ttlMs) {
       const name = keys.session + key
-      const written = await write(
-        name,
-        'connected',
-        async on => await on.set(name, record, 'PX', ttlMs, 'NX')
+      const isWritten = await write(name, 'connected', async on =>
+        isQuiet(record)
+          ? (await on.sessionCreate(name, keys.clock(key), record, ttlMs)) === 1
+          : (await on.set(name, record, 'PX', ttlMs, 'NX')) === 'OK'
       )
-      if (written === 'OK') return
+      if (isWritten) return
       throw new StoreUnavailable(new Error('a session with this id exists already'))
     },
     async read(key) {
       let reply: unknown
       try {
-        reply = await redis.sessionRead(keys.session + key)
+        reply = await redis.sessionRead(keys.session + key, keys.clock(key))
       } catch (error) {
         // A key of another type is not a session of ours.
         if (error instanceof Error && error.message.includes('WRONGTYPE')) return undefined
@@ -47,8 +50,18 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
       // Without a time to live it is not ours either.
       return ttlMs < 0 ? undefined : { record, ttlMs }
     },
-    async touch(key, ttlMs, aboveMs) {
-      await orUnavailable(redis.sessionTouch(keys.session + key, Math.ceil(ttlMs), aboveMs))
+    async touch(key, ttlMs, aboveMs, quiet = false) {
+      const name = keys.session + key
+      const ttl = Math.ceil(ttlMs)
+      const touched = quiet
+        ? redis.sessionTouchClock(name, keys.clock(key), ttl, aboveMs)
+        : redis.sessionTouch(name, ttl, aboveMs)
+      return (await orUnavailable(touched)) === 1
+    },
+    async touchAfterUse(key, ttlMs, aboveMs) {
+      const [name, clock] = [keys.session + key, keys.clock(key)]
+      const touched = redis.sessionTouchAfterUse(name, clock, Math.ceil(ttlMs), aboveMs)
+      return (await orUnavailable(touched)) === 1
     },
     async replace(key, from, to) {
       return (await orUnavailable(redis.sessionReplace(keys.session + key, from, to))) === 1
@@ -59,7 +72,7 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
       const ended = await write(
         name,
         'every',
-        async on => await on.sessionEnd(name, tombstone, ttlMs, tombstoneMark)
+        async on => await on.sessionEnd(name, keys.clock(key), tombstone, ttlMs)
       )
       return ended === 1
     }

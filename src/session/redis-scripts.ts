@@ -1,11 +1,35 @@
 /** The session store's Lua scripts. Each touches keys of one slot only, as a Cluster requires. */
 import type { Cluster, Redis, Result } from 'ioredis'
+import { quietMark, tombstoneMark } from './store.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    sessionRead(key: string): Result<[string, number] | null, Context>
+    sessionCreate(
+      key: string,
+      clock: string,
+      record: string,
+      ttlMs: number
+    ): Result<number, Context>
+    sessionRead(key: string, clock: string): Result<[string, number] | null, Context>
     sessionTouch(key: string, ttlMs: number, aboveMs: number): Result<number, Context>
-    sessionEnd(key: string, tombstone: string, ttlMs: number, mark: string): Result<number, Context>
+    sessionTouchClock(
+      key: string,
+      clock: string,
+      ttlMs: number,
+      aboveMs: number
+    ): Result<number, Context>
+    sessionTouchAfterUse(
+      key: string,
+      clock: string,
+      ttlMs: number,
+      aboveMs: number
+    ): Result<number, Context>
+    sessionEnd(
+      key: string,
+      clock: string,
+      tombstone: string,
+      ttlMs: number
+    ): Result<number, Context>
     sessionReplace(key: string, from: string, to: string): Result<number, Context>
     sessionNote(key: string, until: number, member: string): Result<string[], Context>
     sessionNotes(key: string): Result<string[], Context>
@@ -43,20 +67,55 @@ for index = 1, #flat, 2 do
   local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
   ends = tonumber(ends or 0)`
 
+// A quiet record outlives its clock by at most the clock's time to live: prolonging a record is
+// announced, so it is done only where the clock would outlive it.
+const isQuiet = `string.sub(value, 1, ${quietMark.length}) == '${quietMark}'`
+const outliveClock = `redis.call('PEXPIRE', KEYS[1], 2 * ARGV[1])`
+
+/** The scripts on quiet records take the record's key and that of its clock. */
 export const scripts = {
+  sessionCreate: `
+if not redis.call('SET', KEYS[1], ARGV[1], 'PX', 2 * ARGV[2], 'NX') then return 0 end
+redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
+return 1`,
   // One reply, so that value and time to live belong together.
   sessionRead: `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
-return { value, redis.call('PTTL', KEYS[1]) }`,
+if not (${isQuiet}) then return { value, redis.call('PTTL', KEYS[1]) } end
+local left = redis.call('PTTL', KEYS[2])
+if left <= 0 then return nil end
+return { value, left }`,
   // A late call must not restart the clock of an ended session.
   sessionTouch: `
 if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
+  // Takes back the mark of a touch after use, unless Redis is full.
+  sessionTouchClock: `
+if redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[2]) then return 0 end
+if redis.pcall('SET', KEYS[2], '', 'PX', ARGV[1]).err then
+  redis.call('PEXPIRE', KEYS[2], ARGV[1])
+end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then ${outliveClock} end
+return 1`,
+  // A quiet record's clock holds a mark. Beside another record it shows the time to live of the
+  // last touch after use: any later touch, of any version, leaves the record more.
+  sessionTouchAfterUse: `
+local value = redis.call('GET', KEYS[1])
+if not value then return 0 end
+local quiet = ${isQuiet}
+local left = redis.call('PTTL', quiet and KEYS[2] or KEYS[1])
+if left <= tonumber(ARGV[2]) then return 0 end
+if quiet and redis.call('GET', KEYS[2]) ~= '' then return 0 end
+if not quiet and redis.call('PTTL', KEYS[2]) >= left then return 0 end
+redis.call('SET', KEYS[2], 'after-use', 'PX', ARGV[1])
+if quiet then return ${outliveClock} end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
   // A full Redis refuses the tombstone, but can delete: the end matters more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
-if not value or string.sub(value, 1, 1) == ARGV[3] then return 0 end
+if not value or string.sub(value, 1, 1) == '${tombstoneMark}' then return 0 end
+if ${isQuiet} and redis.call('DEL', KEYS[2]) == 0 then return 0 end
 if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
 return 1`,
   sessionReplace: `
@@ -148,7 +207,15 @@ return redis.call('DEL', KEYS[1])`
 }
 
 /** Scripts over two keys, which share a slot. */
-const overTwoKeys: ReadonlySet<string> = new Set(['sessionFence', 'sessionUnlock'])
+const overTwoKeys: ReadonlySet<string> = new Set([
+  'sessionCreate',
+  'sessionRead',
+  'sessionTouchClock',
+  'sessionTouchAfterUse',
+  'sessionEnd',
+  'sessionFence',
+  'sessionUnlock'
+])
 
 /** The commands of the store, for each connection that it writes over. */
 export function defineCommands(redis: Redis | Cluster): void {

@@ -57,7 +57,7 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
       if (isOther && (stored.fence ?? 0) > fence) return evaluation
       const renewed = { credential, ...(fence > 0 && { fence }) }
       const content = { session: { ...stored, ...renewed }, epoch: record.epoch }
-      const sealed = format.close(key, content)
+      const sealed = format.close(key, content, record.sealed)
       if (!(await store.replace(key, record.sealed, sealed))) continue
       onWritten(key)
       const { live } = evaluation

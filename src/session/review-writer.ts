@@ -49,7 +49,7 @@ export function createReviewWriter(options: Options) {
       const revoker = { user: stored, by: 'users-file' } as const
       return (await endKeys([key], 'revoked', { revoker })) === 1 ? 'closed' : undefined
     }
-    const renewed = format.close(key, { session: review.renewed, epoch })
+    const renewed = format.close(key, { session: review.renewed, epoch }, sealed)
     const isWritten = await store.replace(key, sealed, renewed)
     drop(key)
     if (!isWritten) return undefined

@@ -88,10 +88,13 @@ export class SessionCache<T extends object> {
     return { value, epoch }
   }
 
-  /** @throws StoreUnavailable */
-  async read(key: string): Promise<T | undefined> {
+  /**
+   * @param isCurrent whether a cached value says what the store would
+   * @throws StoreUnavailable
+   */
+  async read(key: string, isCurrent: (value: T) => boolean = () => true): Promise<T | undefined> {
     const cached = this.#isFresh() ? this.#entries.get(key) : undefined
-    if (cached !== undefined) {
+    if (cached !== undefined && isCurrent(cached)) {
       this.stats.hits++
       return cached
     }
@@ -125,8 +128,19 @@ export class SessionCache<T extends object> {
     return epoch
   }
 
+  /** Changes the cached value: the store has changed, and does not announce it. */
+  update(key: string, change: (value: T) => T): void {
+    const value = this.#entries.get(key)
+    if (value !== undefined) this.#entries.set(key, change(value))
+    this.#outdate(key)
+  }
+
   drop(key: string): void {
     this.#entries.delete(key)
+    this.#outdate(key)
+  }
+
+  #outdate(key: string): void {
     const pending = this.#pending.get(key)
     if (pending !== undefined) pending.isOutdated = true
   }

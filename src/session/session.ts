@@ -7,7 +7,13 @@ import type { Listed } from './describe.ts'
 import { createCensus } from './census.ts'
 import { createEnding, type EndCause, type Revoked } from './ending.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
-import { type CachedRecord, createEvaluator, type Evaluation, type Live } from './evaluate.ts'
+import {
+  type CachedRecord,
+  createEvaluator,
+  type Evaluation,
+  type Live,
+  withIdleEnd
+} from './evaluate.ts'
 import { createIdleClock, createTouches } from './idle-clock.ts'
 import { createExpiries } from './expiries.ts'
 import type { IdentityKey } from './identity-key.ts'
@@ -84,7 +90,15 @@ export function createSessions(options: Options) {
     touchedAt.delete(key)
   }
 
-  const idleClock = createIdleClock({ store, touchedAt, drop, now, ticks, onFailed: onTouchFailed })
+  const { use, extend, mayBeLater } = createIdleClock({
+    store,
+    touchedAt,
+    drop,
+    onSet: (key, idleEnd) => cache.update(key, record => withIdleEnd(record, idleEnd)),
+    now,
+    ticks,
+    onFailed: onTouchFailed
+  })
   const { endKeys, ...ending } = createEnding({ store, parse, drop: forget, onEnded, onRevoked })
   const { settle, reviewOf } = createReviewWriter({
     ...evaluator,
@@ -98,11 +112,11 @@ export function createSessions(options: Options) {
   const { evaluateCurrent, readStored } = createEpochCheck({ store, cache, evaluator })
   const endRounded = countEnded(endKeys, onRoundedEnded)
   const noteExpiry = createExpiries(reason => onEnded(reason, 1))
-  const lookup = { store, cache, evaluator, evaluateCurrent, settle, endRounded, noteExpiry }
+  const stored = { store, cache, evaluator, evaluateCurrent }
   const { look, inspect } = createLists({ store, parse, evaluate: evaluateCurrent })
 
   return {
-    ...createLookup(lookup),
+    ...createLookup({ ...stored, settle, endRounded, noteExpiry, mayBeLater }),
     ...createRenewals({ store, format, read: readStored, onWritten: drop, now }),
     ...ending,
     open: createOpening({
@@ -116,15 +130,10 @@ export function createSessions(options: Options) {
       onOpened,
       now
     }),
-    use: idleClock.use,
-    extend: idleClock.extend,
-    refresh: createRefresh({
-      store,
-      read: readStored,
-      extend: idleClock.extend,
-      onWritten: forget,
-      now
-    }),
+    use,
+    extend,
+    mayBeLater,
+    refresh: createRefresh({ store, read: readStored, extend, onWritten: forget }),
     /** The session as the store has it now, past the cache. @throws StoreUnavailable */
     reread: async ({ key }: Live): Promise<Evaluation> => (await readStored(key)).evaluation,
     reviewOf,

@@ -15,6 +15,7 @@ export class StoreUnavailable extends GatewayError {
 
 export interface StoredRecord {
   readonly record: string
+  /** That of the idle clock, where a record has one. */
   readonly ttlMs: number
 }
 
@@ -23,8 +24,16 @@ export interface RecordStore {
   /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
   create(key: string, record: string, ttlMs: number): Promise<void>
   read(key: string): Promise<StoredRecord | undefined>
-  /** Sets the time left of a record that has more than `aboveMs` left. */
-  touch(key: string, ttlMs: number, aboveMs: number): Promise<void>
+  /**
+   * Sets the time left of a record that has more than `aboveMs` left; says whether it did.
+   * @param isQuiet what {@link isQuiet} says of the record
+   */
+  touch(key: string, ttlMs: number, aboveMs: number, isQuiet?: boolean): Promise<boolean>
+  /**
+   * A touch that changes nothing unless a touch by `touch` came after the last one of this kind; it
+   * is announced whatever the record.
+   */
+  touchAfterUse(key: string, ttlMs: number, aboveMs: number): Promise<boolean>
   /**
    * Puts a record in the place of exactly `from`, with the time that has left; says whether it did.
    */
@@ -125,7 +134,10 @@ export interface LockStore {
 
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
 export interface SessionStore extends RecordStore, SessionIndex, UserStore, EpochStore, LockStore {
-  /** Announces every change of a record or the epoch by anyone. At most one follows a store. */
+  /**
+   * Announces every change of a record or the epoch by anyone, but touches of quiet records. At
+   * most one follows a store.
+   */
   follow(follower: Follower): void
   /** Whether the store answers now. */
   ping(): Promise<boolean>
@@ -147,3 +159,9 @@ export interface Follower {
 
 /** A tombstone is this mark, then the reason. Sealed records never begin with it. */
 export const tombstoneMark = '!'
+
+/** Records of format 3 begin with it. */
+export const quietMark = '3.'
+
+/** Whether a record has an idle clock of its own, so that no touch of it is announced. */
+export const isQuiet = (record: string): boolean => record.startsWith(quietMark)

@@ -284,6 +284,7 @@ t.test('the beginnings of keys in Redis', async t => {
     'audit:heads',
     'bans',
     'barrier',
+    'clock:{',
     'fence:{',
     'identity:',
     'limit-resets',
@@ -302,14 +303,15 @@ t.test('the beginnings of keys in Redis', async t => {
     'user:',
     'users:'
   ])
-  const { lock, fence, epoch, session } = createKeys('cg:')
+  const { lock, fence, epoch, session, clock } = createKeys('cg:')
   t.same(
-    { lock: lock('renew:KEY'), fence: fence('renew:KEY'), epoch, session },
+    { lock: lock('renew:KEY'), fence: fence('renew:KEY'), epoch, session, clock: clock('KEY') },
     {
       lock: 'cg:lock:renew:KEY',
       fence: 'cg:fence:{cg:lock:renew:KEY}',
       epoch: 'cg:session-epoch',
-      session: 'cg:session:'
+      session: 'cg:session:',
+      clock: 'cg:clock:{cg:session:KEY}'
     }
   )
 })
@@ -368,6 +370,7 @@ t.test('marks, and what is sealed', async t => {
   t.same(reasons.map(endReasonOf), reasons)
   const opened = { session: {} as Session, epoch: 0 }
   t.match(createRecordFormat(createSeal([secret]), 2).close('key', opened), /^2\.[\w-]{6}\.[\w-]+$/)
+  t.match(createRecordFormat(createSeal([secret]), 3).close('key', opened), /^3\.[\w-]{6}\.[\w-]+$/)
 })
 
 t.test('what scripts in Redis reply', async t => {
@@ -375,17 +378,30 @@ t.test('what scripts in Redis reply', async t => {
   const redis = new Redis(url)
   t.after(() => redis.disconnect())
   defineCommands(redis)
-  t.equal(await redis.sessionRead('s'), null)
+  t.equal(await redis.sessionRead('s', 's{s}'), null)
   await redis.set('s', 'a', 'PX', 60_000)
-  const [value, ttlMs] = (await redis.sessionRead('s')) ?? []
+  const [value, ttlMs] = (await redis.sessionRead('s', 's{s}')) ?? []
   t.equal(value, 'a')
   t.type(ttlMs, 'number')
   t.equal(await redis.sessionTouch('s', 70_000, 1), 1)
   t.equal(await redis.sessionTouch('s', 70_000, 80_000), 0)
   t.equal(await redis.sessionReplace('s', 'other', 'b'), 0)
   t.equal(await redis.sessionReplace('s', 'a', 'b'), 1)
-  t.equal(await redis.sessionEnd('s', '!idle', 1000, '!'), 1)
-  t.equal(await redis.sessionEnd('s', '!revoked', 1000, '!'), 0)
+  t.equal(await redis.sessionTouchAfterUse('s', 's{s}', 60_000, 1), 1)
+  t.equal(await redis.sessionTouchAfterUse('s', 's{s}', 60_000, 1), 0)
+  t.equal(await redis.sessionEnd('s', 's{s}', '!idle', 1000), 1)
+  t.equal(await redis.sessionEnd('s', 's{s}', '!revoked', 1000), 0)
+  t.equal(await redis.sessionCreate('q', 'q{q}', '3.a', 60_000), 1)
+  t.equal(await redis.sessionCreate('q', 'q{q}', '3.b', 60_000), 0)
+  t.match(await redis.sessionRead('q', 'q{q}'), ['3.a', Number])
+  t.equal(await redis.sessionTouchClock('q', 'q{q}', 70_000, 1), 1)
+  t.equal(await redis.sessionTouchClock('q', 'q{q}', 70_000, 80_000), 0)
+  t.equal(await redis.get('q{q}'), '')
+  t.equal(await redis.sessionTouchAfterUse('q', 'q{q}', 60_000, 1), 1)
+  t.equal(await redis.get('q{q}'), 'after-use')
+  t.equal(await redis.sessionTouchAfterUse('q', 'q{q}', 60_000, 1), 0)
+  t.equal(await redis.sessionEnd('q', 'q{q}', '!idle', 1000), 1)
+  t.equal(await redis.exists('q{q}'), 0)
   const until = Date.now() + 60_000
   const [indexed, at = ''] = await redis.sessionNote('i', until, 'key')
   t.equal(indexed, 'key')

@@ -23,7 +23,7 @@ t.test(
       const keys = await client.keys('cg:session:*')
       const values = await client.mget(keys)
       const key = keys.find((_, index) => values[index]?.startsWith('!') === false) ?? ''
-      await client.set(key, '3.of.later', 'PX', 600_000)
+      await client.set(key, '4.of.later', 'PX', 600_000)
       await until(
         'the change is seen',
         async () => (await gateway.call(profile, { cookie })).status === 503
@@ -35,7 +35,7 @@ t.test(
     const refused = await gateway.call(profile, { cookie: first.cookie })
     t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
     t.same(refused.headers.getSetCookie(), [])
-    t.equal(await client.get(first.key), '3.of.later', 'the record is left alone')
+    t.equal(await client.get(first.key), '4.of.later', 'the record is left alone')
     t.equal((await gateway.call(logout, { cookie: first.cookie })).status, 200)
     t.equal(await client.get(first.key), '!revoked')
 

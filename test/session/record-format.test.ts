@@ -127,7 +127,7 @@ t.test(
   async t => {
     const { store, replica } = setUp(t)
     const sessions = replica(1)
-    t.equal((await sessions.open('young', opening)).session.recordVersion, 2)
+    t.equal((await sessions.open('young', opening)).session.recordVersion, 3)
     const [plain] = fixture.records
     await store.create(plain!.key, plain!.stored, plain!.ttlMs)
     const resolved = await sessions.get('plain')
@@ -144,12 +144,12 @@ t.test(
     const { store, replica, stored } = setUp(t)
     const sessions = replica(1)
     const key = keyOf('s')
-    await store.create(key, '3.whatever.comes', 40 * minute)
+    await store.create(key, '4.whatever.comes', 40 * minute)
     await store.indexSession(user, key, fixture.now + 480 * minute)
     t.same(await sessions.get('s'), { unreadable: 'version' })
     t.same(await sessions.list(user), [])
     t.same(await store.sessionKeysOf(user), [key], 'still noted')
-    t.equal(await stored('s'), '3.whatever.comes')
+    t.equal(await stored('s'), '4.whatever.comes')
     t.equal(await sessions.closeOf(user), 1)
     t.same(await sessions.get('s'), { ended: 'revoked' })
   }

@@ -39,7 +39,7 @@ function setUp(
     ...inner,
     touch: async (...given) => {
       touches.push(clock.now)
-      await inner.touch(...given)
+      return await inner.touch(...given)
     }
   }
   t.teardown(() => inner.close())
@@ -307,7 +307,7 @@ t.test('a session is not revived by a touch that was under way when it was close
   const held = new Promise<void>(resolve => {
     letGo = resolve
   })
-  const touched: Array<Promise<void>> = []
+  const touched: Array<Promise<boolean>> = []
   const slow = createSessions({
     ...usual,
     store: {
@@ -315,7 +315,7 @@ t.test('a session is not revived by a touch that was under way when it was close
       touch: async (...given) => {
         const late = held.then(() => store.touch(...given))
         touched.push(late)
-        await late
+        return await late
       }
     },
     lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
@@ -334,7 +334,7 @@ t.test('a session is not revived by a touch that was under way when it was close
 t.test('a session is not revived by a touch that was under way when it went idle', async t => {
   const { clock, store, sessions } = setUp()
   const held = Promise.withResolvers<void>()
-  const touched: Array<Promise<void>> = []
+  const touched: Array<Promise<boolean>> = []
   const slow = createSessions({
     ...usual,
     store: {
@@ -342,7 +342,7 @@ t.test('a session is not revived by a touch that was under way when it went idle
       touch: async (...given) => {
         const late = held.promise.then(() => store.touch(...given))
         touched.push(late)
-        await late
+        return await late
       }
     },
     lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },

@@ -1,11 +1,12 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
 import { identityKey } from '../../src/session/identity-key.ts'
-import { tombstoneMark, type SessionStore } from '../../src/session/store.ts'
+import { quietMark, tombstoneMark, type SessionStore } from '../../src/session/store.ts'
 
 let keys = 0
 const minute = 60_000
 const hour = 60 * minute
+const quiet = `${quietMark}sealed`
 const freshKey = () => `contract-${process.pid}-${++keys}`
 
 /**
@@ -66,6 +67,80 @@ export function sessionStoreContract(
     t.ok((await store.read(key))!.ttlMs <= hour, 'too late')
     await store.touch(key, 9 * hour, minute)
     t.ok((await store.read(key))!.ttlMs > 8 * hour, 'in time')
+  })
+
+  t.test('a touch tells whether it set the time left', async t => {
+    const key = freshKey()
+    t.equal(await store.touch(key, hour, 0), false, 'nothing is there')
+    await store.create(key, '{}', hour)
+    t.equal(await store.touch(key, 2 * hour, hour), false, 'too late')
+    t.equal(await store.touch(key, 2 * hour, minute), true)
+  })
+
+  for (const [kind, record] of [
+    ['record', '{}'],
+    ['quiet record', quiet]
+  ] as const) {
+    t.test(`of touches after use of a ${kind}, one counts after each other touch`, async t => {
+      const key = freshKey()
+      const isQuiet = record === quiet
+      t.equal(await store.touchAfterUse(key, 2 * hour, 0), false, 'nothing is there')
+      await store.create(key, record, hour)
+      t.equal(await store.touchAfterUse(key, 2 * hour, hour), false, 'too late')
+      const both = [1, 2].map(async () => await store.touchAfterUse(key, 2 * hour, minute))
+      t.same((await Promise.all(both)).toSorted(), [false, true], 'its creation was use')
+      await pass(minute)
+      t.equal(await store.touchAfterUse(key, 3 * hour, minute), false)
+      t.ok((await store.read(key))!.ttlMs <= 2 * hour - minute, 'nothing was set')
+      t.equal(await store.touch(key, 2 * hour, minute, isQuiet), true)
+      await pass(minute)
+      t.equal(await store.touchAfterUse(key, 2 * hour, minute), true)
+      const found = await store.read(key)
+      t.equal(found?.record, record)
+      t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'time left')
+      await store.end(key, `${tombstoneMark}revoked`, minute)
+      t.equal(await store.touchAfterUse(key, 2 * hour, minute), false, 'it has ended')
+    })
+  }
+
+  t.test('a quiet record has the time of its clock, which touches set', async t => {
+    const key = freshKey()
+    await store.create(key, quiet, hour)
+    await t.rejects(store.create(key, quiet, hour), { code: 'session.unavailable' })
+    t.equal(await store.touch(key, 9 * hour, hour, true), false, 'too late')
+    for (let touches = 0; touches < 12; touches++) {
+      await pass(hour - 2 * minute)
+      t.equal(await store.touch(key, hour, minute, true), true)
+      const found = await store.read(key)
+      t.equal(found?.record, quiet)
+      t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
+    }
+    await pass(hour + 1)
+    t.equal(await store.read(key), undefined, 'gone when its time is up')
+    t.equal(await store.touch(key, hour, 0, true), false)
+    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
+    t.equal(await store.read(key), undefined)
+  })
+
+  t.test('a quiet record is replaced and ended like others', async t => {
+    const key = freshKey()
+    await store.create(key, quiet, hour)
+    t.equal(await store.replace(key, `${quiet}?`, `${quiet}!`), false)
+    t.equal(await store.replace(key, quiet, `${quiet}!`), true)
+    const found = await store.read(key)
+    t.equal(found?.record, `${quiet}!`)
+    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
+    const late = Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0, true))
+    const [isEnded] = await Promise.all([
+      store.end(key, `${tombstoneMark}replaced`, hour),
+      ...late,
+      store.touchAfterUse(key, 2 * hour, hour)
+    ])
+    t.equal(isEnded, true)
+    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
+    const tombstone = await store.read(key)
+    t.equal(tombstone?.record, `${tombstoneMark}replaced`)
+    t.equal(await store.replace(key, `${quiet}!`, quiet), false, 'not once it has ended')
   })
 
   t.test('an ended record gives way to its tombstone', async t => {
@@ -283,6 +358,26 @@ export function sessionStoreContract(
     t.pass('all told')
   })
 
+  t.test('whoever follows is told of a quiet record, but not of its touches', async t => {
+    const key = freshKey()
+    const told = follower()
+    await told.up
+    await store.create(key, quiet, hour)
+    await told.of(key)
+    for (let touches = 0; touches < 5; touches++) await store.touch(key, hour, 0, true)
+    // News come in order.
+    const later = freshKey()
+    await store.create(later, '{}', hour)
+    await told.of(later)
+    t.equal(told.hasHeardOf(key), false)
+    await store.touchAfterUse(key, hour, 0)
+    await told.of(key)
+    await store.replace(key, quiet, `${quiet}!`)
+    await told.of(key)
+    await store.end(key, `${tombstoneMark}revoked`, hour)
+    await told.of(key)
+  })
+
   /** Follows the store; resolves for the next news of a key. */
   function follower() {
     const waiting = new Map<string, () => void>()
@@ -304,6 +399,7 @@ export function sessionStoreContract(
     })
     return {
       up,
+      hasHeardOf: (key: string) => heard.has(key),
       of: (key: string) =>
         new Promise<void>(resolve => {
           if (heard.delete(key)) resolve()

@@ -390,7 +390,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/ending',
     'session/evaluate',
     'session/identity-key',
-    'session/idle-clock',
     'session/lookup',
     'session/opening',
     'session/store'

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
 import type { Sessions } from '../../session/session.ts'
-import { liveOf, sessionError } from './session.ts'
+import { liveOf, sessionError, setLiveSession } from './session.ts'
 import { gate } from './gate.ts'
 
 interface Options {
@@ -37,6 +37,7 @@ export function createGuard({ sessions, sendsTimeLeft }: Options) {
       return done(new GatewayError('route.credential'))
     }
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
+    if (idleEnd !== live.idleEnd) setLiveSession(request, { ...live, idleEnd })
     if (sendsTimeLeft) {
       const { absoluteEnd } = live.session
       setTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })

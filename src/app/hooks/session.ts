@@ -58,6 +58,8 @@ export function sessionCookie({ name, secure, sameSite }: CookieConfig): Session
   }
 }
 
+const isUse = (request: FastifyRequest) => request.routeOptions.config.touch !== false
+
 interface Options {
   readonly sessions: Sessions
   readonly cookie: SessionCookie
@@ -82,16 +84,17 @@ export function addSessionReader(
     const key = header === undefined ? undefined : readCookie(header)
     if (key === undefined) return done()
     const { trail } = request
-    request.live = sessions.getCachedByKey(key)
-    if (request.live !== undefined) {
+    const live = sessions.getCachedByKey(key)
+    // Use sets the idle end; other requests may tell of it, so it must be that of the store.
+    if (live !== undefined && (!sessions.mayBeLater(live) || isUse(request))) {
+      request.live = live
       trail.sessionFrom = 'cache'
       return done()
     }
-    const startedAt = performance.now()
-    trail.sessionAt = startedAt
+    trail.sessionAt = performance.now()
     sessions.getByKey(key).then(
       lookup => {
-        trail.sessionMs = performance.now() - startedAt
+        trail.sessionMs = performance.now() - trail.sessionAt
         trail.sessionFrom = 'live' in lookup ? 'store' : 'none'
         if ('unreadable' in lookup) return done(unreadableError())
         if ('live' in lookup) request.live = lookup.live
@@ -103,7 +106,7 @@ export function addSessionReader(
         done()
       },
       (error: Error) => {
-        trail.sessionMs = performance.now() - startedAt
+        trail.sessionMs = performance.now() - trail.sessionAt
         done(error)
       }
     )
