@@ -128,7 +128,7 @@ function parametersOf(place: 'query' | 'path', schema: unknown): JsonObject[] {
       ...Object.entries(properties).map(([name, of]) => ({
         name,
         in: place,
-        required: place === 'path' || required.includes(name),
+        required: place === 'path' || (required.includes(name) && !('default' in of)),
         schema: of
       }))
     ].map(parameter => [

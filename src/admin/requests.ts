@@ -49,6 +49,13 @@ const requestsQuery = Type.Object({
   })
 })
 
+const idQuery = Type.Object({
+  language: Type.Union([Type.Literal('en'), Type.Literal('zh')], {
+    default: 'en',
+    description: 'The language of `message` and `advice`.'
+  })
+})
+
 const idParams = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: '`X-Request-Id`.' })
 })
@@ -66,25 +73,28 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
       },
       async ({ query: { last, ...query } }) => await find({ ...query, last: Number(last) })
     )
-    scope.get<{ Params: Static<typeof idParams> }>(
+    scope.get<{ Params: Static<typeof idParams>; Querystring: Static<typeof idQuery> }>(
       '/requests/:id',
       {
         schema: {
           summary: 'All requests of one id, each with what to do about its error.',
-          params: idParams
+          params: idParams,
+          querystring: idQuery
         },
-        schemaErrorFormatter: malformed('A request id has up to 64 letters, digits, and _ . -')
+        schemaErrorFormatter: malformed(
+          'A request id has up to 64 letters, digits, and _ . -, and language is en or zh'
+        )
       },
-      async ({ params: { id } }) => {
+      async ({ params: { id }, query: { language } }) => {
         const response = await find({ id })
-        return { ...response, requests: response.requests.map(withAdvice) }
+        return { ...response, requests: response.requests.map(each => withAdvice(each, language)) }
       }
     )
   })
 }
 
-function withAdvice<T extends RequestRecord>(record: T) {
+function withAdvice<T extends RequestRecord>(record: T, language: 'en' | 'zh') {
   const { code } = record
   if (code === undefined) return record
-  return { ...record, message: errorKinds[code].en, advice: errorAdvice[code] }
+  return { ...record, message: errorKinds[code][language], advice: errorAdvice[code][language] }
 }

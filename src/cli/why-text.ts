@@ -186,7 +186,7 @@ function errorRows({ code }: Request): Row[] {
   if (code === undefined) return []
   return [
     ['error', `${code}: ${errorKinds[code].en}`],
-    ['to do', errorAdvice[code]]
+    ['to do', errorAdvice[code].en]
   ]
 }
 

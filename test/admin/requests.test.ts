@@ -20,6 +20,7 @@ t.test('the last requests, by filters, and one id with advice', async t => {
   t.match(await ask('?route=profile&user=alice&last=1'), { requests: [{ status: 200 }] })
   const one = await ask(`/${id}`)
   t.match(one, { requests: [{ id, advice: /No route has this path/ }], kept: [{ ok: {} }] })
+  t.match(await ask(`/${id}?language=zh`), { requests: [{ advice: /没有此路径的路由/ }] })
   t.notMatch(JSON.stringify(await ask('')), 'secret')
   t.same((await ask('/not-there')).requests, [])
 })
@@ -48,8 +49,14 @@ t.test('both paths are described', async t => {
   const response = await gateway.ops('/ops/api/openapi.json')
   t.match(await response.json(), {
     paths: {
-      '/ops/api/requests': { get: { parameters: [{ name: 'status' }, {}, {}, {}] } },
-      '/ops/api/requests/{id}': { get: { parameters: [{ name: 'id', in: 'path' }] } }
+      '/ops/api/requests': {
+        get: {
+          parameters: [{ name: 'status' }, {}, {}, { name: 'last', required: false }]
+        }
+      },
+      '/ops/api/requests/{id}': {
+        get: { parameters: [{ name: 'language' }, { name: 'id', in: 'path', required: true }] }
+      }
     }
   })
 })

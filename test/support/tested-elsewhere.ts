@@ -125,7 +125,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
   'app/hooks/metrics': ['app/app-metrics', 'observability/metrics', 'services/session-metrics'],
   'session/census': ['session/expiries'],
-  'cli/why': ['cli/why-text', 'error-advice'],
+  'cli/why': ['cli/why-text'],
   'e2e/attempts': ['app/hooks/session-trail', 'app/remember-requests'],
   'cli/check': ['config/load/yaml-faults'],
   'cli/completion': ['cli/complete'],

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { RequestRow } from '../api-types.ts'
 import { formatBytes, formatMs, formatSeconds, formatTime } from '../format.ts'
-import { t, word } from '../i18n.ts'
+import { language, t, word } from '../i18n.ts'
 import { Icon } from '../ui/icons.ts'
 import { StatusPill } from './status-pill.ts'
 
@@ -28,7 +28,9 @@ interface Detail {
 export function Timeline({ row, close }: TimelineProps): ComponentChildren {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const { data } = useJson<Detail>(`requests/${encodeURIComponent(row.id)}`)
+  const { data } = useJson<Detail>(
+    `requests/${encodeURIComponent(row.id)}?language=${language.get()}`
+  )
   const detail = data?.requests?.find(({ at, path }) => at === row.at && path === row.path)
   const { code, message, advice, ms } = { ...row, ...detail }
   const steps = stepsOf(row)
