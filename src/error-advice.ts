@@ -90,9 +90,9 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     '该后端只接受某一凭据源的会话（`upstreams.NAME.credential` 的 from），而此用户在其他凭据源登录。'
   ),
   'route.forbidden': advise(
-    'The user has none of the roles in `routes.NAME.access.roles`. Give the user the role, or ' +
+    'The user has none of the roles in `routes.NAME.access`. Give the user the role, or ' +
       'change the list.',
-    '用户没有 `routes.NAME.access.roles` 中的任何角色。请授予角色，或修改该列表。'
+    '用户没有 `routes.NAME.access` 中的任何角色。请授予角色，或修改该列表。'
   ),
   'ops.host': advise(
     'Add the host name to `ops.hosts`, or use the address.',
