@@ -14,6 +14,7 @@ import { createUserReview } from './reload/user-review.ts'
 import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
+import { Handover } from '../services/handover.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { createEnding, type Ending } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
@@ -92,7 +93,8 @@ async function open(start: Start): Promise<Gateway> {
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
   const count = workersOf(gateway)
-  const publicServer = await openPublicServer({ count, config, log, environment, ledger })
+  const handover = (await start.predecessor?.handover()) ?? new Handover()
+  const publicServer = await openPublicServer({ ...start, count, ledger, handover })
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)
   await publicServer.activate(first)
@@ -123,6 +125,7 @@ async function open(start: Start): Promise<Gateway> {
   const { restart } = new Restart({
     program: start.program,
     listeners: () => [...publicServer.descriptors(), ...(operators?.descriptors() ?? [])],
+    handover,
     isStopping: () => state.isStopping,
     onReplaced: () => void ending?.leave(),
     log
@@ -130,6 +133,7 @@ async function open(start: Start): Promise<Gateway> {
   operators = await openOperators({
     config,
     restart,
+    handover,
     publicServer,
     reloader,
     readiness,
@@ -214,15 +218,16 @@ interface ServerOptions extends Pick<Start, 'config' | 'log' | 'environment'> {
   /** Of processes. */
   readonly count: number
   readonly ledger: AuditLedger | undefined
+  readonly handover: Handover
 }
 
 /** Worker processes inherit the environment of this one. */
 async function openPublicServer(options: ServerOptions): Promise<PublicServer> {
-  const { count, config, log, environment, ledger } = options
+  const { count, config, log, environment, ledger, handover } = options
   const publicServer =
     count > 1
       ? await createPrimary({ count, config, log, ledger })
-      : createPublicServer(config, log, { environment, ledger })
+      : createPublicServer(config, log, { environment, ledger, handover })
   if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
   return publicServer
 }

@@ -1,6 +1,7 @@
 /** The parts of the gateway that the operators' listener shows and changes. */
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
+import type { Handover } from '../services/handover.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { AuditLedger } from './audit.ts'
 import type { Log } from '../services/services.ts'
@@ -16,6 +17,7 @@ export interface Operated {
   readonly reloader: Reloader
   readonly readiness: () => Promise<Readiness>
   readonly validate: Validate
+  readonly handover: Handover
   readonly restart: () => Promise<RestartOutcome>
   readonly ops: OpsServices
   /** Undefined where config has no audit ledger. */

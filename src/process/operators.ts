@@ -52,10 +52,10 @@ export interface Operators {
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
 export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, readiness, restart, ledger, log } = operated
+  const { config, publicServer, reloader, readiness, restart, handover, ledger, log } = operated
   const { ops } = config.gateway
   const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
-  const secret = configured ?? randomBytes(32).toString('base64url')
+  const secret = configured ?? handover.secret('ops', () => randomBytes(32).toString('base64url'))
   const app = createAdminServer({
     readiness,
     metrics: { text: publicServer.metricsText },
@@ -90,7 +90,8 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
       await app.listen({ ...address, ...(fd !== undefined && { fd }) })
       const url = urlOf(address.host, app.server)
       if (configured === undefined) secretFile = leaveSecret(url, secret, log)
-      opened.push(() => secretFile?.remove())
+      // A process that is to be replaced needs the file until this one has started.
+      if (fd === undefined) opened.push(() => secretFile?.remove())
       return url
     },
     descriptors: () => [{ name: 'ops', listen, fd: fdOf(app.server) }],

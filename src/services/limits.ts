@@ -14,6 +14,7 @@ import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
 import { type KeptUsage, keepUsage } from '../limits/usage/usage.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Handover } from './handover.ts'
 import type { Log } from './logger.ts'
 import type { Shared } from './shared.ts'
 
@@ -33,6 +34,7 @@ interface Options {
   readonly gateway: GatewayConfig
   /** Undefined for a process that is alone. */
   readonly shared: Shared | undefined
+  readonly handover: Handover
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -40,18 +42,19 @@ interface Options {
 export function createLimits({
   gateway,
   shared,
+  handover,
   metrics,
   log
 }: Options): LimitServices & { readonly close: () => Promise<void> } {
   const replicas = () => shared?.replicas.count() ?? 1
-  const isAlone = () => shared?.replicas.isAlone() ?? true
+  const isAlone = () => shared?.replicas.isAlone() ?? handover.isAlone
   const onAway = (away: boolean) => {
     if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
   }
   const onTallyAway = addMetrics(metrics, replicas)
-  const localCounters = createMemoryCounters()
-  const localTally = createMemoryTally()
-  const localLockouts = createMemoryLockouts()
+  const localCounters = handover.movable('counters', createMemoryCounters(), ['close'])
+  const localTally = handover.movable('tally', createMemoryTally(), [])
+  const localLockouts = handover.movable('lockouts', createMemoryLockouts(), ['close'])
   const counters =
     shared === undefined
       ? localCounters

@@ -12,11 +12,11 @@ import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import type { Environment } from '../observability/traces/settings.ts'
 import type { Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
-import { createMemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
 import { createSessions, type Sessions } from '../session/session.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
+import { Handover, movableStore } from './handover.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
@@ -56,6 +56,7 @@ interface Surroundings {
   readonly environment?: Environment
   /** Undefined where config has no audit ledger. */
   readonly ledger?: Ledger | undefined
+  readonly handover?: Handover
 }
 
 const noRedis =
@@ -65,16 +66,22 @@ const noRedis =
 export function createServices(
   { gateway, folder }: Config,
   log: Log,
-  { environment = {}, ledger }: Surroundings = {}
+  { environment = {}, ledger, handover = new Handover() }: Surroundings = {}
 ): Services {
   const metrics = createMetrics()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
       ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics })
       : undefined
-  const store = shared?.store ?? createMemoryStore()
+  const store = shared?.store ?? movableStore(handover, 'sessions')
   if (shared === undefined) log.warn(noRedis)
-  const { close: closeLimits, ...limits } = createLimits({ gateway, shared, metrics, log })
+  const { close: closeLimits, ...limits } = createLimits({
+    gateway,
+    shared,
+    handover,
+    metrics,
+    log
+  })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
@@ -84,12 +91,12 @@ export function createServices(
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), shared?.clock.now)
   const { secrets: configured } = gateway.session
-  const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
+  const secrets = configured.length > 0 ? configured : [ephemeralSecret(handover, log)]
 
   const operatorSessions =
     gateway.ops.role === undefined
       ? undefined
-      : createOperatorSessions({ gateway, shared, fileUsers, secrets })
+      : createOperatorSessions({ gateway, shared, handover, fileUsers, secrets })
 
   return {
     ...limits,
@@ -206,7 +213,7 @@ function logRoundedEnded(log: Log, count: number): void {
   )
 }
 
-function ephemeralSecret(log: Log): string {
+function ephemeralSecret(handover: Handover, log: Log): string {
   log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
-  return randomBytes(32).toString('base64url')
+  return handover.secret('session', () => randomBytes(32).toString('base64url'))
 }

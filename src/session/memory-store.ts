@@ -1,4 +1,5 @@
 /** The embedded session store: for one process, lost with it. */
+import { type Movable, movableTables, movableValue } from '../movable-state.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
@@ -17,21 +18,31 @@ import {
 
 type Now = () => number
 
+type Tables = Parameters<typeof movableTables>[0]
+
 /** A part of the store that drops expired entries. */
 interface Swept {
   readonly sweep: () => void
+  /** All that it holds. */
+  readonly tables: Tables
 }
 
 const sweepEveryMs = 60_000
 const heartbeatEveryMs = 250
 
-export function createMemoryStore(now: Now = Date.now): SessionStore {
+export function createMemoryStore(now: Now = Date.now): SessionStore & Movable {
   let follower: Follower | undefined
   const onChanged = (key: string) => follower?.onChanged(key)
-  const { sweep: sweepRecords, clear, ...records } = createRecords(now, onChanged)
-  const { sweep: sweepIndex, ...index } = createIndex(now)
-  const { sweep: sweepUsers, ...users } = createUsers(now)
-  const { sweep: sweepLocks, ...locks } = createLocks(now)
+  const {
+    sweep: sweepRecords,
+    clear,
+    tables: ofRecords,
+    ...records
+  } = createRecords(now, onChanged)
+  const { sweep: sweepIndex, tables: ofIndex, ...index } = createIndex(now)
+  const { sweep: sweepUsers, tables: ofUsers, ...users } = createUsers(now)
+  const { sweep: sweepLocks, tables: ofLocks, ...locks } = createLocks(now)
+  const { tables: ofEpoch, ...epoch } = createEpoch(() => follower?.onEpoch())
   const sweeper = setInterval(() => {
     for (const sweep of [sweepRecords, sweepIndex, sweepUsers, sweepLocks]) sweep()
   }, sweepEveryMs)
@@ -45,7 +56,12 @@ export function createMemoryStore(now: Now = Date.now): SessionStore {
     ...index,
     ...users,
     ...locks,
-    ...createEpoch(() => follower?.onEpoch()),
+    ...epoch,
+    ...movableTables({ ...ofRecords, ...ofIndex, ...ofUsers, ...ofLocks, ...ofEpoch }),
+    onMoved(isAway) {
+      if (isAway) follower?.onDown()
+      else follower?.onUp()
+    },
     follow(next) {
       follower = next
       next.onUp()
@@ -120,6 +136,7 @@ function createRecords(
       return true
     },
     sweep: () => deleteOver(entries, ({ endsAt }) => endsAt <= now()),
+    tables: { records: entries },
     clear: () => entries.clear()
   }
 }
@@ -152,6 +169,19 @@ function createIndex(now: Now): SessionIndex & Swept {
     sweep: () => {
       for (const keys of users.values()) deleteOver(keys, ({ until }) => until <= now())
       deleteOver(users, keys => keys.size === 0)
+    },
+    tables: {
+      index: {
+        entries: () => Array.from(users, ([user, keys]) => [user, [...keys]] as const),
+        set: (user, keys: ReadonlyArray<[string, { at: number; until: number }]>) =>
+          users.set(user as IdentityKey, new Map(keys))
+      },
+      lastAt: movableValue(
+        () => lastAt,
+        value => {
+          lastAt = value
+        }
+      )
     }
   }
 }
@@ -176,12 +206,18 @@ function createUsers(now: Now): UserStore & Swept {
     async announceUsers() {
       return true
     },
-    sweep: () => deleteOver(signedIn, ({ until }) => until <= now())
+    sweep: () => deleteOver(signedIn, ({ until }) => until <= now()),
+    tables: { signedIn }
   }
 }
 
-function createEpoch(onEpoch: () => void): EpochStore {
+function createEpoch(onEpoch: () => void): EpochStore & Pick<Swept, 'tables'> {
   let epoch = 0
+  const restore = (wanted: number) => {
+    if (wanted <= epoch) return
+    epoch = wanted
+    onEpoch()
+  }
   return {
     async confirmEnds() {},
     async epoch() {
@@ -193,10 +229,9 @@ function createEpoch(onEpoch: () => void): EpochStore {
       return epoch
     },
     async restoreEpoch(wanted) {
-      if (wanted <= epoch) return
-      epoch = wanted
-      onEpoch()
-    }
+      restore(wanted)
+    },
+    tables: { epoch: movableValue(() => epoch, restore) }
   }
 }
 
@@ -232,6 +267,16 @@ function createLocks(now: Now): LockStore & Swept {
     sweep: () => {
       deleteOver(fences, ({ endsAt }) => endsAt <= now())
       deleteOver(locks, ({ endsAt }) => endsAt <= now())
+    },
+    tables: {
+      locks,
+      fences,
+      lastNumber: movableValue(
+        () => lastNumber,
+        value => {
+          lastNumber = value
+        }
+      )
     }
   }
 }

@@ -1,8 +1,23 @@
-import { rmSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { configFolder } from '../support/gateway.ts'
-import { opsSecret } from '../support/gateway-process.ts'
+import { run } from '../support/command.ts'
+import { configFolder, password } from '../support/gateway.ts'
+import { callOnce, opsSecret } from '../support/gateway-process.ts'
 import { isAlive, startRestartable } from '../support/restartable.ts'
+import { cookieIn } from '../support/sign-in.ts'
 import { steadyLoad } from '../support/steady-load.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -11,9 +26,16 @@ import { until } from '../support/until.ts'
 // The whole size: REQUESTS=10000
 const requests = Number(process.env['REQUESTS'] ?? 2000)
 
+interface Setup {
+  readonly gateway?: Record<string, unknown>
+  readonly limits?: Record<string, unknown>
+  readonly words?: readonly string[]
+  readonly program?: string
+}
+
 async function open(
   t: Test,
-  { gateway = {}, words = [] }: { gateway?: Record<string, unknown>; words?: string[] } = {}
+  { gateway = {}, limits = { limits: {} }, words = [], program }: Setup = {}
 ) {
   const upstream = await testUpstream(t.after)
   const folder = await configFolder({
@@ -25,19 +47,88 @@ async function open(
     routes: {
       upstreams: { b: { url: upstream.url } },
       routes: {
+        mine: { path: '/api/mine', upstream: 'b', rewrite: '/mine' },
         data: { path: '/api/data', methods: ['GET', 'POST'], upstream: 'b', access: 'public' }
       }
     },
-    limits: { limits: {} }
+    limits
   })
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const gatewayProcess = await startRestartable(t.after, {
     folder,
     words,
+    ...(program !== undefined && { program }),
     environment: { OPS_SECRET: opsSecret, SECRET: opsSecret }
   })
   return { folder, upstream, gateway: gatewayProcess }
 }
+
+/** On a connection that is kept until the other side closes it. */
+function keptClient(url: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    close: () => agent.destroy(),
+    call: async (path: string, cookie: string, json?: object) => {
+      const body = json === undefined ? undefined : JSON.stringify(json)
+      const asked = request(url + path, {
+        agent,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          cookie,
+          ...(body !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(body)
+          })
+        }
+      })
+      asked.end(body)
+      const [response] = await once(asked, 'response')
+      const { statusCode, headers } = response
+      return { status: statusCode, headers, body: await text(response) }
+    }
+  }
+}
+
+t.test('without Redis who is signed in stays so, and limits and lockouts count on', async t => {
+  const { gateway } = await open(t, {
+    limits: {
+      limits: { few: { by: 'user', max: 6, window: '1h' } },
+      lockout: { account: { after: 2, delay: '1h', longest: '1h' }, address: { mode: 'off' } }
+    }
+  })
+  const client = keptClient(gateway.url)
+  const other = keptClient(gateway.url)
+  const third = keptClient(gateway.url)
+  t.after(() => [client, other, third].forEach(each => each.close()))
+  const signIn = (by: typeof client, username: string, pass: string) =>
+    by.call('/api/auth/admin/login', '', { username, password: pass })
+  const alice = cookieIn((await signIn(client, 'alice', password)).headers['set-cookie'])
+  const second = cookieIn((await signIn(other, 'alice', password)).headers['set-cookie'])
+  await signIn(third, 'bob', 'wrong')
+  await signIn(third, 'bob', 'wrong')
+  t.equal((await signIn(third, 'bob', password)).status, 429, 'bob is locked out')
+  const left = (answer: { headers: IncomingHttpHeaders }) =>
+    Number(/r=(\d+)/.exec(String(answer.headers['ratelimit']))?.[1])
+  const before = await client.call('/api/mine', alice)
+  t.equal(before.status, 200)
+  t.ok(left(before) > 1)
+  t.match(await gateway.restart(), { outcome: 'restarted' })
+
+  const fresh = keptClient(gateway.url)
+  t.after(() => fresh.close())
+  const after = await fresh.call('/api/mine', alice)
+  t.equal(after.status, 200, 'the new process knows the session')
+  t.equal(left(after), left(before) - 1, 'and its limit')
+  t.equal((await signIn(fresh, 'bob', password)).status, 429, 'bob is still locked out')
+
+  const last = await other.call('/api/account/logout', second, {})
+  t.match(last, { status: 200, headers: { connection: 'close' } }, 'a sign-out at the old process')
+  t.equal((await fresh.call('/api/mine', second)).status, 401, 'ends the session in the new one')
+  const late = await signIn(client, 'alice', password)
+  t.match(late, { status: 200, headers: { connection: 'close' } }, 'a sign-in at the old process')
+  const lateCookie = cookieIn(late.headers['set-cookie'])
+  t.equal((await fresh.call('/api/mine', lateCookie)).status, 200, 'is known to the new one')
+})
 
 for (const workers of [1, 2]) {
   const name = `0 of ${requests} requests fail while the process with ${workers} workers is replaced twice`
@@ -65,3 +156,96 @@ async function replaceTwice(t: Test, workers: number): Promise<void> {
   t.equal(await gateway.serving(), second['pid'])
   await until('the former processes ended', () => ![gateway.pid, first['pid']].some(isAlive))
 }
+
+t.test('with a broken config the old process goes on, and the command says why', async t => {
+  const { folder, gateway } = await open(t)
+  const file = join(folder, 'gateway.yaml')
+  const sound = readFileSync(file, 'utf8')
+  const ask = () => run(['restart', '--config', folder], { env: { OPS_SECRET: opsSecret } })
+  const { port } = new URL(gateway.opsUrl)
+  const broken = sound.replace('server:', 'lisen: {}\nserver:')
+  writeFileSync(
+    file,
+    broken.replace(/ops:\n  listen: 127.0.0.1:0/, `ops:\n  listen: 127.0.0.1:${port}`)
+  )
+  const failed = await ask()
+  t.match(failed, { code: 1, out: '' })
+  t.match(failed.err, /unknown key "lisen"/)
+  t.match(failed.err, /failed; the gateway runs on/)
+  t.equal(await gateway.serving(), gateway.pid)
+  const line = await gateway.logged('the failure', ({ event }) => event === 'restart.failed')
+  t.match(line, { level: 'error', reason: /unknown key "lisen"/ })
+})
+
+t.test('a new process that dies, or needs what is taken, leaves the old one as it was', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'program-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const program = join(folder, 'launch.js')
+  symlinkSync(resolve('src/launch.js'), program)
+  const { gateway } = await open(t, { program })
+  rmSync(program)
+  writeFileSync(program, 'process.kill(process.pid, "SIGKILL")')
+  const died = await gateway.restart()
+  t.match(died, { outcome: 'failed', reason: /^the new process ended \(SIGKILL\)/ })
+  rmSync(program)
+  const gone = await gateway.restart()
+  t.match(gone, { outcome: 'failed', reason: /^the new process ended \(exit code 1\)/ })
+  t.equal(await gateway.serving(), gateway.pid)
+  const signedIn = await callOnce(`${gateway.url}/api/auth/admin/login`, {
+    json: { username: 'alice', password }
+  })
+  t.equal(signedIn.status, 200, 'its state came back')
+})
+
+t.test('a second restart during one is refused, and one of a replaced process too', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'program-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const program = join(folder, 'launch.js')
+  symlinkSync(resolve('src/launch.js'), program)
+  const { gateway } = await open(t, { program })
+  const client = keptClient(gateway.url)
+  t.after(() => client.close())
+  await client.call('/api/data', '')
+  const [first, second] = await Promise.all([gateway.restart(), gateway.restart()])
+  const outcomes = [first, second].toSorted((a, b) => (a['outcome'] < b['outcome'] ? -1 : 1))
+  t.match(outcomes, [
+    { outcome: 'refused', reason: 'another restart is under way' },
+    { outcome: 'restarted' }
+  ])
+  process.kill(gateway.pid, 'SIGUSR2')
+  const line = await gateway.logged('the refusal', ({ reason }) => /replaced/.test(reason))
+  t.match(line, { event: 'restart.refused' })
+})
+
+t.test('a link to another version is an upgrade; SIGUSR2 and the PID file', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'program-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const copy = join(folder, 'next')
+  cpSync('src', join(copy, 'src'), { recursive: true })
+  cpSync('presets', join(copy, 'presets'), { recursive: true })
+  symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
+  const description = JSON.parse(readFileSync('package.json', 'utf8'))
+  writeFileSync(join(copy, 'package.json'), JSON.stringify({ ...description, version: '99.0.0' }))
+  const link = join(folder, 'current')
+  symlinkSync(resolve('.'), link)
+  const pidFile = join(folder, 'pid')
+  const { gateway } = await open(t, {
+    program: join(link, 'src/launch.js'),
+    words: ['--pid-file', pidFile]
+  })
+  const status = async () => JSON.parse((await gateway.ask('/ops/api/status')).body)
+  const readPid = () => Number(readFileSync(pidFile, 'utf8'))
+  t.equal((await status()).version, description.version)
+  t.equal(readPid(), gateway.pid)
+  rmSync(link)
+  symlinkSync(copy, link)
+  process.kill(gateway.pid, 'SIGUSR2')
+  const { successor } = await gateway.logged('the restart', ({ event }) => event === 'restart.done')
+  t.match(await status(), { version: '99.0.0', pid: successor })
+  t.equal(readPid(), successor)
+  await until('the old process has ended', () => !isAlive(gateway.pid))
+  t.equal(readPid(), successor, 'the old process leaves the file')
+  process.kill(successor, 'SIGTERM')
+  await until('the new process has ended', () => !isAlive(successor))
+  t.notOk(existsSync(pidFile))
+})

@@ -32,7 +32,8 @@ const parts: readonly Part[] = [
       'sign-in-errors.ts',
       'error-advice.ts',
       'ops-errors.ts',
-      'bounded-map.ts'
+      'bounded-map.ts',
+      'movable-state.ts'
     ],
     mayImport: []
   },

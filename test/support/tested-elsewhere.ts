@@ -445,6 +445,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/restart',
     'cli/restart',
     'process/ending',
+    'movable-state',
+    'services/handover',
     'process/restart/messages',
     'process/restart/pid-file',
     'process/restart/predecessor',

@@ -1,6 +1,7 @@
 /** Counters of limits: how often a key was hit in its window, in memory or in Redis. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { BoundedMap } from '../../bounded-map.ts'
+import { boundedTable, type Movable, movableTables } from '../../movable-state.ts'
 import { createFallback } from './with-fallback.ts'
 
 export interface Count {
@@ -30,7 +31,7 @@ const maxKeys = 100_000
 const nothing: Count = { current: 0, ttl: 0 }
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
-export function createMemoryCounters(now: () => number = Date.now): Counters {
+export function createMemoryCounters(now: () => number = Date.now): Counters & Movable {
   const windows = new BoundedMap<{ current: number; endsAt: number }>(maxKeys)
   const sweep = setInterval(() => {
     const time = now()
@@ -38,6 +39,7 @@ export function createMemoryCounters(now: () => number = Date.now): Counters {
   }, 60_000)
   sweep.unref()
   return {
+    ...movableTables({ windows: boundedTable(windows) }),
     async hit(key, windowMs) {
       const time = now()
       let window = windows.peek(key)

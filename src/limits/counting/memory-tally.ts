@@ -1,12 +1,13 @@
 /** Counts requests in this process. */
 import { BoundedMap } from '../../bounded-map.ts'
+import { boundedTable, type Movable, movableTables } from '../../movable-state.ts'
 import type { CallerCounts } from './callers.ts'
 import { decide, type State, type States, type Tally, type TallyEntry } from './rules.ts'
 
 const maxKeys = 100_000
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
-export function createMemoryTally(now: () => number = Date.now): Tally & CallerCounts {
+export function createMemoryTally(now: () => number = Date.now): Tally & CallerCounts & Movable {
   const kept = new BoundedMap<{ state: State; endsAt: number }>(maxKeys)
   const states: States = {
     get: key => kept.peek(key)?.state,
@@ -22,6 +23,7 @@ export function createMemoryTally(now: () => number = Date.now): Tally & CallerC
     return decide(entries, consumes, states, time)
   }
   return {
+    ...movableTables({ kept: boundedTable(kept) }),
     consume: entries => take(entries, true),
     report: entries => take(entries, false),
     keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),

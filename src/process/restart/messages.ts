@@ -1,4 +1,6 @@
 /** The messages between a process and its successor, which has inherited its listeners. */
+import type { Entry } from '../../movable-state.ts'
+import type { Secrets } from '../../services/handover.ts'
 import type { ListenerFd, ListenerName } from '../server/listeners.ts'
 
 /** Names the inherited descriptors to the successor, as JSON. */
@@ -14,7 +16,27 @@ export type FromSuccessor =
   /** It takes requests. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string }
+  | ({ readonly kind: 'result' } & CallResult)
 
 export type FromPredecessor =
+  /** The first. */
+  | { readonly kind: 'secrets'; readonly secrets: Secrets }
+  | { readonly kind: 'state'; readonly entries: ReadonlyArray<readonly [string, Entry]> }
   /** All state has been sent: from now on the successor may take requests. */
-  { readonly kind: 'begin' }
+  | { readonly kind: 'begin' }
+  /** Of a store whose state the successor has. */
+  | ({ readonly kind: 'call' } & StoreCall)
+
+export interface StoreCall {
+  readonly id: number
+  readonly store: string
+  readonly method: string
+  readonly parameters: readonly unknown[]
+}
+
+export interface CallResult {
+  readonly id: number
+  readonly value?: unknown
+  /** The message of what was thrown. */
+  readonly error?: string
+}

@@ -3,12 +3,14 @@ import { closeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Readiness } from '../../admin/server.ts'
 import type { Config } from '../../config/schema/config.ts'
+import { Handover, type Secrets } from '../../services/handover.ts'
 import { type ListenerFds, listenersOf } from '../server/listeners.ts'
 import {
   type FromPredecessor,
   type FromSuccessor,
   type InheritedListener,
-  listenersVariable
+  listenersVariable,
+  type StoreCall
 } from './messages.ts'
 
 /** Redis may take its time, less than the predecessor waits. */
@@ -25,19 +27,46 @@ export class TakeOverError extends Error {}
 export class Predecessor {
   readonly #listeners: readonly InheritedListener[]
   readonly #begun = Promise.withResolvers<void>()
+  readonly #secrets = Promise.withResolvers<Secrets>()
+  #handover: Handover | undefined
 
   constructor(listeners: readonly InheritedListener[]) {
     this.#listeners = listeners
     // It may end before anybody waits.
-    this.#begun.promise.catch(() => {})
+    for (const { promise } of [this.#begun, this.#secrets]) promise.catch(() => {})
     process.on('message', this.#onMessage)
     process.once('disconnect', () => {
-      this.#begun.reject(new TakeOverError('the process that this one was to replace has ended'))
+      const error = new TakeOverError('the process that this one was to replace has ended')
+      this.#begun.reject(error)
+      this.#secrets.reject(error)
+      if (this.#handover !== undefined) this.#handover.isAlone = true
     })
   }
 
-  readonly #onMessage = ({ kind }: FromPredecessor): void => {
-    if (kind === 'begin') this.#begun.resolve()
+  /** @returns where its state goes. @throws TakeOverError when it has ended */
+  async handover(): Promise<Handover> {
+    this.#handover = new Handover(await this.#secrets.promise)
+    this.#handover.isAlone = false
+    return this.#handover
+  }
+
+  readonly #onMessage = (message: FromPredecessor): void => {
+    if (message.kind === 'secrets') this.#secrets.resolve(message.secrets)
+    if (message.kind === 'state') {
+      for (const [store, entry] of message.entries) this.#handover?.load(store, entry)
+    }
+    if (message.kind === 'begin') this.#begun.resolve()
+    if (message.kind === 'call') void this.#serve(message)
+  }
+
+  /** The predecessor still answers the last requests of its connections. */
+  async #serve({ id, store, method, parameters }: StoreCall): Promise<void> {
+    try {
+      const value = await this.#handover?.call(store, method, parameters)
+      await tell({ kind: 'result', id, value })
+    } catch (error) {
+      await tell({ kind: 'result', id, error: (error as Error).message })
+    }
   }
 
   /** The descriptors of those listeners that config still has; the others are closed. */

@@ -1,4 +1,5 @@
 /** Replaces this process by a new one that inherits its listeners: no connection is refused. */
+import type { Handover } from '../../services/handover.ts'
 import type { Log } from '../../services/services.ts'
 import type { InheritedListener } from './messages.ts'
 import type { Program } from './program.ts'
@@ -12,6 +13,7 @@ interface Options {
   /** Undefined where the gateway is a part of another program. */
   readonly program: Program | undefined
   readonly listeners: () => readonly InheritedListener[]
+  readonly handover: Handover
   readonly isStopping: () => boolean
   /** Called once a new process takes the requests: this one drains. */
   readonly onReplaced: () => void
@@ -32,7 +34,7 @@ export class Restart {
 
   /** @returns once the new process serves, or why it does not: this one goes on then */
   readonly restart = async (): Promise<RestartOutcome> => {
-    const { program, log, onReplaced } = this.#options
+    const { program, handover, log, onReplaced } = this.#options
     const listeners = this.#options.listeners()
     const reason = this.#refusal(listeners)
     if (program === undefined || reason !== undefined) {
@@ -40,19 +42,23 @@ export class Restart {
       return { outcome: 'refused', reason: reason ?? '' }
     }
     this.#state = 'running'
+    handover.isAlone = false
     log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
-    const successor = new Successor(program, listeners)
+    const successor = new Successor(program, { listeners, secrets: handover.secrets })
     try {
       await successor.prepared(preparedWithinMs)
-      await successor.begin(readyWithinMs)
+      await successor.begin(handover.take(), readyWithinMs)
     } catch (error) {
       await successor.kill()
+      handover.resume()
+      handover.isAlone = true
       this.#state = 'idle'
       const { message } = error as Error
       const text = 'the new process did not become ready; this one goes on'
       log.error({ event: 'restart.failed', reason: message }, text)
       return { outcome: 'failed', reason: message }
     }
+    handover.moved(successor.call)
     this.#state = 'replaced'
     const { pid } = successor
     log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')

@@ -1,13 +1,29 @@
 /** The process that is to replace this one: started with its listeners, watched until it serves. */
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
+import type { Entry } from '../../movable-state.ts'
 import { adopt } from '../../observability/emitters.ts'
+import type { CallStore, Handover, Secrets } from '../../services/handover.ts'
 import {
+  type CallResult,
   type FromPredecessor,
   type FromSuccessor,
   type InheritedListener,
   listenersVariable
 } from './messages.ts'
 import type { Program } from './program.ts'
+
+interface Inheritance {
+  readonly listeners: readonly InheritedListener[]
+  readonly secrets: Secrets
+}
+
+/** In one message. */
+const maxEntries = 200
+
+/** JSON would make `null` of a parameter that is left out. */
+function withoutLast(parameters: readonly unknown[]): readonly unknown[] {
+  return parameters.slice(0, parameters.findLastIndex(each => each !== undefined) + 1)
+}
 
 /** Standard input, output and error come before inherited descriptors. */
 const firstFd = 3
@@ -16,8 +32,11 @@ export class Successor {
   readonly #child: ChildProcess
   readonly #prepared = Promise.withResolvers<void>()
   readonly #ready = Promise.withResolvers<void>()
+  readonly #calls = new Map<number, PromiseWithResolvers<unknown>>()
+  #lastCall = 0
+  #isGone = false
 
-  constructor({ executable, words, folder }: Program, listeners: ReadonlyArray<InheritedListener>) {
+  constructor({ executable, words, folder }: Program, { listeners, secrets }: Inheritance) {
     const inherited = listeners.map((listener, index) => ({ ...listener, fd: firstFd + index }))
     const stdio: StdioOptions = ['inherit', 'inherit', 'inherit']
     this.#child = adopt(
@@ -32,9 +51,11 @@ export class Successor {
     )
     for (const { promise } of [this.#prepared, this.#ready]) promise.catch(() => {})
     this.#child.on('message', message => this.#onMessage(message as FromSuccessor))
+    this.#child.once('disconnect', () => this.#failCalls())
     this.#child.once('exit', (code, signal) => {
       this.#fail(`the new process ended (${signal ?? `exit code ${code}`}) before it was ready`)
     })
+    void this.#tell({ kind: 'secrets', secrets })
   }
 
   get pid(): number {
@@ -46,10 +67,20 @@ export class Successor {
     await this.#within(withinMs, this.#prepared.promise)
   }
 
-  /** Lets it take requests. @throws when it does not in time */
-  async begin(withinMs: number): Promise<void> {
-    this.#tell({ kind: 'begin' })
+  /** Gives it all state, and lets it take requests. @throws when it does not in time */
+  async begin(state: ReturnType<Handover['take']>, withinMs: number): Promise<void> {
+    void this.#sendState(state)
     await this.#within(withinMs, this.#ready.promise)
+  }
+
+  /** Calls one of its stores. @throws when that fails, or the process is gone */
+  readonly call: CallStore = async (store, method, parameters) => {
+    const id = ++this.#lastCall
+    const call = Promise.withResolvers<unknown>()
+    this.#calls.set(id, call)
+    if (this.#isGone) this.#failCalls()
+    else void this.#tell({ kind: 'call', id, store, method, parameters: withoutLast(parameters) })
+    return await call.promise
   }
 
   /** It takes no requests any more. */
@@ -67,11 +98,39 @@ export class Successor {
     if (message.kind === 'prepared') this.#prepared.resolve()
     if (message.kind === 'ready') this.#ready.resolve()
     if (message.kind === 'failed') this.#fail(message.reason)
+    if (message.kind === 'result') this.#onResult(message)
   }
 
-  #tell(message: FromPredecessor): void {
-    // Without a callback, a message that cannot be sent is an `error` of the child.
-    this.#child.send(message, () => {})
+  #onResult({ id, value, error }: CallResult): void {
+    const call = this.#calls.get(id)
+    this.#calls.delete(id)
+    if (error === undefined) call?.resolve(value)
+    else call?.reject(new Error(error))
+  }
+
+  async #sendState(state: ReturnType<Handover['take']>): Promise<void> {
+    let entries: Array<readonly [string, Entry]> = []
+    for (const entry of state) {
+      if (entries.push(entry) < maxEntries) continue
+      await this.#tell({ kind: 'state', entries })
+      entries = []
+    }
+    await this.#tell({ kind: 'state', entries })
+    await this.#tell({ kind: 'begin' })
+  }
+
+  /** Resolves when it was sent, or cannot be: what waits must not fill the memory. */
+  async #tell(message: FromPredecessor): Promise<void> {
+    await new Promise<void>(resolve => {
+      this.#child.send(message, () => resolve())
+    })
+  }
+
+  #failCalls(): void {
+    this.#isGone = true
+    const error = new Error('the process that has the state is gone')
+    for (const call of this.#calls.values()) call.reject(error)
+    this.#calls.clear()
   }
 
   #fail(reason: string): void {

@@ -42,6 +42,7 @@ import {
 import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
+import type { Handover } from '../../services/handover.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
@@ -145,16 +146,18 @@ interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Undefined where config has no audit ledger. */
   readonly ledger: Ledger | undefined
+  /** Of a gateway that may be replaced. */
+  readonly handover?: Handover
 }
 
 export function createPublicServer(
   config: Config,
   log: Log,
-  { environment, ledger }: Surroundings
+  surroundings: Surroundings
 ): PublicServer {
   tuneV8()
   const { strictRedis } = config.gateway.ops
-  const services = createServices(config, log, { environment, ledger })
+  const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
   const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.now }
@@ -185,7 +188,7 @@ export function createPublicServer(
         copies,
         recent,
         maintenance,
-        ledger,
+        ledger: surroundings.ledger,
         overload
       }),
     activate: async generation => {
