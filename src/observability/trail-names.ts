@@ -2,7 +2,7 @@
 import type { TrailRule } from './trail.ts'
 
 /** 0 stands for undefined. */
-export const noName = 0
+const noName = 0
 
 export class TrailNames {
   readonly #numbers = new Map<string, number>()
