@@ -6,7 +6,6 @@ import { createRequire } from 'node:module'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { isRawNumber } from '../json/values.ts'
 
-/** Loaded on demand. */
 const library = () =>
   (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats'))
     .default as unknown as { readonly get: (name: string) => unknown }
@@ -17,23 +16,36 @@ interface Seen {
   /** Whether a number had more digits than a double holds. */
   isLong?: boolean
   /** Formats that all strings so far have; undefined before the first. */
-  formats?: readonly string[]
+  formats?: readonly Format[]
   list?: Seen
   record?: { count: number; readonly members: Map<string, { count: number; readonly seen: Seen }> }
 }
 
 const formats = ['date-time', 'date', 'uuid', 'email'] as const
-const fits = new Map(
-  formats.map(name => {
-    const format = library().get(name) as
-      | { readonly validate?: (text: string) => boolean }
-      | RegExp
-      | ((text: string) => boolean)
-    if (format instanceof RegExp) return [name, (text: string) => format.test(text)] as const
-    if (typeof format === 'function') return [name, format] as const
-    return [name, (text: string) => format.validate?.(text) === true] as const
-  })
-)
+type Format = (typeof formats)[number]
+
+let tests: ReadonlyMap<Format, (text: string) => boolean> | undefined
+
+/** Made when responses are learnt from: a gateway that serves does not load the library. */
+function fits(name: Format, text: string): boolean {
+  tests ??= loadTests()
+  return tests.get(name)?.(text) === true
+}
+
+function loadTests() {
+  const { get } = library()
+  return new Map(
+    formats.map(name => {
+      const format = get(name) as
+        | { readonly validate?: (text: string) => boolean }
+        | RegExp
+        | ((text: string) => boolean)
+      if (format instanceof RegExp) return [name, (text: string) => format.test(text)] as const
+      if (typeof format === 'function') return [name, format] as const
+      return [name, (text: string) => format.validate?.(text) === true] as const
+    })
+  )
+}
 
 /** The description of numbers that JavaScript would round. */
 export const longNumbers =
@@ -68,9 +80,7 @@ function add(seen: Seen, value: unknown): void {
     }
   } else {
     if (typeof value === 'string') {
-      seen.formats = (seen.formats ?? formats).filter(
-        name => fits.get(name as (typeof formats)[number])?.(value) === true
-      )
+      seen.formats = (seen.formats ?? formats).filter(name => fits(name, value))
     }
     seen.kinds.add(value === null ? 'null' : (typeof value as 'boolean'))
   }
