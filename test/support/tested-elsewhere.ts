@@ -212,6 +212,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/check/reach',
     'config/check/report',
     'config/check/session',
+    'config/check/response-sizes',
     'config/check/shapes',
     'config/check/sources',
     'config/check/upstreams',

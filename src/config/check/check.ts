@@ -19,6 +19,7 @@ import { checkReach } from './reach.ts'
 import type { CheckedConfig, Report } from './report.ts'
 import { checkRefreshCodes } from './refresh-codes.ts'
 import { checkRequestMapping } from './request-mapping.ts'
+import { checkResponseSizes } from './response-sizes.ts'
 import { checkServerTls } from './server-tls.ts'
 import { checkSession } from './session.ts'
 import { checkSignIn } from './sign-in.ts'
@@ -50,6 +51,7 @@ const rules = [
   checkCopies,
   checkWebSockets,
   checkShapes,
+  checkResponseSizes,
   checkContracts,
   checkLimits,
   checkReach,

@@ -3,7 +3,6 @@ import { createRequire } from 'node:module'
 import { losesDigits } from '../../json/digits.ts'
 import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
-import type { LimitsConfig } from '../schema/limits.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
@@ -15,7 +14,7 @@ type Shapes = RoutesConfig['shapes']
 const require = createRequire(import.meta.url)
 
 export function checkShapes(
-  { routes: config, limits }: { readonly routes: RoutesConfig; readonly limits: LimitsConfig },
+  { routes: config }: { readonly routes: RoutesConfig },
   report: Report
 ): void {
   const { shapes } = config
@@ -24,8 +23,6 @@ export function checkShapes(
     used.add(name)
     checkName(shapes, name, path, report)
   }
-  const warn = (path: Path) => (message: string) => report('limits', path, message, 'warning')
-  warnOfSize(limits.sizes.shape, warn(['sizes', 'shape']))
   checkRoutes(config, report)
   for (const { shape, path } of shapesInUse(config)) use(shape, path)
   checkExamples(config, report)
@@ -43,9 +40,6 @@ function checkName(shapes: Shapes, name: string, path: Path, report: Report): vo
 
 function checkRoutes({ routes }: RoutesConfig, report: Report): void {
   for (const [name, route] of Object.entries(routes)) {
-    warnOfSize(route.maxShaped, message =>
-      report('routes', ['routes', name, 'maxShaped'], message, 'warning')
-    )
     const idle = keyOfShaping(route)
     if (route.shape !== undefined || Object.keys(route.parts).length > 0) continue
     if (idle === undefined || (idle === 'maxShaped' && route.body !== undefined)) continue
@@ -252,15 +246,4 @@ function wholeNumberBefore(expression: string, end: number): string {
   while (isDigit(start - 1)) start--
   const isPart = /\d(?:\.|[eE][+-]?)$/.test(expression.slice(Math.max(0, start - 3), start))
   return isPart ? '' : expression.slice(start, end)
-}
-
-const largeResponseBytes = 4 * 1024 ** 2
-/** Measured with long numbers, the slowest case. */
-const secondsPerMiB = 0.13
-
-/** A response is parsed without a pause, so other requests wait. */
-function warnOfSize(bytes: number | undefined, warn: (message: string) => void): void {
-  if (typeof bytes !== 'number' || bytes <= largeResponseBytes) return
-  const seconds = ((bytes / 1024 ** 2) * secondsPerMiB).toFixed(1)
-  warn(`responses of this size delay all other requests by up to ${seconds} s: use smaller pages`)
 }

@@ -712,6 +712,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a bound on shaping that stalls other requests is pointed out',
     {
+      gateway: { server: { hosts: ['h'], shapingThreads: 0 } },
       routes: {
         upstreams,
         shapes: { s: [{ unwrap: 'a' }] },
@@ -722,8 +723,37 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml routes.r.maxShaped: warning: responses of this size delay all other requests by up to 1.3 s: use smaller pages'
   ],
   [
+    'with threads only those stall others that a thread cannot shape',
+    {
+      routes: {
+        upstreams,
+        shapes: { s: [{ unwrap: 'a' }], e: [{ use: 'x' }], x: [{ jsonata: 'a' }] },
+        routes: {
+          r: route({ shape: 's', maxShaped: '10MiB' }),
+          e: route({ path: '/api/e', shape: 'e' }),
+          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: part } })
+        }
+      },
+      limits: { sizes: { shape: '5MiB' } }
+    },
+    'routes.yaml routes.p.maxShaped: warning: responses of this size delay all other requests by up to 0.7 s: use smaller pages',
+    'limits.yaml sizes.shape: warning: responses of this size delay all other requests by up to 0.7 s: use smaller pages'
+  ],
+  [
+    'with threads a bound on shaping stalls nobody',
+    {
+      routes: {
+        upstreams,
+        shapes: { s: [{ unwrap: 'a' }] },
+        routes: { r: route({ shape: 's', maxShaped: '10MiB' }) }
+      },
+      limits: { sizes: { shape: '10MiB' } }
+    }
+  ],
+  [
     'a bound on shaping has a bound',
     {
+      gateway: { server: { hosts: ['h'], shapingThreads: 0 } },
       routes: {
         upstreams,
         shapes: { s: [{ unwrap: 'a' }] },

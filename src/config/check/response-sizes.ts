@@ -1,0 +1,56 @@
+/**
+ * Warns of bounds on responses that keep all other requests waiting: those that are shaped without
+ * a thread are parsed without a pause.
+ */
+import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import type { CheckedConfig, Report } from './report.ts'
+
+const largeResponseBytes = 4 * 1024 ** 2
+/** Measured with long numbers, the slowest case. */
+const secondsPerMiB = 0.13
+
+export function checkResponseSizes(
+  { gateway, routes: config, limits }: CheckedConfig,
+  report: Report
+): void {
+  const { shapes, routes } = config
+  const hasThreads = gateway.server.shapingThreads !== 0
+  const waits = (route: RouteConfig) => !hasThreads || needsLoop(route, shapes)
+  for (const [name, route] of Object.entries(routes)) {
+    const message = messageOf(route.maxShaped)
+    if (message === undefined || !waits(route)) continue
+    report('routes', ['routes', name, 'maxShaped'], message, 'warning')
+  }
+  const message = messageOf(limits.sizes.shape)
+  const isUsed =
+    !hasThreads ||
+    config.endpoints.profile.from === 'upstream' ||
+    Object.values(routes).some(route => route.maxShaped === undefined && waits(route))
+  if (message !== undefined && isUsed) {
+    report('limits', ['sizes', 'shape'], message, 'warning')
+  }
+}
+
+function messageOf(bytes: number | undefined): string | undefined {
+  if (typeof bytes !== 'number' || bytes <= largeResponseBytes) return undefined
+  const seconds = ((bytes / 1024 ** 2) * secondsPerMiB).toFixed(1)
+  return `responses of this size delay all other requests by up to ${seconds} s: use smaller pages`
+}
+
+/** Whether no thread can shape the route's responses: they need other responses or expressions. */
+function needsLoop({ shape, parts }: RouteConfig, shapes: RoutesConfig['shapes']): boolean {
+  return Object.keys(parts).length > 0 || (shape !== undefined && hasExpression(shape, shapes))
+}
+
+function hasExpression(
+  name: string,
+  shapes: RoutesConfig['shapes'],
+  seen: ReadonlySet<string> = new Set()
+): boolean {
+  if (seen.has(name)) return false
+  return (shapes[name] ?? []).some(
+    ({ jsonata, use }) =>
+      jsonata !== undefined ||
+      (use !== undefined && hasExpression(use, shapes, new Set([...seen, name])))
+  )
+}
