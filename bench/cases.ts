@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { residentMegabytes } from './accounting.ts'
 import { ladder } from './ladder.ts'
 import type { Size } from './notices.ts'
+import { overload } from './overload.ts'
 import { pieces } from './pieces.ts'
 import type { Place } from './place.ts'
 import {
@@ -495,6 +496,7 @@ export const cases: Readonly<Record<string, Case>> = {
 /** Only when asked for. */
 export const furtherCases: Readonly<Record<string, Case>> = {
   ladder,
+  overload,
   pieces,
   websocket: webSocket
 }

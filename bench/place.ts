@@ -52,16 +52,25 @@ export async function freePort(): Promise<number> {
   return port
 }
 
+interface MeasuredOptions {
+  readonly cwd?: string
+  readonly env?: NodeJS.ProcessEnv
+  readonly free?: boolean
+  /** A file for its output. */
+  readonly output?: number
+}
+
 /** Starts a program on the core of whoever is measured, or `free`: on any. */
 export function startMeasured(
   program: string,
   given: readonly string[],
-  { free = false, ...options }: { cwd?: string; env?: NodeJS.ProcessEnv; free?: boolean } = {}
+  options: MeasuredOptions = {}
 ): ChildProcess {
+  const { free = false, output = 'ignore', ...others } = options
   const [started, words]: [string, string[]] = free
     ? [program, [...given]]
     : pinned(measuredCore, program, given)
-  return owned(spawn(started, words, { ...options, stdio: ['ignore', 'ignore', 'inherit'] }))
+  return owned(spawn(started, words, { ...others, stdio: ['ignore', output, 'inherit'] }))
 }
 
 export async function stop(child: ChildProcess): Promise<void> {

@@ -79,7 +79,7 @@ export function createAdmission(
     before: handle => (request, response) => {
       if (isAdmitted(request, response)) handle(request, response)
     },
-    begin: request => load.begin(countedAddress(request))
+    begin: request => load.begin(countedAddress(request), bounds)
   }
 }
 
@@ -91,7 +91,7 @@ function shedReason(
   rank: number
 ): 'address' | 'load' | undefined {
   if (load.of(address) >= rank * load.share(bounds)) return 'address'
-  return load.total >= rank * load.capacity(bounds) ? 'load' : undefined
+  return load.modest >= rank * load.capacity(bounds) ? 'load' : undefined
 }
 
 /** The client's address, found as Fastify finds it. */

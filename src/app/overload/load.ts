@@ -22,6 +22,8 @@ interface Clock {
 class Period {
   readonly byAddress = new Map<string, { count: number }>()
   total = 0
+  /** Those that are within what their address may always have. */
+  modest = 0
 }
 
 /**
@@ -56,23 +58,28 @@ export class Load {
   }
 
   /** Counts a request. @returns what to call once when it is over */
-  begin(address: string): () => void {
+  begin(address: string, { inFlightPerAddress }: LoadBounds): () => void {
     const period = this.#current
     const { byAddress } = period
     const key = byAddress.size < maxAddresses || byAddress.has(address) ? address : ''
     let ofAddress = byAddress.get(key)
     if (ofAddress === undefined) byAddress.set(key, (ofAddress = { count: 0 }))
-    ofAddress.count++
-    period.total++
     const counted = ofAddress
+    if (++counted.count <= inFlightPerAddress) period.modest++
+    period.total++
     return () => {
-      counted.count--
+      if (counted.count-- <= inFlightPerAddress) period.modest--
       period.total--
     }
   }
 
   get total(): number {
     return this.#current.total + this.#former.total
+  }
+
+  /** Without those that greedy addresses have beyond what an address may always have. */
+  get modest(): number {
+    return this.#current.modest + this.#former.modest
   }
 
   /** Requests in flight of one address. */

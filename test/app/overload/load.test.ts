@@ -18,16 +18,16 @@ function testLoad(cleanUp: (undo: () => void) => void) {
 t.test('an address may have half of what is free, and 64 requests however little is', t => {
   const { load } = testLoad(t.after)
   t.equal(load.share(bounds), 500)
-  for (let n = 0; n < 600; n++) load.begin('a')
+  for (let n = 0; n < 600; n++) load.begin('a', bounds)
   t.equal(load.share(bounds), 200)
-  for (let n = 0; n < 350; n++) load.begin('b')
+  for (let n = 0; n < 350; n++) load.begin('b', bounds)
   t.equal(load.share(bounds), 64)
   t.end()
 })
 
 t.test('requests that are over count no more', t => {
   const { load } = testLoad(t.after)
-  const [first, second] = [load.begin('a'), load.begin('a')]
+  const [first, second] = [load.begin('a', bounds), load.begin('a', bounds)]
   t.same([load.of('a'), load.total], [2, 2])
   first()
   load.rotate()
@@ -36,22 +36,34 @@ t.test('requests that are over count no more', t => {
   t.end()
 })
 
+t.test('of a greedy address, only what it may always have counts as modest', t => {
+  const { load } = testLoad(t.after)
+  const ends = Array.from({ length: 100 }, () => load.begin('a', bounds))
+  load.begin('b', bounds)
+  t.same([load.total, load.modest], [101, 65])
+  for (const end of ends.splice(0, 40)) end()
+  t.same([load.total, load.modest], [61, 61])
+  for (const end of ends) end()
+  t.same([load.total, load.modest], [1, 1])
+  t.end()
+})
+
 t.test('a stream counts for two periods at most', t => {
   const { load } = testLoad(t.after)
-  const end = load.begin('a')
+  const end = load.begin('a', bounds)
   load.rotate()
   t.same([load.of('a'), load.total], [1, 1])
   load.rotate()
   t.same([load.of('a'), load.total], [0, 0])
   end()
-  load.begin('a')
+  load.begin('a', bounds)
   t.same([load.of('a'), load.total], [1, 1])
   t.end()
 })
 
 t.test('addresses beyond a bound are counted together', t => {
   const { load } = testLoad(t.after)
-  for (let n = 0; n < 50_100; n++) load.begin(`address ${n}`)
+  for (let n = 0; n < 50_100; n++) load.begin(`address ${n}`, bounds)
   t.equal(load.total, 50_100)
   t.equal(load.of('address 50099'), 0)
   t.equal(load.of(''), 100)
@@ -60,7 +72,7 @@ t.test('addresses beyond a bound are counted together', t => {
 
 t.test('one late turn changes nothing, and late turns with none in time between do', t => {
   const { load, turn } = testLoad(t.after)
-  for (let n = 0; n < 600; n++) load.begin('a')
+  for (let n = 0; n < 600; n++) load.begin('a', bounds)
   turn(2000)
   t.equal(load.capacity(bounds), 1000, 'a stall')
   turn(10)
@@ -75,7 +87,7 @@ t.test('one late turn changes nothing, and late turns with none in time between 
 
 t.test('capacity is never less than two addresses need, and grows again', t => {
   const { load, clock, turn } = testLoad(t.after)
-  for (let n = 0; n < 600; n++) load.begin('a')
+  for (let n = 0; n < 600; n++) load.begin('a', bounds)
   for (let n = 0; n < 60; n++) turn(60)
   t.equal(Math.round(load.capacity(bounds)), 128)
   t.equal(load.share(bounds), 64)
