@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import Fastify, {
   LogController,
-  type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest
@@ -24,7 +23,7 @@ export function createFastify(
   headers: StandardHeaders
 ): FastifyInstance {
   const { gateway, limits } = config
-  const log: FastifyBaseLogger = services.log
+  const { log } = services
   const trustedProxies = gateway.server.trustedProxies
   const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
   const answerError = errorHandler({
@@ -37,13 +36,13 @@ export function createFastify(
     onError: metrics.onError
   })
   const app = Fastify({
-    loggerInstance: log,
+    // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: 'requestId'
     }),
     trustProxy: trust ?? false,
-    childLoggerFactory: (base, bindings) => requestLog(base, String(bindings.requestId)),
+    childLoggerFactory: (_none, bindings) => requestLog(log, String(bindings.requestId)),
     requestIdHeader: false,
     genReqId: requestId(trust),
     exposeHeadRoutes: false,
@@ -64,6 +63,7 @@ export function createFastify(
     // A build yields to requests, so plugins may take their time.
     pluginTimeout: 0
   })
+  app.log = log
   app.setErrorHandler(answerError)
   validateRequests(app)
   return app

@@ -51,7 +51,7 @@ export function addAccessLog(
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
-  const ofEachRequest = ['onResponseClose', 'trail'] as const
+  const ofEachRequest = ['onResponseClose', 'routeConfig', 'trail'] as const
   for (const name of ofEachRequest) app.decorateRequest(name, null as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
     // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
@@ -60,6 +60,7 @@ export function addAccessLog(
     request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
     const trace = tracer.begin(request.raw.headers)
     request.trail.trace = trace
+    request.routeConfig = request.routeOptions.config
     setRoute(request, aliases)
     recent?.begin(request)
     if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
@@ -79,15 +80,14 @@ export function addAccessLog(
   })
 
   function recordSpans(request: FastifyRequest): void {
-    const { trail, routeOptions } = request
+    const { trail, routeConfig } = request
     const { trace } = trail
     if (trace?.isRecorded !== true) return
-    tracer.record({ trail, trace, scheme: request.protocol, template: routeOptions.url })
+    tracer.record({ trail, trace, scheme: request.protocol, template: routeConfig.url })
   }
 
   function keep(request: FastifyRequest): void {
-    const { config } = request.routeOptions
-    const { trail } = request
+    const { trail, routeConfig: config } = request
     config.meter ??= meter(trail.route, config.upstream)
     config.meter.count(trail, trail.trace?.isLogged === true ? trail.trace.traceId : undefined)
     if (!log.isLevelEnabled('info')) return
@@ -95,8 +95,10 @@ export function addAccessLog(
   }
 }
 
-function setRoute({ trail, routeOptions }: FastifyRequest, aliases: Options['aliases']): void {
-  const { config } = routeOptions
+function setRoute(
+  { trail, routeConfig: config }: FastifyRequest,
+  aliases: Options['aliases']
+): void {
   trail.route = config.route ?? unknownRoute
   trail.upstream = config.upstream
   if (aliases.size > 0) trail.alias = aliases.get(config.url)

@@ -39,6 +39,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The record of the request; set by its first hook. */
     trail: Trail
+    /** The config of its route; set by its first hook, since `routeOptions` is made at each use. */
+    routeConfig: FastifyRequest['routeOptions']['config']
     /** The client's address, once it was computed. */
     address: string | undefined
     /** State of a proxied request, shared with its upstream. */

@@ -22,7 +22,7 @@ export function createGuard({ sessions, sendsTimeLeft }: Options) {
     reply: FastifyReply,
     done: (error?: Error) => void
   ): void {
-    const { access = 'session', touch = true, credentialFrom } = request.routeOptions.config
+    const { access = 'session', touch = true, credentialFrom } = request.routeConfig
     if (access === 'public') return done()
     const live = liveOf(request)
     if (live === undefined) return done(sessionError(request))

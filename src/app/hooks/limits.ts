@@ -45,9 +45,7 @@ export function createLimits({ config, leases, inFlight, onRefused }: Options): 
 
   return gate('limits', function checkLimits(request, reply, done) {
     const session = liveSession(request)
-    const {
-      config: { route = unknownRoute, access }
-    } = request.routeOptions
+    const { route = unknownRoute, access } = request.routeConfig
     const address = countedAddress(request)
     const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
     const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
