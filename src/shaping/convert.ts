@@ -32,11 +32,17 @@ function toBoolean(value: Json): Json {
 const firstMoment = Date.UTC(-1, 12)
 const endOfMoments = Date.UTC(10_000, 0)
 
+const minuteMs = 60_000
 const dayMs = 86_400_000
 /** Dates, up to their `T`, by days since 1970: the dates of a list are few. */
 const knownDays = new Map<number, string>()
 const maxDays = 1000
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
+const minutesOfDay = Array.from(
+  { length: 24 * 60 },
+  (_, minute) => `${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:`
+)
+const wholeSeconds = twoDigits.map(second => `${second}.000Z`)
 
 function threeDigits(number: number): string {
   if (number >= 100) return String(number)
@@ -57,10 +63,15 @@ export function isoDate(milliseconds: number): string | undefined {
     if (knownDays.size >= maxDays) knownDays.clear()
     knownDays.set(day, date)
   }
-  const within = time - day * dayMs
-  const milli = within % 1000
-  const seconds = (within - milli) / 1000
-  return `${date}${twoDigits[Math.floor(seconds / 3600)]}:${twoDigits[Math.floor(seconds / 60) % 60]}:${twoDigits[seconds % 60]}.${threeDigits(milli)}Z`
+  const ofDay = time - day * dayMs
+  const minute = Math.floor(ofDay / minuteMs)
+  const ofMinute = ofDay - minute * minuteMs
+  const second = Math.floor(ofMinute / 1000)
+  const milli = ofMinute - second * 1000
+  // perf: few pieces, since a text of many is put together anew when it is written: 11 µs for 130
+  // dates, 23 with a piece for each number (alone, by turns).
+  const seconds = milli === 0 ? wholeSeconds[second] : `${twoDigits[second]}.${threeDigits(milli)}Z`
+  return date + minutesOfDay[minute] + seconds
 }
 
 const sinceEpoch =
