@@ -62,17 +62,26 @@ type Fill = (record: JsonRecord, result: JsonRecord) => JsonRecord
  */
 function writeFill(members: MemberPlan['members']): Fill {
   const values: unknown[] = []
-  const number = (value: unknown) => `values[${values.push(value) - 1}]`
+  const named = (value: unknown) => `value${values.push(value) - 1}`
+  let temporaries = 0
+  /** `then` is what becomes of the value of `code`, unless it is undefined. */
+  const unlessAbsent = (code: string, then: (name: string) => string, otherwise: string) => {
+    const name = `temporary${temporaries++}`
+    return `((${name} = ${code}) === undefined ? ${otherwise} : ${then(name)})`
+  }
   const written = (source: Source): string => {
     if ('read' in source) {
       return source.read in Object.prototype
         ? `ownMember(record, ${JSON.stringify(source.read)})`
         : `record[${JSON.stringify(source.read)}]`
     }
-    if ('value' in source) return number(source.value)
-    if ('or' in source) return `(${written(source.of)} ?? ${number(source.or)})`
-    if ('convert' in source) return `converted(${written(source.of)}, ${number(source.convert)})`
-    return `present(${written(source.first)}, () => ${written(source.second)})`
+    if ('value' in source) return named(source.value)
+    if ('or' in source) return `(${written(source.of)} ?? ${named(source.or)})`
+    if ('convert' in source) {
+      const convert = named(source.convert)
+      return unlessAbsent(written(source.of), name => `${convert}(${name})`, 'undefined')
+    }
+    return unlessAbsent(written(source.first), name => name, written(source.second))
   }
   const lines = [...members].map(([name, source]) => {
     const target = JSON.stringify(name)
@@ -80,26 +89,19 @@ function writeFill(members: MemberPlan['members']): Fill {
       name === '__proto__' ? `put(result, ${target}, value)` : `result[${target}] = value`
     return `value = ${written(source)}; if (value !== undefined) ${store}`
   })
+  const variables = Array.from({ length: temporaries }, (_, index) => `, temporary${index}`)
   // eslint-disable-next-line no-new-func, typescript/no-implied-eval
   const make = new Function(
-    'values',
     'ownMember',
     'put',
-    'converted',
-    'present',
-    `return function fill (record, result) {\nlet value\n${lines.join('\n')}\nreturn result\n}`
+    ...values.keys().map(index => `value${index}`),
+    `return function fill (record, result) {\nlet value${variables.join('')}\n${lines.join('\n')}\nreturn result\n}`
   ) as (...names: unknown[]) => Fill
-  return make(values, ownMember, put, converted, present)
+  return make(ownMember, put, ...values)
 }
 
 function ownMember(record: JsonRecord, name: string): Json {
   return Object.hasOwn(record, name) ? record[name] : undefined
-}
-function converted(value: Json, convert: (value: Json) => Json): Json {
-  return value === undefined ? undefined : convert(value)
-}
-function present(value: Json, otherwise: () => Json): Json {
-  return value === undefined ? otherwise() : value
 }
 
 const sourceOf = ({ members, hidden, othersPass }: MemberPlan, name: string): Source | undefined =>
