@@ -133,7 +133,10 @@ export async function preparePlace(): Promise<Place> {
     'error',
     () => {}
   )
-  await once(client, 'ready')
+  // Not `once`, which rejects at the first attempt that comes before Redis listens.
+  await new Promise<void>(resolve => {
+    client.once('ready', () => resolve())
+  })
   return {
     upstream: `http://127.0.0.1:${upstreamPort}`,
     redis: `redis://127.0.0.1:${redisPort}`,
