@@ -8,6 +8,7 @@ import {
 } from '../limits/counting/counters.ts'
 import { tallyWithFallback } from '../limits/counting/fallback-tally.ts'
 import { createLeases, type Leases } from '../limits/counting/leases.ts'
+import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
 import { lockoutsWithFallback } from '../limits/lockout/fallback-lockouts.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
@@ -35,6 +36,8 @@ interface Options {
   /** Undefined for a process that is alone. */
   readonly shared: Shared | undefined
   readonly handover: Handover
+  /** Undefined where this process counts for itself. */
+  readonly machine: MachineLimits | undefined
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -43,6 +46,7 @@ export function createLimits({
   gateway,
   shared,
   handover,
+  machine,
   metrics,
   log
 }: Options): LimitServices & { readonly close: () => Promise<void> } {
@@ -72,9 +76,11 @@ export function createLimits({
     shared === undefined
       ? localLockouts
       : lockoutsWithFallback({ shared: shared.lockouts, local: localLockouts, replicas, onAway })
-  const leases = createLeases({ replicas, isAlone, tally })
+  const leases = createLeases({ replicas, isAlone, tally: machine?.tally(tally) ?? tally })
+  machine?.onRecall(keys => void leases.release(keys))
   const onReset = (subject: SubjectKey) => {
     leases.forget(subject)
+    machine?.forget(subject)
     void localTally.forget(subject)
   }
   const sharedCallers = shared?.followCallers(onReset)
@@ -113,6 +119,11 @@ function addMetrics(metrics: Metrics, replicas: () => number): (away: boolean) =
     [],
     () => [[[], replicas()]]
   )
+  return measureLocal(metrics)
+}
+
+/** @returns to be called when counting turns local, and when it is shared again */
+export function measureLocal(metrics: Metrics): (away: boolean) => void {
   const isLocal = metrics
     .gauge(
       'console_gateway_limits_local',

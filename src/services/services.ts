@@ -17,6 +17,7 @@ import { createSessions, type Sessions } from '../session/session.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { Handover, movableStore } from './handover.ts'
+import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
@@ -57,6 +58,8 @@ interface Surroundings {
   /** Undefined where config has no audit ledger. */
   readonly ledger?: Ledger | undefined
   readonly handover?: Handover
+  /** Undefined where this process counts limits for itself. */
+  readonly machine?: MachineLimits | undefined
 }
 
 const noRedis =
@@ -66,12 +69,12 @@ const noRedis =
 export function createServices(
   { gateway, folder }: Config,
   log: Log,
-  { environment = {}, ledger, handover = new Handover() }: Surroundings = {}
+  { environment = {}, ledger, handover = new Handover(), machine }: Surroundings = {}
 ): Services {
   const metrics = createMetrics()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
-      ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics })
+      ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics, machine })
       : undefined
   const store = shared?.store ?? movableStore(handover, 'sessions')
   if (shared === undefined) log.warn(noRedis)
@@ -79,6 +82,7 @@ export function createServices(
     gateway,
     shared,
     handover,
+    machine,
     metrics,
     log
   })

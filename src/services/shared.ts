@@ -21,6 +21,7 @@ import { createRedisStore } from '../session/redis-store.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
 import { measureRedis } from './redis-times.ts'
@@ -57,6 +58,8 @@ interface Options {
   readonly folder: string
   readonly log: Log
   readonly metrics: Metrics
+  /** Another process counts this one; undefined where it counts itself. */
+  readonly machine: Pick<MachineLimits, 'processes'> | undefined
 }
 
 const noWait =
@@ -67,7 +70,8 @@ const noWait =
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
  */
-export function connectRedis({ gateway, config, folder, log, metrics }: Options): Shared {
+export function connectRedis(options: Options): Shared {
+  const { gateway, config, folder, log, metrics, machine } = options
   const { prefix } = config
   const measure = measureRedis(metrics)
   const dialler = createRedisDialler(config, folder)
@@ -91,7 +95,10 @@ export function connectRedis({ gateway, config, folder, log, metrics }: Options)
     counters: createRedisCounters(limits, prefix),
     tally: createRedisTally(limits, prefix),
     lockouts: createRedisLockouts(limits, prefix),
-    replicas: createReplicas(limits, prefix),
+    replicas:
+      machine === undefined
+        ? createReplicas(limits, prefix)
+        : { count: machine.processes, isAlone: () => false, close: async () => {} },
     followCallers: onReset => createRedisCallers(limits, prefix, onReset),
     shareUsage: record => createRedisUsage(limits, prefix, record, gateway.ops.useRecord),
     state,

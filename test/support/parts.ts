@@ -148,6 +148,7 @@ const parts: readonly Part[] = [
       'config/schema',
       'session/store.ts',
       'login',
+      'limits/counting/machine-limits.ts',
       'services',
       'app/hooks/maintenance.ts',
       'app',
@@ -157,7 +158,15 @@ const parts: readonly Part[] = [
   {
     name: 'process/cluster',
     holds: ['process/cluster/'],
-    mayImport: ['config/schema', 'config/load', 'login', 'services', 'admin', 'process/server']
+    mayImport: [
+      'config/schema',
+      'config/load',
+      'login',
+      'limits',
+      'services',
+      'admin',
+      'process/server'
+    ]
   },
   {
     name: 'process/reload',

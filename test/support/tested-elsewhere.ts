@@ -273,6 +273,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'json/body': ['json/coding', 'json/digits', 'json/json-fault', 'json/values'],
   'json/exact-jsonata': ['json/decimal'],
   'limits/counting/tally': [
+    'limits/counting/exceeded-keys',
     'limits/counting/fallback-tally',
     'limits/counting/leases',
     'limits/counting/memory-tally',
@@ -338,6 +339,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'e2e/traces': ['observability/traces/outgoing', 'observability/traces/tracer', 'services/traces'],
   'observability/log': ['observability/unprintable', 'services/logger'],
+  'process/cluster/lease-relay': [
+    'limits/counting/machine-limits',
+    'process/cluster/lease-lender',
+    'process/cluster/lease-messages',
+    'services/machine-limits'
+  ],
   'process/cluster/primary': [
     'process/cluster/rpc',
     'process/cluster/worker',

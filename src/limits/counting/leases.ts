@@ -2,20 +2,31 @@
  * Leases: shares of limits that this process uses without asking the shared counters, so that most
  * requests cost no round trip.
  */
-import { BoundedMap } from '../../bounded-map.ts'
+import { exceededFor, ExceededKeys } from './exceeded-keys.ts'
 import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
 
 /** A share of a key's remaining requests, which this process may use by itself. */
-interface Lease {
+export interface Lease {
+  /** At first. */
+  readonly size: number
   /** Requests that may still pass without asking. */
   left: number
   /** Requests that passed and are not counted by the tally yet. */
   unreported: number
+  /** Whether the tally was asked since: what comes back of parts is then void. */
+  isAsked: boolean
+  /** Whether another process lent it, and waits for an account. */
+  readonly isBorrowed: boolean
+  /** Parts that other processes have of it, and whose use they have not reported. */
+  lent: Lent | undefined
   readonly expiresAt: number
   remaining: number
   readonly resetAt: number
   readonly rule: Rule
 }
+
+/** Requests that each borrowing process may let pass, by its number. */
+export type Lent = Map<number, number>
 
 export interface Leases {
   /** The verdicts, if this process can decide by itself; undefined: call `acquire`. */
@@ -38,7 +49,7 @@ export interface Leases {
   readonly close: () => Promise<void>
 }
 
-interface Options {
+export interface LeaseOptions {
   readonly tally: Tally
   /** The number of processes that share the counters, for rules that do not give it. */
   readonly replicas?: () => number
@@ -54,6 +65,8 @@ const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
 const maxReported = 200
+/** After its end, a part whose use was not reported is forgotten. */
+const maxLentMs = 3000
 
 /** The verdict of a refused request's other limits, which were not asked. */
 const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
@@ -63,32 +76,39 @@ const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0
  * a limit by at most 1 %: each leases at most its part of that, and less near the limit. In the two
  * seconds in which a second process starts beside a lone one, it may be 10 %.
  */
-export function createLeases(options: Options): Leases {
+export function createLeases(options: LeaseOptions): LocalLeases {
   return new LocalLeases(options)
 }
 
-class LocalLeases implements Leases {
+/** Requests that others may still let pass by parts of a lease. */
+export function lentOf(lease: Lease | undefined): number {
+  let sum = 0
+  if (lease?.lent !== undefined) for (const requests of lease.lent.values()) sum += requests
+  return sum
+}
+
+export class LocalLeases implements Leases {
   readonly #tally: Tally
   readonly #replicas: () => number
   readonly #isAlone: () => boolean
-  readonly #now: () => number
-  readonly #leases = new Map<string, Lease>()
+  protected readonly now: () => number
+  protected readonly leases = new Map<string, Lease>()
   readonly #exceeded = new ExceededKeys()
   /** Running `acquire` calls by key: the rest is only certain while there is one. */
-  readonly #acquiring = new Map<string, number>()
+  protected readonly acquiring = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
 
-  constructor({ tally, replicas = () => 1, isAlone = () => false, now = Date.now }: Options) {
+  constructor({ tally, replicas = () => 1, isAlone = () => false, now = Date.now }: LeaseOptions) {
     this.#tally = tally
     this.#replicas = replicas
     this.#isAlone = isAlone
-    this.#now = now
+    this.now = now
     this.#timer = setInterval(() => void this.#reportExpired(now()), leaseMs)
     this.#timer.unref()
   }
 
   tryLocally(rules: readonly Rule[], keys: readonly string[]): readonly Verdict[] | undefined {
-    const time = this.#now()
+    const time = this.now()
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string
       const rule = rules[index] as Rule
@@ -97,7 +117,7 @@ class LocalLeases implements Leases {
         return rules.map((_, other) => (other === index ? exceededFor(waitMs) : allowed))
       }
       if (waitMs > 0) continue
-      const lease = this.#leases.get(key)
+      const lease = this.leases.get(key)
       if (lease === undefined || lease.left < 1 || time >= lease.expiresAt || lease.rule !== rule) {
         return undefined
       }
@@ -108,7 +128,7 @@ class LocalLeases implements Leases {
   #useLease(key: string, rule: Rule, time: number): Verdict {
     const waitMs = this.#exceeded.waitMs(key, rule, time)
     if (waitMs > 0) return exceededFor(waitMs)
-    const lease = this.#leases.get(key) as Lease
+    const lease = this.leases.get(key) as Lease
     lease.left--
     lease.unreported++
     lease.remaining--
@@ -122,28 +142,31 @@ class LocalLeases implements Leases {
 
   async acquire(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
     const entries = rules.map((rule, index) => this.#entryOf(rule, keys[index] as string))
-    for (const key of keys) this.#acquiring.set(key, (this.#acquiring.get(key) ?? 0) + 1)
+    for (const key of keys) this.acquiring.set(key, (this.acquiring.get(key) ?? 0) + 1)
     try {
       const verdicts = await this.#consume(entries)
-      const time = this.#now()
+      const time = this.now()
       return verdicts.map((verdict, index) =>
         this.#note(entries[index] as TallyEntry, verdict, time)
       )
     } finally {
       for (const key of keys) {
-        const left = (this.#acquiring.get(key) ?? 1) - 1
-        if (left > 0) this.#acquiring.set(key, left)
-        else this.#acquiring.delete(key)
+        const left = (this.acquiring.get(key) ?? 1) - 1
+        if (left > 0) this.acquiring.set(key, left)
+        else this.acquiring.delete(key)
       }
     }
   }
 
   #entryOf(rule: Rule, key: string): TallyEntry {
-    const lease = this.#leases.get(key)
+    const lease = this.leases.get(key)
     if (lease === undefined) return { rule, key, unreported: 0 }
-    const { unreported } = lease
-    lease.unreported = lease.left = 0
-    return { rule, key, unreported }
+    const { left: unused } = lease
+    const unreported = Math.max(0, lease.unreported)
+    lease.unreported -= unreported
+    lease.left = 0
+    lease.isAsked = true
+    return { rule, key, unreported, unused }
   }
 
   async #consume(entries: readonly TallyEntry[]): Promise<readonly Verdict[]> {
@@ -152,7 +175,7 @@ class LocalLeases implements Leases {
     } catch (error) {
       // Nothing was counted, so the next call has to report it.
       for (const { key, unreported } of entries) {
-        const lease = this.#leases.get(key)
+        const lease = this.leases.get(key)
         if (lease !== undefined) lease.unreported += unreported
       }
       throw error
@@ -160,40 +183,79 @@ class LocalLeases implements Leases {
   }
 
   #note(entry: TallyEntry, verdict: Verdict, time: number): Verdict {
+    const left = this.#leftOf(entry, verdict)
+    this.onVerdict(entry.key, verdict.remaining, left)
     if (verdict.exceeded) {
       return { ...verdict, isNews: this.#exceeded.add(entry, time + verdict.retryMs, time) }
     }
-    if (this.#acquiring.get(entry.key) === 1) this.#lease(entry, verdict, time)
+    if (verdict.grant !== undefined || this.acquiring.get(entry.key) === 1) {
+      this.#lease(entry, verdict, left, time)
+    }
     return verdict
   }
 
-  #lease({ rule, key }: TallyEntry, { remaining, resetMs }: Verdict, time: number): void {
+  /** Requests that may pass without asking; negative where more than that was lent before. */
+  #leftOf({ rule, key }: TallyEntry, { remaining, grant }: Verdict): number {
+    const former = this.leases.get(key)
+    if (grant !== undefined) return grant.requests + (former?.left ?? 0)
     const part = this.#isAlone() ? shareAlone : share / replicasOf(rule, this.#replicas)
-    const left = Math.floor(remaining * part)
-    const former = this.#leases.get(key)
-    if (left === 0) {
-      if (former?.unreported === 0) this.#leases.delete(key)
+    return Math.floor(remaining * part) - lentOf(former)
+  }
+
+  /** Called with what the tally decided of a key, before its lease. */
+  protected onVerdict(_key: string, _remaining: number, _left: number): void {}
+
+  #lease({ rule, key }: TallyEntry, verdict: Verdict, left: number, time: number): void {
+    const { remaining, resetMs, grant } = verdict
+    const former = this.leases.get(key)
+    if (left <= 0) {
+      if (former?.unreported === 0 && lentOf(former) === 0) this.leases.delete(key)
       return
     }
-    if (former === undefined && this.#leases.size >= maxKeys) return
-    this.#leases.set(key, {
+    if (former === undefined && this.leases.size >= maxKeys) return
+    this.leases.set(key, {
+      size: left,
       left,
       unreported: former?.unreported ?? 0,
-      expiresAt: time + Math.min(leaseMs, resetMs),
+      isAsked: false,
+      isBorrowed: grant !== undefined,
+      lent: former?.lent,
+      expiresAt: time + (grant?.ms ?? Math.min(leaseMs, resetMs)),
       remaining,
       resetAt: time + resetMs,
       rule
     })
   }
 
-  /** Drops leases that have expired by `time`, and reports the requests that passed by them. */
+  /** Ends leases that have expired by `time`, and reports the requests that passed by them. */
   async #reportExpired(time: number): Promise<void> {
     const entries: TallyEntry[] = []
-    for (const [key, { expiresAt, rule, unreported }] of this.#leases) {
-      if (time < expiresAt) continue
-      this.#leases.delete(key)
-      if (unreported > 0) entries.push({ rule, key, unreported })
+    for (const [key, lease] of this.leases) {
+      if (time >= lease.expiresAt) this.#end(key, lease, time, entries)
     }
+    await this.#report(entries)
+  }
+
+  /** Ends the leases of keys at once, and reports the requests that passed by them. */
+  async release(keys: readonly string[]): Promise<void> {
+    const entries: TallyEntry[] = []
+    for (const key of keys) {
+      const lease = this.leases.get(key)
+      if (lease !== undefined) this.#end(key, lease, this.now(), entries)
+    }
+    await this.#report(entries)
+  }
+
+  #end(key: string, lease: Lease, time: number, entries: TallyEntry[]): void {
+    const { rule, unreported, left: unused, isBorrowed, expiresAt } = lease
+    if (lentOf(lease) === 0 || time >= expiresAt + maxLentMs) this.leases.delete(key)
+    else lease.unreported = lease.left = 0
+    if (unreported > 0 || (isBorrowed && unused > 0)) {
+      entries.push({ rule, key, unreported, unused })
+    }
+  }
+
+  async #report(entries: readonly TallyEntry[]): Promise<void> {
     for (let index = 0; index < entries.length; index += maxReported) {
       await this.#tally.report(entries.slice(index, index + maxReported)).catch(() => {})
     }
@@ -204,13 +266,13 @@ class LocalLeases implements Leases {
       rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
     )
     return verdicts.map((verdict, index) => {
-      const unreported = this.#leases.get(keys[index] as string)?.unreported ?? 0
+      const unreported = this.leases.get(keys[index] as string)?.unreported ?? 0
       return { ...verdict, remaining: Math.max(0, verdict.remaining - unreported) }
     })
   }
 
   forget(subject: string): void {
-    for (const key of this.#leases.keys()) if (key.startsWith(subject)) this.#leases.delete(key)
+    for (const key of this.leases.keys()) if (key.startsWith(subject)) this.leases.delete(key)
     this.#exceeded.forget(subject)
   }
 
@@ -218,40 +280,4 @@ class LocalLeases implements Leases {
     clearInterval(this.#timer)
     await this.#reportExpired(Infinity)
   }
-}
-
-/**
- * Keys that exceed a limit, until one more request is allowed. Bounded: keys are
- * attacker-controlled.
- */
-class ExceededKeys {
-  /** Kept with its rule: after a reload replaced the rule, the entry no longer counts. */
-  readonly #exceededUntil = new BoundedMap<{ readonly rule: Rule; readonly until: number }>(maxKeys)
-
-  /** Milliseconds until one more request is allowed; 0 where the key is not known to exceed. */
-  waitMs(key: string, rule: Rule, time: number): number {
-    if (this.#exceededUntil.size === 0) return 0
-    const exceeded = this.#exceededUntil.peek(key)
-    if (exceeded === undefined) return 0
-    if (exceeded.rule === rule && time < exceeded.until) return exceeded.until - time
-    this.#exceededUntil.delete(key)
-    return 0
-  }
-
-  /** @returns whether the key was not known to exceed */
-  add({ rule, key }: TallyEntry, until: number, time: number): boolean {
-    const isNews = this.waitMs(key, rule, time) === 0
-    this.#exceededUntil.set(key, { rule, until })
-    return isNews
-  }
-
-  forget(subject: string): void {
-    for (const key of [...this.#exceededUntil.keys()]) {
-      if (key.startsWith(subject)) this.#exceededUntil.delete(key)
-    }
-  }
-}
-
-function exceededFor(waitMs: number): Verdict {
-  return { exceeded: true, remaining: 0, resetMs: waitMs, retryMs: waitMs }
 }

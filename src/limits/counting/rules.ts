@@ -34,6 +34,14 @@ export interface Verdict {
   readonly retryMs: number
   /** Of an exceeded limit: whether this is the first refusal. */
   readonly isNews?: boolean
+  /** Where the tally decides how much the caller may use by itself. */
+  readonly grant?: Grant
+}
+
+/** Further requests that may pass without asking, for a time. */
+export interface Grant {
+  readonly requests: number
+  readonly ms: number
 }
 
 /** @param counted the number of processes that count each other now */
@@ -131,6 +139,8 @@ export interface TallyEntry {
   readonly rule: Rule
   readonly key: string
   readonly unreported: number
+  /** Of a grant: what was not used of it. */
+  readonly unused?: number
 }
 
 /**

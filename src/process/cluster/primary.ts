@@ -19,6 +19,7 @@ import type { Log } from '../../services/services.ts'
 import type { Generation } from '../server/generation.ts'
 import type { PublicServer } from '../server/public-server.ts'
 import { measureStrayErrors } from '../server/uncaught.ts'
+import { LeaseLender } from './lease-lender.ts'
 import type { WorkersLedger } from './ledger-relay.ts'
 import { mergeTexts } from './merge-metrics.ts'
 import { WorkerPool } from './worker-pool.ts'
@@ -46,7 +47,8 @@ export async function createPrimary({
       'Workers that ended by themselves and were started anew.'
     )
     .with()
-  const pool = new WorkerPool({ config, log, onRestart: () => restarts.inc(), ledger })
+  const lender = openLender(config, metrics, count)
+  const pool = new WorkerPool({ config, log, onRestart: () => restarts.inc(), ledger, lender })
   metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [
     [[], pool.serving().length]
   ])
@@ -55,6 +57,7 @@ export async function createPrimary({
   } catch (error) {
     endEventLoop()
     await pool.close()
+    await lender?.close()
     throw error
   }
   return {
@@ -101,8 +104,14 @@ export async function createPrimary({
     close: async () => {
       endEventLoop()
       await pool.close()
+      await lender?.close()
     }
   }
+}
+
+function openLender(config: Config, metrics: Metrics, workers: number): LeaseLender | undefined {
+  const { folder, gateway } = config
+  return gateway.redis && new LeaseLender({ redis: gateway.redis, folder, metrics, workers })
 }
 
 type Upstreams = NonNullable<Readiness['upstreams']>

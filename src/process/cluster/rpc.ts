@@ -34,6 +34,8 @@ export interface WorkerCalls {
   /** Prepares everything, but does not listen yet. */
   readonly start: (parameters: {
     readonly index: number
+    /** Of workers. */
+    readonly count: number
     readonly number: number
     readonly config: Config
   }) => Promise<true>
@@ -160,7 +162,10 @@ export function reportFailing(): void {
 
 /** In a worker: serves the calls of the primary. */
 export function servePrimary(calls: WorkerCalls): void {
-  process.on('message', ({ id, method, parameters }: Call) => {
+  process.on('message', (message: Call | { readonly method?: undefined }) => {
+    // Answers about limits have a way of their own.
+    if (message.method === undefined) return
+    const { id, method, parameters } = message
     ;(calls[method] as (parameters: object) => Promise<unknown>)(parameters).then(
       value => sendToPrimary({ id, value }),
       (error: NodeJS.ErrnoException & { address?: string; port?: number }) => {

@@ -12,6 +12,7 @@ import type { Log } from '../../services/services.ts'
 import type { ListenerFds } from '../server/listeners.ts'
 import { allAccepted, keepHandedConnections } from './handed-connections.ts'
 import { HeldListeners } from './held-listeners.ts'
+import type { LeaseLender } from './lease-lender.ts'
 import { serveLedger, type WorkersLedger } from './ledger-relay.ts'
 import { type CallWorker, connectWorker, WorkerGone, type WorkerState } from './rpc.ts'
 
@@ -33,6 +34,8 @@ interface Options {
   readonly onRestart: () => void
   /** Takes the entries of workers; undefined where config has no audit ledger. */
   readonly ledger?: WorkersLedger | undefined
+  /** Counts limits for all workers; undefined where each counts for itself. */
+  readonly lender?: Pick<LeaseLender, 'serve'> | undefined
 }
 
 const minBackoffMs = 100
@@ -55,6 +58,7 @@ export class WorkerPool {
   #inForce: { readonly number: number; readonly config: Config }
   /** That of operators. */
   #maintenance: MaintenanceConfig | undefined
+  #count = 0
   #isListening = false
   #isStopping = false
 
@@ -81,6 +85,7 @@ export class WorkerPool {
 
   /** @throws when one of them cannot start */
   async start(count: number): Promise<void> {
+    this.#count = count
     await Promise.all(Array.from({ length: count }, (_, n) => this.#start(n + 1)))
   }
 
@@ -167,7 +172,7 @@ export class WorkerPool {
     const handle = this.#fork(index, failures)
     this.#workers.set(index, handle)
     let taken = this.#inForce
-    await handle.call('start', { index, ...taken })
+    await handle.call('start', { index, count: this.#count, ...taken })
     let maintenance: MaintenanceConfig | undefined
     while (taken !== this.#inForce || maintenance !== this.#maintenance) {
       maintenance = this.#maintenance
@@ -192,8 +197,9 @@ export class WorkerPool {
       failures,
       isServing: false
     }
-    const { ledger } = this.#options
+    const { ledger, lender } = this.#options
     if (ledger !== undefined) serveLedger(worker, index, ledger, handle.call)
+    lender?.serve(worker)
     worker.once('exit', (code, signal) => {
       this.#draining.delete(handle)
       this.#replace(handle, { code, signal }, 'a worker ended')

@@ -8,6 +8,8 @@ import type { Generation } from '../server/generation.ts'
 import { catchUncaught } from '../server/uncaught.ts'
 import { createLogger, type Log } from '../../services/services.ts'
 import { createPublicServer, type PublicServer } from '../server/public-server.ts'
+import type { LimitAnswers, LimitAsks } from './lease-messages.ts'
+import { LeaseRelay } from './lease-relay.ts'
 import { LedgerRelay } from './ledger-relay.ts'
 import { servePrimary, reportFailing } from './rpc.ts'
 
@@ -21,6 +23,7 @@ let log: Log | undefined
 let publicServer: PublicServer | undefined
 let admin: ReturnType<typeof createAdminServer> | undefined
 let relay: LedgerRelay | undefined
+let limits: LeaseRelay | undefined
 let graceMs = 0
 /** Generations that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
@@ -64,6 +67,17 @@ catchUncaught({
   }
 })
 
+function sendLimits(message: { readonly limits: LimitAsks }): boolean {
+  if (!process.connected) return false
+  // Without a callback, a message that cannot be sent is an `error` of the process.
+  process.send?.(message, undefined, undefined, () => {})
+  return true
+}
+
+process.on('message', ({ limits: answers }: { readonly limits?: LimitAnswers }) => {
+  if (answers !== undefined) limits?.onAnswers(answers)
+})
+
 servePrimary({
   start: async ({ number, config: sent, ...worker }) => {
     const config = fromCloneable(sent)
@@ -71,7 +85,12 @@ servePrimary({
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
     if (config.gateway.audit !== undefined) relay = new LedgerRelay()
-    const server = createPublicServer(config, log, { environment: process.env, ledger: relay })
+    limits = new LeaseRelay(sendLimits, worker.count)
+    const server = createPublicServer(config, log, {
+      environment: process.env,
+      ledger: relay,
+      machine: limits
+    })
     publicServer = server
     admin = createAdminServer({
       readiness: server.readiness,
@@ -165,6 +184,7 @@ servePrimary({
   stop: async ({ graceMs: within, lingerMs: idleMs }) => {
     const inTime = await stop(within, idleMs)
     await relay?.flush(flushMs)
+    limits?.flush()
     // After the reply.
     setImmediate(() => process.disconnect())
     return inTime

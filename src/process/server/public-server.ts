@@ -43,6 +43,7 @@ import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
 import type { Handover } from '../../services/handover.ts'
+import type { MachineLimits } from '../../limits/counting/machine-limits.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
@@ -148,6 +149,8 @@ interface Surroundings {
   readonly ledger: Ledger | undefined
   /** Of a gateway that may be replaced. */
   readonly handover?: Handover
+  /** Undefined where this process counts limits for itself. */
+  readonly machine?: MachineLimits | undefined
 }
 
 export function createPublicServer(

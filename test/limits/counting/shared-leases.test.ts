@@ -1,0 +1,232 @@
+/** Leases that several processes of a machine share, as plain calls in one process. */
+import fc from 'fast-check'
+import t from 'tap'
+import { createLeases, type LocalLeases } from '../../../src/limits/counting/leases.ts'
+import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
+import type { Rule, Tally } from '../../../src/limits/counting/rules.ts'
+import { noGrant, SharedLeases } from '../../../src/limits/counting/shared-leases.ts'
+import { rule } from '../../suites/tally.ts'
+import { seed } from '../../support/seed.ts'
+
+const minute = 60_000
+
+interface Machine {
+  readonly shared: SharedLeases
+  readonly borrowers: LocalLeases[]
+  /** Whether the next request of a borrower passes. */
+  readonly passes: (borrower: number, limit: Rule, key?: string) => Promise<boolean>
+  /** Questions to the shared counters. */
+  readonly questions: () => number
+}
+
+interface MachineOptions {
+  readonly count: number
+  readonly tally?: Tally
+  readonly isAlone?: boolean
+  readonly replicas?: number
+  readonly now?: () => number
+  /** Called before each message arrives. */
+  readonly onMessage?: () => Promise<void>
+  readonly recalls?: boolean
+}
+
+function machine(options: MachineOptions): Machine {
+  const { count, isAlone = true, replicas = 1, now = () => 1_000_000, recalls = true } = options
+  const { onMessage = async () => {} } = options
+  const counters = options.tally ?? createMemoryTally(now)
+  let questions = 0
+  const shared = new SharedLeases({
+    tally: {
+      consume: async entries => {
+        questions++
+        return await counters.consume(entries)
+      },
+      report: entries => counters.report(entries)
+    },
+    isAlone: () => isAlone,
+    replicas: () => replicas,
+    now,
+    borrowers: count,
+    recall: (borrower, key) => {
+      if (recalls) void borrowers[borrower]?.release([key])
+    }
+  })
+  const borrowers = Array.from({ length: count }, (_, index) =>
+    createLeases({
+      now,
+      tally: {
+        consume: async entries => {
+          await onMessage()
+          const verdicts = await shared.take(index, entries)
+          await onMessage()
+          return verdicts.map(verdict => ({ grant: noGrant, ...verdict }))
+        },
+        report: async entries => {
+          await onMessage()
+          shared.settle(index, entries)
+          return []
+        }
+      }
+    })
+  )
+  t.teardown(async () => {
+    for (const leases of [...borrowers, shared]) await leases.close()
+  })
+  const passes = async (borrower: number, limit: Rule, key = 'k') => {
+    const leases = borrowers[borrower] as LocalLeases
+    const [verdict] = leases.tryLocally([limit], [key]) ?? (await leases.acquire([limit], [key]))
+    return verdict?.exceeded === false
+  }
+  return { shared, borrowers, passes, questions: () => questions }
+}
+
+for (const count of [1, 2, 4, 8]) {
+  t.test(`${count} processes of a machine are exact, and ask as seldom as one`, async t => {
+    const { passes, questions } = machine({ count })
+    const limit = rule({ max: 1000, windowMs: minute })
+    let passed = 0
+    for (let index = 0; index < 600; index++) {
+      if (await passes(index % count, limit)) passed++
+    }
+    t.equal(passed, 600)
+    const single = createLeases({
+      tally: createMemoryTally(() => 1_000_000),
+      isAlone: () => true,
+      now: () => 1_000_000
+    })
+    t.teardown(() => single.close())
+    let asked = 0
+    for (let index = 0; index < 600; index++) {
+      if (single.tryLocally([limit], ['k']) !== undefined) continue
+      asked++
+      await single.acquire([limit], ['k'])
+    }
+    t.ok(
+      questions() <= 2 * asked,
+      `${questions()} questions; a single process asked ${asked} times`
+    )
+    for (let index = 0; index < 1000; index++) {
+      if (await passes(index % count, limit)) passed++
+    }
+    t.equal(passed, 1000)
+  })
+}
+
+t.test('however messages are delayed, a machine lets pass exactly what is allowed', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 700 }),
+      fc.infiniteStream(fc.nat(5)),
+      fc.constantFrom('fixed' as const, 'sliding' as const, 'bucket' as const),
+      async (count, max, delays, kind) => {
+        const onMessage = async () => {
+          for (let left = delays.next().value ?? 0; left > 0; left--) await Promise.resolve()
+        }
+        const { passes } = machine({ count, onMessage })
+        const limit = rule({ kind, max, burst: max, windowMs: 100 * minute })
+        let passed = 0
+        const client = async (borrower: number) => {
+          while (await passes(borrower, limit)) passed++
+        }
+        const clients = Array.from({ length: 3 * count }, (_, index) => client(index % count))
+        await Promise.all(clients)
+        if (passed !== max) throw new Error(`${passed} of ${max}`)
+      }
+    ),
+    { numRuns: 100, seed }
+  )
+})
+
+t.test('machines together stay within a hundredth, also where two keep what they may', async t => {
+  for (const max of [1000, 5000, 100_000]) {
+    const tally = createMemoryTally(() => 1_000_000)
+    const machines = Array.from({ length: 3 }, () =>
+      machine({ count: 2, tally, isAlone: false, replicas: 3 })
+    )
+    const limit = rule({ max, windowMs: minute, replicas: undefined })
+    let passed = 0
+    const usesUp = async ({ passes }: Machine, borrower: number) => {
+      while (await passes(borrower, limit)) passed++
+    }
+    // Each process of each machine gets its part, while most is left.
+    for (const { passes } of machines) {
+      for (const borrower of [0, 1, 0, 1]) if (await passes(borrower, limit)) passed++
+    }
+    const [first, ...others] = machines as [Machine, ...Machine[]]
+    await usesUp(first, 0)
+    for (const other of [first, ...others]) {
+      await usesUp(other, 1)
+      await usesUp(other, 0)
+    }
+    t.ok(passed >= max && passed <= max * 1.01, `${passed} of ${max}`)
+  }
+})
+
+t.test('of a process that ends, its part counts as used, and nothing else', async t => {
+  const { shared, passes, borrowers } = machine({ count: 2 })
+  const limit = rule({ max: 1000, windowMs: minute })
+  for (let index = 0; index < 10; index++) t.equal(await passes(0, limit), true)
+  t.equal(await passes(1, limit), true)
+  shared.drop(0)
+  borrowers[0]?.forget('k')
+  let passed = 11
+  while (await passes(1, limit)) passed++
+  // A tenth of the limit is leased, and half of that is a part.
+  t.ok(passed <= 1000 && passed >= 1000 - 50, `${passed}`)
+})
+
+t.test('a process that keeps its part while it is called back exceeds by that part', async t => {
+  const { passes } = machine({ count: 2, recalls: false })
+  const limit = rule({ max: 1000, windowMs: minute })
+  for (let index = 0; index < 3; index++) await passes(0, limit)
+  let passed = 3
+  while (await passes(1, limit)) passed++
+  while (await passes(0, limit)) passed++
+  t.ok(passed > 1000 && passed <= 1050, `${passed}`)
+})
+
+t.test('what was lent and not used is given back when the lease is over', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const { passes, shared, borrowers } = machine({ count: 2, tally, now: () => time })
+  const limit = rule({ max: 1000, windowMs: 100 * minute })
+  for (let index = 0; index < 20; index++) await passes(index % 2, limit)
+  time += 2000
+  for (const leases of borrowers) await leases.release(['k'])
+  const [verdict] = await shared.inspect([limit], ['k'])
+  t.equal(verdict?.remaining, 980)
+  let passed = 20
+  while (await passes(0, limit)) passed++
+  t.equal(passed, 1000)
+})
+
+t.test('a caller that comes seldom is lent nothing', async t => {
+  let time = 1_000_000
+  const { shared } = machine({ count: 2, now: () => time })
+  const limit = rule({ max: 1000, windowMs: 100 * minute })
+  const entry = { rule: limit, key: 'k', unreported: 0, unused: 0 }
+  const first = await shared.take(0, [entry])
+  t.equal(first[0]?.grant, undefined)
+  const second = await shared.take(1, [entry])
+  t.equal(second[0]?.grant?.requests, 50, 'half of a tenth, with the second request')
+  time += 500
+  t.equal((await shared.take(0, [entry]))[0]?.grant?.ms, 500, 'it ends with the lease')
+})
+
+t.test('a limit in shadow does not keep the others from being lent', async t => {
+  const { shared } = machine({ count: 2 })
+  const [wide, shy] = [
+    rule({ name: 'wide', max: 1000 }),
+    rule({ name: 'shy', max: 1, enforced: false })
+  ]
+  const entries = [
+    { rule: wide, key: 'w', unreported: 0 },
+    { rule: shy, key: 's', unreported: 0 }
+  ]
+  await shared.take(0, entries)
+  t.match(await shared.take(0, entries), [{ exceeded: false }, { exceeded: true }])
+  const [ofWide, ofShy] = await shared.take(0, entries)
+  t.ok((ofWide?.grant?.requests ?? 0) > 0)
+  t.match(ofShy, { exceeded: true, grant: undefined })
+})

@@ -1,0 +1,192 @@
+/** Workers of a real gateway that count limits together. */
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { start } from '../../support/command.ts'
+import { configFolder } from '../../support/gateway.ts'
+import { askOps } from '../../support/ops.ts'
+import { freePort } from '../../support/ports.ts'
+import { testRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+import { testUpstream } from '../../support/upstream.ts'
+
+interface Options {
+  readonly workers: number
+  readonly max: number
+  readonly commandTimeout?: string
+}
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+
+async function gatewayOf(t: Test, { workers, max, commandTimeout = '20s' }: Options) {
+  const redis = await testRedis(t.after)
+  const upstream = await testUpstream(t.after)
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const folder = await configFolder({
+    gateway: {
+      server: { listen: `127.0.0.1:${port}`, workers, trustedProxies: ['127.0.0.1/32'] },
+      ops: { listen: `127.0.0.1:${opsPort}` },
+      redis: { url: redis.url, commandTimeout, connectTimeout: '20s' },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    },
+    limits: { inFlightPerUser: 1000, limits: { all: { by: 'address', max, window: '1h' } } },
+    routes: {
+      upstreams: { b: { url: upstream.url } },
+      routes: { open: { path: '/api/open', access: 'public', upstream: 'b', rewrite: '/' } }
+    }
+  })
+  const gateway = start(t.after, folder, environment)
+  await gateway.says(`with ${workers} workers`)
+  const ops = `http://127.0.0.1:${opsPort}`
+  await until('ready', async () => (await fetch(`${ops}/readyz`)).status === 200)
+  const client = new Redis(redis.port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 50 })
+  client.on('error', () => {})
+  await client.connect()
+  t.after(() => client.disconnect())
+  const workerPids = async () => {
+    const status = (await (await askOps(ops, '/status')).json()) as {
+      readonly workers: ReadonlyArray<{ readonly pid: number }>
+    }
+    return status.workers.map(({ pid }) => pid)
+  }
+  return { redis, client, gateway, ops, workerPids, clients: addClients(t, port) }
+}
+
+interface Tally {
+  passed: number
+  refused: number
+  /** Neither passed nor refused, such as where the worker was killed. */
+  failed: number
+}
+
+/** Keeps `connections` that each send one request after the other, from one address. */
+function addClients(t: Test, port: number) {
+  return (connections: number, address = '203.0.113.1') => {
+    const agents = Array.from(
+      { length: connections },
+      () => new Agent({ keepAlive: true, maxSockets: 1 })
+    )
+    t.after(() => agents.forEach(agent => agent.destroy()))
+    const ask = async (agent: Agent): Promise<number> => {
+      const asked = request({
+        port,
+        host: '127.0.0.1',
+        path: '/api/open',
+        agent,
+        headers: { 'x-forwarded-for': address }
+      }).end()
+      try {
+        const [response] = await once(asked, 'response')
+        response.resume()
+        await once(response, 'end')
+        return response.statusCode
+      } catch {
+        return 0
+      }
+    }
+    /** Sends requests on all connections until `isOver`. */
+    return async (isOver: (tally: Tally) => boolean): Promise<Tally> => {
+      const tally: Tally = { passed: 0, refused: 0, failed: 0 }
+      await Promise.all(
+        agents.map(async agent => {
+          while (!isOver(tally)) {
+            const status = await ask(agent)
+            if (status === 200) tally.passed++
+            else if (status === 429) tally.refused++
+            else tally.failed++
+          }
+        })
+      )
+      return tally
+    }
+  }
+}
+
+const untilRefused = ({ refused }: Tally) => refused >= 100
+
+/** Each round trip for limits costs four commands: EVALSHA, TIME, GET and this one. */
+async function roundTripsOf(client: Redis): Promise<number> {
+  const stats = await client.info('commandstats')
+  return Number(/^cmdstat_set:calls=(\d+)/m.exec(stats)?.[1] ?? 0)
+}
+
+for (const workers of [2, 4]) {
+  t.test(`${workers} workers let pass exactly what a limit allows, at full throttle`, async t => {
+    const { clients, ops } = await gatewayOf(t, { workers, max: 1500 })
+    const { passed, failed } = await clients(32)(untilRefused)
+    t.same({ passed, failed }, { passed: 1500, failed: 0 })
+    const metrics = await (await askOps(ops, '/metrics')).text()
+    t.match(
+      metrics,
+      new RegExp(`^console_gateway_limits_replicas\\{worker="1"\\} ${workers}$`, 'm')
+    )
+  })
+
+  t.test(`${workers} workers that are alone need half a command a request at most`, async t => {
+    const { client, clients } = await gatewayOf(t, { workers, max: 1200 })
+    let address = 0
+    await until('the machine knows that it is alone', async () => {
+      const before = await roundTripsOf(client)
+      const send = clients(8, `203.0.113.${++address}`)
+      const { passed } = await send(tally => tally.passed >= 600)
+      const commands = 4 * ((await roundTripsOf(client)) - before)
+      t.comment(`${commands} commands for ${passed} requests`)
+      return commands / passed <= 0.5
+    })
+  })
+}
+
+t.test('a worker that is killed costs its part at most, and lets nothing more pass', async t => {
+  const max = 2000
+  const { gateway, clients, workerPids } = await gatewayOf(t, { workers: 2, max })
+  const send = clients(32)
+  const first = await send(({ passed }) => passed >= 500)
+  const running = send(untilRefused)
+  const [pid = 0] = await workerPids()
+  process.kill(pid, 'SIGKILL')
+  await gateway.says('a worker ended; starting another in its place')
+  const second = await running
+  const passed = first.passed + second.passed
+  // Requests that were counted, and lost with the worker, are among those that failed.
+  const part = (max * 0.1) / 2
+  t.ok(passed <= max && passed + second.failed >= max - part, `${passed} passed`)
+})
+
+t.test('while the primary hangs, its workers count in Redis, and nothing twice', async t => {
+  const max = 1500
+  const { gateway, client, clients } = await gatewayOf(t, { workers: 2, max })
+  const send = clients(16)
+  const before = await send(({ passed }) => passed >= 500)
+  gateway.signal('SIGSTOP')
+  const meanwhile = await send(({ passed }) => passed >= 500)
+  t.same({ ...meanwhile, passed: 0 }, { passed: 0, refused: 0, failed: 0 })
+  const state = await client.get((await client.keys('*limit:{a:*'))[0] ?? '')
+  t.ok(Number(state?.split(' ')[0]) >= meanwhile.passed - 32, `Redis has ${state}`)
+  gateway.signal('SIGCONT')
+  const after = await send(untilRefused)
+  const passed = before.passed + meanwhile.passed + after.passed
+  t.ok(passed >= max * 0.99 && passed <= max * 1.01, `${passed} of ${max}`)
+})
+
+t.test('without Redis the machine lets pass one limit, and asks again when it is back', async t => {
+  const max = 600
+  const { redis, client, ops, clients } = await gatewayOf(t, {
+    workers: 2,
+    max,
+    commandTimeout: '500ms'
+  })
+  const send = clients(16)
+  const before = await send(({ passed }) => passed >= 200)
+  await redis.kill()
+  const away = await send(untilRefused)
+  t.equal(away.failed, 0)
+  t.ok(away.passed >= max - before.passed && away.passed <= max, `${away.passed} passed`)
+  const metrics = await (await askOps(ops, '/metrics')).text()
+  t.match(metrics, /^console_gateway_limits_local 1$/m)
+  await redis.start()
+  await until('Redis counts again', async () => {
+    await clients(1, '203.0.113.2')(({ passed }) => passed >= 1)
+    return (await client.keys('*limit:{a:203.0.113.2}*')).length === 1
+  })
+})
