@@ -71,7 +71,9 @@ export function createAdmission(
     if (reason === undefined) return true
     errors.inc()
     shed.count(reason, { address })
-    refusals.add(request, () => refuse(request, response))
+    // No browser pipelines: one that does would have thousands of refusals wait for their turn.
+    if (response.socket === null) request.socket.destroy()
+    else refusals.add(request, () => refuse(request, response))
     return false
   }
 

@@ -54,6 +54,14 @@ const overload = section(
         'The number of concurrent requests in one process that an address may always have, also ' +
         'under overload. Many people may share an address.'
     }),
+    connectionsPerAddress: whole({
+      minimum: 64,
+      maximum: 1_000_000,
+      default: 2000,
+      description:
+        'The maximum number of connections of one address to one process; more are reset. It ' +
+        'does not apply to `trustedProxies`.'
+    }),
     turn: duration({
       default: '25ms',
       description:

@@ -182,7 +182,7 @@ export function createPublicServer(
   const server = createListener(config, generations, { ...services, recent }, upgrades)
   const present = new Present(services)
   const observers = createObservers({ services, recent, present })
-  const listeners = createListeners({ config, server, upgrades, log, recent })
+  const listeners = createListeners({ config, server, upgrades, log, recent, shed: overload.shed })
 
   return {
     create: (number, next) =>

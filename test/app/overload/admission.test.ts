@@ -1,7 +1,7 @@
 /** Requests over the bounds of overload, to a server that holds all that are admitted. */
 import { once } from 'node:events'
 import { createServer, request as ask, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { Signer } from '@fastify/cookie'
@@ -78,7 +78,7 @@ async function holding(cleanUp: (undo: () => unknown) => void, files: Files = {}
     const admitted = until('it is held', () => held.length > before).then(() => 'held')
     return (await Promise.race([refused, admitted])) === 'held'
   }
-  return { call, fill, isHeld, held, lines, metrics, shed }
+  return { call, fill, isHeld, held, lines, metrics, shed, port }
 }
 
 const small = { gateway: { server: { overload: { inFlight: 128 } } } }
@@ -165,6 +165,17 @@ t.test('behind a trusted proxy, clients count and not the proxy', async t => {
   await fill(64, from('203.0.113.1'))
   t.match(await call(from('203.0.113.1')), { status: 503 })
   t.ok(await isHeld(from('203.0.113.2')))
+})
+
+t.test('a refused request behind others of its connection cuts it', async t => {
+  const { fill, held, port, metrics } = await holding(t.after, small)
+  await fill(60)
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' })
+  socket.on('error', () => {}).resume()
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5))
+  await once(socket, 'close')
+  t.equal(held.length, 64)
+  t.match((await metrics.text()).body, 'console_gateway_shed_total{reason="address"} 1')
 })
 
 t.test('while a gateway sheds, other addresses are served and the log has totals', async t => {
