@@ -118,7 +118,7 @@ async function open(start: Start): Promise<Gateway> {
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
   const readiness = async () => readinessOf(await publicServer.readiness(), reloader, state)
-  const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
+  const ops = openOpsServices({ config, log, publicServer, reloader, readiness, handover })
   opened.push(ops.close)
   ledger?.useRedis(ops.redis)
   state.maintenance = () => ops.maintenance.current()
@@ -194,9 +194,19 @@ function recordOutcomes(
   }
 }
 
-type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>
+type Parts = Pick<
+  Operated,
+  'config' | 'log' | 'publicServer' | 'reloader' | 'readiness' | 'handover'
+>
 
-function openOpsServices({ config, log, publicServer, reloader, readiness }: Parts): OpsServices {
+function openOpsServices({
+  config,
+  log,
+  publicServer,
+  reloader,
+  readiness,
+  handover
+}: Parts): OpsServices {
   const { gateway, folder } = config
   return createOpsServices({
     gateway,
@@ -204,6 +214,7 @@ function openOpsServices({ config, log, publicServer, reloader, readiness }: Par
     log,
     metrics: publicServer.metrics,
     version,
+    handover,
     state: async () => ({
       generation: reloader.current().number,
       configHash: configHashes(reloader.current().config).config,

@@ -53,7 +53,8 @@ export class Handover {
    * @param local names the other methods
    */
   movable<T extends Movable>(name: string, store: T, local: ReadonlyArray<keyof T>): T {
-    const methods = store as unknown as Methods
+    const members = Object.entries(store as unknown as Methods)
+    const methods = Object.fromEntries(members.filter(([, run]) => typeof run === 'function'))
     const stays = new Set<string>([...(local as string[]), 'entries', 'load', 'onMoved'])
     this.#places.set(name, { state: store, methods })
     const moving = Object.entries(methods).flatMap(([method, run]) =>

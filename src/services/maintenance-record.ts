@@ -6,6 +6,7 @@ import type { Cluster, Redis } from 'ioredis'
 import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
+import { type Movable, movableTables, movableValue } from '../movable-state.ts'
 import type { ReplicaBus } from './replica-bus.ts'
 import type { ReplicaSeal } from './replica-seal.ts'
 
@@ -127,13 +128,20 @@ class LocalMaintenance {
 export function createLocalMaintenance(
   id: string,
   onChange: OnChange
-): MaintenanceRecord & { readonly close: () => void } {
+): MaintenanceRecord & Movable & { readonly close: () => void } {
   const local = new LocalMaintenance(Date.now, onChange)
   const act = async (author: string, maintenance?: BoundedMaintenance): Promise<InForce> => {
     await local.take(local.next(author, maintenance))
     return { replicas: [id], silent: [] }
   }
+  const latest = movableValue(
+    () => local.latest ?? null,
+    (stored: Stored | null) => {
+      if (stored !== null) void local.take(stored).catch(() => {})
+    }
+  )
   return {
+    ...movableTables({ latest }),
     isShared: false,
     current: () => local.current(),
     checkEnd: until => void local.endOf(until),

@@ -9,6 +9,7 @@ import { type GatewayConfig, type RedisConfig, usesRedis } from '../config/schem
 import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createStoreClock } from '../session/store-clock.ts'
+import type { Handover } from './handover.ts'
 import type { Log } from './logger.ts'
 import {
   createLocalMaintenance,
@@ -43,6 +44,7 @@ interface Options {
   readonly metrics: Metrics
   readonly version: string
   readonly state: () => Promise<ReplicaState>
+  readonly handover: Handover
   /** Called when the maintenance of operators begins, changes or ends. */
   readonly onMaintenance: (maintenance: MaintenanceConfig | undefined) => Promise<void>
 }
@@ -59,7 +61,13 @@ export function createOpsServices(options: Options): OpsServices {
   const { gateway } = options
   const local = localBus(options)
   if (gateway.redis === undefined || !usesRedis(gateway)) {
-    const maintenance = createLocalMaintenance(local.id, options.onMaintenance)
+    const { id } = local
+    const record = createLocalMaintenance(id, options.onMaintenance)
+    const maintenance = options.handover.movable('maintenance', record, [
+      'current',
+      'checkEnd',
+      'close'
+    ])
     const close = async () => maintenance.close()
     return { bus: local, maintenance, read: Promise.resolve(), close }
   }

@@ -91,6 +91,7 @@ function keptClient(url: string) {
 
 t.test('without Redis who is signed in stays so, and limits and lockouts count on', async t => {
   const { gateway } = await open(t, {
+    gateway: { server: { listen: '127.0.0.1:0', keepAlive: '5m' } },
     limits: {
       limits: { few: { by: 'user', max: 6, window: '1h' } },
       lockout: { account: { after: 2, delay: '1h', longest: '1h' }, address: { mode: 'off' } }
@@ -128,6 +129,13 @@ t.test('without Redis who is signed in stays so, and limits and lockouts count o
   t.match(late, { status: 200, headers: { connection: 'close' } }, 'a sign-in at the old process')
   const lateCookie = cookieIn(late.headers['set-cookie'])
   t.equal((await fresh.call('/api/mine', lateCookie)).status, 200, 'is known to the new one')
+
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const begun = await gateway.ask('/ops/api/maintenance', { until, routes: ['data'] })
+  t.equal(begun.status, 200)
+  t.match(await gateway.restart(), { outcome: 'restarted' })
+  const last503 = await callOnce(`${gateway.url}/api/data`)
+  t.equal(last503.status, 503, 'maintenance of operators stays in force')
 })
 
 for (const workers of [1, 2]) {

@@ -64,10 +64,12 @@ export async function startRestartable(
     })
   }
   const pid = child.pid ?? 0
+  const pids = new Set([pid])
   cleanUp(async () => {
-    const successors = log.flatMap(({ successor }) => (successor === undefined ? [] : [successor]))
-    for (const each of [pid, ...successors]) if (isAlive(each)) process.kill(each, 'SIGKILL')
-    await until('all processes have ended', () => ![pid, ...successors].some(isAlive))
+    for (const { successor } of log) if (successor !== undefined) pids.add(successor)
+    for (const each of pids) if (isAlive(each)) process.kill(each, 'SIGKILL')
+    await until('all processes have ended', () => ![...pids].some(isAlive))
+    for (const stream of [child.stdout, child.stderr]) stream.destroy()
   })
   const logged = async (what: string, fits: (line: Line) => boolean) => {
     await until(what, () => log.some(fits) || child.exitCode !== null)
@@ -90,7 +92,11 @@ export async function startRestartable(
     texts,
     logged,
     ask,
-    restart: async () => JSON.parse((await ask('/ops/api/restart', {})).body),
+    restart: async () => {
+      const outcome = JSON.parse((await ask('/ops/api/restart', {})).body)
+      if (outcome.pid !== undefined) pids.add(outcome.pid)
+      return outcome
+    },
     serving: async () => JSON.parse((await ask('/ops/api/status')).body).pid
   }
 }

@@ -458,7 +458,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'process/restart/messages',
     'process/restart/pid-file',
     'process/restart/predecessor',
-    'process/restart/program',
     'process/restart/restart',
     'process/restart/successor'
   ],

@@ -22,12 +22,13 @@ interface Started {
  * version later, a restart runs that one.
  */
 export function programOf(started: Started): Program {
-  const [, script = '', ...words] = process.argv
+  const { argv, pid, ppid, env } = process
+  const [, script = '', ...words] = argv
   return {
     executable: executable(),
     words: [...process.execArgv, script, ...words],
     folder: process.cwd(),
-    refusal: refusalOf(started)
+    refusal: refusalOf(started, { pid, ppid, env, init: nameOfInit() })
   }
 }
 
@@ -53,17 +54,28 @@ const inContainer =
   'Replace the container: a rolling update starts the new one first'
 
 const needsPidFile =
-  'systemd would stop the service with this process. ' +
-  'Start it with --pid-file FILE, and set PIDFile=FILE in the unit'
+  'the service manager would stop the service with this process. ' +
+  'Start it with --pid-file FILE, and set PIDFile=FILE in the unit of systemd'
 
-function refusalOf({ pidFile, isSuccessor }: Started): string | undefined {
-  if (process.pid === 1) return `this is process 1: ${inContainer}`
+interface Surroundings {
+  readonly pid: number
+  readonly ppid: number
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The name of process 1. */
+  readonly init: string
+}
+
+/** Names of process 1 outside containers. */
+const managers = new Set(['systemd', 'init', 'launchd'])
+
+export function refusalOf(
+  { pidFile, isSuccessor }: Started,
+  { pid, ppid, env, init }: Surroundings
+): string | undefined {
+  if (pid === 1) return `this is process 1: ${inContainer}`
   if (isSuccessor) return undefined
-  const { pid, ppid, env } = process
-  const init = ppid === 1 ? nameOfInit() : undefined
-  if (env['SYSTEMD_EXEC_PID'] === String(pid) || init === 'systemd' || init === 'init') {
-    return pidFile === undefined ? needsPidFile : undefined
-  }
+  const isManaged = env['SYSTEMD_EXEC_PID'] === String(pid) || (ppid === 1 && managers.has(init))
+  if (isManaged) return pidFile === undefined ? needsPidFile : undefined
   return ppid === 1 ? `it was started by process 1 (${init}): ${inContainer}` : undefined
 }
 
