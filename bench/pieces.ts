@@ -1,4 +1,5 @@
 /** Pieces of the hot path alone: CPU time of a call, by turns with an empty one. */
+import { createSessionCookieReader } from '../src/app/hooks/session-cookie.ts'
 import { createCachedSigner } from '../src/app/hooks/signer.ts'
 import { createLeases } from '../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../src/limits/counting/memory-tally.ts'
@@ -6,6 +7,7 @@ import type { Rule } from '../src/limits/counting/rules.ts'
 import { createSampler } from '../src/observability/traces/sampler.ts'
 import { contextOf, writeContext } from '../src/observability/traces/trace-context.ts'
 import { createMemoryStore } from '../src/session/memory-store.ts'
+import { keyOf } from '../src/session/record.ts'
 import { createSeal } from '../src/session/seal.ts'
 import { createSessions } from '../src/session/session.ts'
 import { createObservation } from './observation.ts'
@@ -31,7 +33,7 @@ export async function pieces({ pairRounds }: Pick<Stage, 'pairRounds'>): Promise
     empty,
     lease(),
     await cachedSession(),
-    signature(),
+    sessionCookie(),
     traceContext(),
     ...observations()
   ]
@@ -124,10 +126,11 @@ async function cachedSession(): Promise<Piece> {
       agent: 'Mozilla/5.0'
     })
   }
+  const keys = ids.map(keyOf)
   return {
-    label: 'sessions: `getCached`',
+    label: 'sessions: `getCachedByKey`',
     prepare: async () => await Promise.all(ids.map(id => sessions.get(id))),
-    call: index => sessions.getCached(ids[index % users] ?? '') !== undefined
+    call: index => sessions.getCachedByKey(keys[index % users] ?? '') !== undefined
   }
 }
 
@@ -146,11 +149,20 @@ function observations(): Piece[] {
   ]
 }
 
-function signature(): Piece {
+function sessionCookie(): Piece {
+  const start = 'theme=dark; sid='
   const signer = createCachedSigner([secret])
-  const cookies = Array.from({ length: users }, (_, user) => signer.sign(`a-secret-id-${user}`))
+  const headers = Array.from(
+    { length: users },
+    (_, user) => start + signer.sign(`a-secret-id-${user}`)
+  )
+  const read = createSessionCookieReader({
+    name: 'sid',
+    secrets: [secret],
+    parse: header => ({ sid: header.slice(start.length) })
+  })
   return {
-    label: 'cookie: signature of a known one',
-    call: index => signer.unsign(cookies[index % users] ?? '').valid
+    label: 'cookie: the session of a known one',
+    call: index => read(headers[index % users] ?? '') !== undefined
   }
 }
