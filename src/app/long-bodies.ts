@@ -79,7 +79,7 @@ export class LongBodies {
       takes: bytes => cost.isLong(bytes) && this.#hasRoom(name, bytes),
       shape: async (bytes, headers, { isTagged, isNeeded }) => {
         const { length } = bytes
-        const moved = isCopied ? Uint8Array.from(bytes) : ownBytes(bytes)
+        const moved = isCopied ? new Uint8Array(bytes) : ownBytes(bytes)
         const task = {
           route: name,
           bytes: moved,
@@ -167,7 +167,7 @@ function ownBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes
   return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length
     ? (bytes as Uint8Array<ArrayBuffer>)
-    : Uint8Array.from(bytes)
+    : new Uint8Array(bytes)
 }
 
 function textOf(header: string | string[] | undefined): string | undefined {

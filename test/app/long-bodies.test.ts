@@ -128,17 +128,20 @@ const packed = (body: string, route: object): Partial<Case> => ({
 
 function randomCase(part: number): Case {
   const random = createRandom(seedOf(seed, part))
-  const shape = random.pick(['page', 'page', 'flat', 'bare', 'lost'])
+  // Every fourth has a contract and no fault.
+  const hasContract = part % 4 === 3
+  const shape = hasContract ? 'page' : random.pick(['page', 'flat', 'bare', 'lost'])
   const body = randomBody(random)
   const contract = { schema, mode: random.pick(['strict', 'observe']), sample: 1 }
   const route = {
-    ...(shape === 'page' && random.chance(0.4) && { contract }),
+    ...(hasContract && { contract }),
     ...(random.chance(0.2) && { dialect: 'base-response' }),
     ...(random.chance(0.1) && { errorStatus: 'ok' })
   }
   // Each fault once, then a third of the cases.
-  const fault = faults[part] ?? (random.chance(0.3) ? random.pick(faults) : undefined)
-  const wrong = fault?.(body, random)
+  const faultIndex = part - Math.floor((part + 1) / 4)
+  const fault = faults[faultIndex] ?? (random.chance(0.3) ? random.pick(faults) : undefined)
+  const wrong = hasContract ? undefined : fault?.(body, random)
   return { body, shape, ...wrong, route: { ...route, ...wrong?.route } }
 }
 
