@@ -136,8 +136,8 @@ export class LongBodies {
     this.#answers.with(name, 'lost').inc()
     const cause = new Error(error)
     if (lost === 'closed') return new GatewayError('gateway.stopping', { cause })
-    if (lost === 'start') return new GatewayError('overloaded', { cause, retryAfter: 1 })
-    return new GatewayError(lost === 'time' ? 'shape.too-large' : 'gateway.fault', { cause })
+    if (lost === 'time') return new GatewayError('shape.too-large', { cause })
+    return new GatewayError('overloaded', { cause, retryAfter: 1 })
   }
 
   /** Counts and logs what the event loop would have. */

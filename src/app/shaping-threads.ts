@@ -40,7 +40,7 @@ const timeoutMs = 30_000
 const patienceMs = 50
 /** Threads without a body for so long are ended: each holds 10 MB and more. */
 const idleMs = 30_000
-/** After a thread could not start, bodies are shaped without threads for so long. */
+/** After a thread failed, bodies are shaped without threads for so long. */
 const restMs = 60_000
 
 /** As much as the event loop's stack, so that nesting is as deep as there. */
@@ -109,7 +109,7 @@ export class ShapingThreads {
     this.#waitingBytes += task.bytes.length
     this.#schedule()
     const outcome = await promise
-    if ('lost' in outcome && outcome.lost === 'start') this.#restUntil = performance.now() + restMs
+    if ('lost' in outcome && outcome.lost === 'crash') this.#restUntil = performance.now() + restMs
     this.#schedule()
     return outcome
   }

@@ -14,8 +14,8 @@ interface Options {
 /** A task that got no result: its thread ended, or was ended. */
 export interface Lost {
   readonly error: string
-  /** `start`: the thread had not begun with it. */
-  readonly lost: 'start' | 'time' | 'crash' | 'closed'
+  /** `crash`: also of a thread that could not start. */
+  readonly lost: 'time' | 'crash' | 'closed'
 }
 
 export interface Job<Task, Result> {
@@ -63,7 +63,7 @@ export function createRunner<Task, Result>(options: Options): Runner<Task, Resul
     const old = worker
     worker = undefined
     void old?.terminate()
-    settle({ error, lost: hasBegun ? lost : 'start' })
+    settle({ error, lost: hasBegun ? lost : 'crash' })
   }
   const limitTime = (ms: number) => {
     clearTimeout(timer)

@@ -72,9 +72,10 @@ t.test('many bodies are shaped by several threads, each with its own result', as
   )
 })
 
-t.test('a thread that fails is replaced', async t => {
-  const { run } = open(1)
+t.test('a thread that fails is replaced, and gets nothing more for a while', async t => {
+  const { pool, run } = open(1)
   t.match(await run('[]', { route: 'none' }).outcome, { lost: 'crash' })
+  t.equal(pool.hasRoom(1), false)
   t.equal(textOf(await run('[{"a":1}]').outcome), shaped)
 })
 
