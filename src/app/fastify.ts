@@ -33,7 +33,8 @@ export function createFastify(
       request.routeOptions.config.route === ownRoutes.profile.name && error.status === 401
         ? envelope.notSignedIn
         : undefined,
-    onError: metrics.onError
+    onError: metrics.onError,
+    shed: services.shed
   })
   const app = Fastify({
     // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.

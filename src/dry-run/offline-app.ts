@@ -126,6 +126,7 @@ export async function createOfflineApp(
     drift: createDrift({ log, metrics }),
     tracer: contextsOnly(),
     running: { begin: () => () => {}, burden: () => () => {} },
+    shed: { count: () => {} },
     bindStream: () => () => {},
     copies: createCopies({ sessions, metrics, onError: () => {} }),
     upstream: (name, upstreamConfig) =>

@@ -37,6 +37,12 @@ interface Options {
   ) => Readonly<Record<string, unknown>> | undefined
   /** Called for each error that is sent. */
   readonly onError: (code: ErrorCode) => void
+  /** Counts what a bound refuses for all; many are refused at once, so they share a log line. */
+  readonly shed: Shed
+}
+
+interface Shed {
+  readonly count: (reason: string, last: Readonly<Record<string, unknown>>) => void
 }
 
 export const countedErrors = (metrics: Metrics) =>
@@ -44,12 +50,12 @@ export const countedErrors = (metrics: Metrics) =>
     'code'
   ])
 
-export function errorHandler({ envelope, errorStatus, extraOf, onError }: Options) {
+export function errorHandler({ envelope, errorStatus, extraOf, onError, shed }: Options) {
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
     recordLimit(error, request)
-    logError(error, request)
+    logError(error, request, shed)
     onError(error.code)
     const extra = extraOf(request, error)
     const { config } = request.routeOptions
@@ -113,7 +119,7 @@ export function replyWith(
   void reply.send(JSON.stringify(body))
 }
 
-function logError(error: GatewayError, request: FastifyRequest): void {
+function logError(error: GatewayError, request: FastifyRequest, shed: Shed): void {
   // The router's reason quotes the whole target, and tokens travel in queries.
   const tellsReason = error.cause !== undefined && error.code !== 'request.path'
   const fields = {
@@ -123,7 +129,9 @@ function logError(error: GatewayError, request: FastifyRequest): void {
     ...reasonsOf(request.trail),
     ...(tellsReason && { reason: reasonOf(error.cause) })
   }
-  if (error.code === 'gateway.fault') {
+  if (error.code === 'overloaded') {
+    shed.count(error.detail.limit ?? 'other', { requestId: request.id, ...fields })
+  } else if (error.code === 'gateway.fault') {
     request.log.error({ ...fields, err: error.cause }, 'internal error')
   } else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
   else request.log.debug(fields, 'request refused')

@@ -8,7 +8,7 @@ export class ShedLog {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   readonly #counter: Family<Counter>
   #byReason: Record<string, number> = {}
-  #example: Readonly<Record<string, string>> = {}
+  #last: Readonly<Record<string, unknown>> = {}
   #timer: NodeJS.Timeout | undefined
 
   constructor(metrics: Metrics, log: Pick<FastifyBaseLogger, 'warn'>) {
@@ -20,11 +20,11 @@ export class ShedLog {
     )
   }
 
-  /** @param example of a second's requests, the last one stands in its line */
-  count(reason: string, example: Readonly<Record<string, string>>): void {
+  /** @param last the fields of a request; of the last one they stand in the line */
+  count(reason: string, last: Readonly<Record<string, unknown>>): void {
     this.#counter.with(reason).inc()
     this.#byReason[reason] = (this.#byReason[reason] ?? 0) + 1
-    this.#example = example
+    this.#last = last
     this.#timer ??= setTimeout(() => this.write(), everyMs).unref()
   }
 
@@ -36,7 +36,7 @@ export class ShedLog {
     if (Object.keys(shed).length === 0) return
     this.#byReason = {}
     this.#log.warn(
-      { event: 'requests.shed', shed, last: this.#example },
+      { event: 'requests.shed', shed, last: this.#last },
       'refused because of overload'
     )
   }

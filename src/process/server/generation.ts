@@ -60,7 +60,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, copies, recent, maintenance, ledger, overload }: Outliving
+  { boundStreams, overload, ...outliving }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -83,13 +83,11 @@ export async function createGeneration(
   const streams = boundStreams.scope()
   const generationServices = {
     ...services,
+    ...outliving,
     upstream,
     running: { begin, burden: admission.begin },
-    bindStream: streams.add,
-    copies,
-    recent,
-    maintenance,
-    ledger
+    shed: overload.shed,
+    bindStream: streams.add
   }
   const operatorSignIn = await createOperatorSignIn(config, generationServices)
   const app = await buildApp(config, generationServices).catch(async (error: unknown) => {

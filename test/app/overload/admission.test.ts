@@ -178,6 +178,24 @@ t.test('a refused request behind others of its connection cuts it', async t => {
   t.match((await metrics.text()).body, 'console_gateway_shed_total{reason="address"} 1')
 })
 
+t.test('requests that the queue of an upstream refuses share a line too', async t => {
+  const upstream = await testUpstream(t.after, () => {})
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { backend: { url: upstream.url, connections: 1, queue: 1 } },
+      routes: { open: { path: '/api/open', access: 'public', upstream: 'backend' } }
+    }
+  })
+  for (let n = 0; n < 10; n++) gateway.call('/api/open').catch(() => {})
+  const lines = () => gateway.log.filter(({ event }) => event === 'requests.shed')
+  const counts = () => lines().map(({ shed }) => (shed as { queue: number }).queue)
+  await until('all are counted', () => counts().reduce((sum, count) => sum + count, 0) === 8)
+  t.match(lines()[0], { last: { code: 'overloaded', route: 'open', limit: 'queue' } })
+  t.equal(gateway.log.filter(({ msg }) => msg === 'request failed').length, 0)
+  const requests = gateway.log.filter(({ msg, code }) => msg === 'request' && code === 'overloaded')
+  t.equal(requests.length, 8)
+})
+
 t.test('while a gateway sheds, other addresses are served and the log has totals', async t => {
   const waiting: ServerResponse[] = []
   const upstream = await testUpstream(t.after, (_request, response) => void waiting.push(response))
