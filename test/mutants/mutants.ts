@@ -53,10 +53,45 @@ const sessions: readonly Mutant[] = [
   },
   {
     breaks: 'A timer that refreshes keeps a forgotten tab signed in.',
-    file: 'src/session/refresh.ts',
-    find: 'if (usedAgoMs >= refreshedAgoMs) return evaluation',
+    file: 'src/session/memory-store.ts',
+    find: 'if (entry?.isUsed !== true) return false',
+    replacement: 'if (entry === undefined) return false',
+    tests: ['test/session/refresh.test.ts', 'test/session/memory-store.test.ts']
+  },
+  {
+    breaks: 'The same, with Redis.',
+    file: 'src/session/redis-scripts.ts',
+    find: "if not quiet and redis.call('PTTL', KEYS[2]) >= left then return 0 end",
     replacement: '',
-    tests: ['test/session/refresh.test.ts', 'test/redis/refresh.test.ts']
+    tests: ['test/redis/refresh.test.ts', 'test/session/redis-store.test.ts']
+  },
+  {
+    breaks: 'A replica tells of less time than a session has that is used elsewhere.',
+    file: 'src/session/idle-clock.ts',
+    find: 'return isQuiet && now() + session.idleMs - idleEnd >= touchEveryMs(session)',
+    replacement: 'return isQuiet && now() >= idleEnd',
+    tests: ['test/session/idle-clock.test.ts']
+  },
+  {
+    breaks: 'The same, where a request tells of the time and does not use the session.',
+    file: 'src/app/hooks/session.ts',
+    find: '(!sessions.mayBeLater(live) || isUse(request))',
+    replacement: 'true',
+    tests: ['test/redis/quiet-sessions.test.ts']
+  },
+  {
+    breaks: 'A session that was used too late lives on in the cache.',
+    file: 'src/session/idle-clock.ts',
+    find: 'if (isTouched && live.isQuiet)',
+    replacement: 'if (live.isQuiet)',
+    tests: ['test/session/idle-clock.test.ts']
+  },
+  {
+    breaks: 'The record of a session in use is gone before its clock.',
+    file: 'src/session/redis-scripts.ts',
+    find: "if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then ${outliveClock} end",
+    replacement: '',
+    tests: ['test/session/redis-store.test.ts']
   },
   {
     breaks: 'Use right after a refresh at another replica is not written.',
@@ -117,7 +152,7 @@ const sessions: readonly Mutant[] = [
   {
     breaks: 'A reload leaves the sessions of removed users in the store.',
     file: 'src/session/review-writer.ts',
-    find: "return (await endKeys([key], 'revoked')) === 1 ? 'closed' : undefined",
+    find: "return (await endKeys([key], 'revoked', { revoker })) === 1 ? 'closed' : undefined",
     replacement: 'return undefined',
     tests: ['test/process/reload/user-review.test.ts']
   },
