@@ -1,105 +1,23 @@
 /** Growth: what a session costs in Redis, and whether sign-in, look-up and revocation cost the same among a million as among a thousand. */
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
-import { createRedisDialler } from '../src/services/redis.ts'
 import { identityKey } from '../src/session/identity-key.ts'
-import { followRedis } from '../src/session/redis-invalidation.ts'
-import { createRedisStore } from '../src/session/redis-store.ts'
-import { createSeal } from '../src/session/seal.ts'
-import { createSessions, type NewSession, type Sessions } from '../src/session/session.ts'
+import { openReplica, opening, readyClient, startRedis } from './session-replica.ts'
 
 const sizes = (process.argv[2] ?? '1000,1000000').split(',').map(Number)
 const samples = 2000
 const port = 20_000 + (process.pid % 20_000)
 
-const server = spawn(
-  'redis-server',
-  ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-  { stdio: ['ignore', 'pipe', 'inherit'] }
-)
-for await (const line of createInterface({ input: server.stdout })) {
-  if (line.includes('Ready to accept')) break
-}
-server.stdout.resume()
-
-const config = {
-  url: `redis://127.0.0.1:${port}`,
-  sentinels: [],
-  primary: '',
-  cluster: [],
-  tls: false,
-  prefix: 'cg:',
-  connectTimeout: 1000,
-  commandTimeout: 5000
-}
+const records = Number(process.argv[3] ?? 1) === 3 ? 3 : 1
+const endRedis = await startRedis(port)
 const opened: Array<() => void> = []
 
-/** A replica of its own: clients, news, memory. */
-async function replica(): Promise<Sessions> {
-  const dialler = createRedisDialler(config, '.')
-  const client = await new Promise<ReturnType<typeof dialler.client>>(resolve => {
-    const made = dialler.client({ onUp: () => resolve(made), onDown: () => {} })
-  })
-  let end = () => {}
-  await new Promise<void>(resolve => {
-    const store = createRedisStore({
-      redis: client,
-      prefix: config.prefix,
-      follow: (follower, names) => {
-        end = followRedis({
-          dial: () => dialler.trackingConnections(client),
-          onTopology: () => {},
-          follower: {
-            ...follower,
-            onUp: () => {
-              follower.onUp()
-              resolve()
-            }
-          },
-          names,
-          maxStalenessMs: 2000
-        })
-      }
-    })
-    made.push(
-      createSessions({
-        store,
-        seal: createSeal(['a secret for the bench, long enough for anyone']),
-        lifeTimes: { idle: 1_800_000, absolute: 28_800_000, remembered: {} },
-        perUser: { max: 5, over: 'evict-oldest' },
-        maxStalenessMs: 2000
-      })
-    )
-  })
-  opened.push(() => {
-    end()
-    client.disconnect()
-  })
-  return made.at(-1) as Sessions
+async function replica() {
+  const { sessions, close } = await openReplica({ port, records })
+  opened.push(close)
+  return sessions
 }
-const made: Sessions[] = []
-
-const opening = (n: number): NewSession => ({
-  identity: {
-    id: `user-${Math.floor(n / 2)}`,
-    username: `user.${Math.floor(n / 2)}`,
-    name: 'A Name of Usual Length',
-    roles: ['admin', 'user'],
-    profile: { email: 'somebody@example.com', title: 'Administrator' }
-  },
-  source: 'upstream-login:backend',
-  credential: { token: 'x'.repeat(40) },
-  remembered: false,
-  address: '192.0.2.1',
-  agent:
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36'
-})
 
 const [a, b] = [await replica(), await replica()]
-const admin = createRedisDialler(config, '.').client({ onUp: () => {}, onDown: () => {} })
-await new Promise<void>(resolve => {
-  admin.once('ready', () => resolve())
-})
+const admin = await readyClient(port)
 opened.push(() => admin.disconnect())
 const used = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
 const commands = async () =>
@@ -167,4 +85,4 @@ process.stdout.write(
   `| Sessions | Bytes each | Sign-in ms p50/p99 | First look-up ms p50/p99 | List of a user ms p50/p99 | Closed elsewhere, seen after ms p50/p99 | Redis commands per repeated request |\n|---|---|---|---|---|---|---|\n${rows.map(row => `| ${row.join(' | ')} |`).join('\n')}\n`
 )
 for (const end of opened) end()
-server.kill()
+endRedis()
