@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
-import { valueAt } from '../../src/json/values.ts'
+import { isRecord, rawNumber, valueAt } from '../../src/json/values.ts'
+import { conversion, mapping } from '../../src/shaping/convert.ts'
 import { compileShape, type ShapeContext } from '../../src/shaping/shape.ts'
 import { configFolder } from '../support/gateway.ts'
 import { seed } from '../support/seed.ts'
@@ -618,6 +619,62 @@ t.test(
       t.match(JSON.stringify(result), '"__proto__":{"admin":true}')
     }
     t.equal(({} as { admin?: boolean }).admin, undefined)
+  }
+)
+
+/** One step on an object, member by member. */
+function byHand(value: unknown, step: ShapeStep): unknown {
+  if (!isRecord(value)) return value
+  const members = new Map(Object.entries(value))
+  const has = (member: string) => members.get(member) !== undefined
+  const { pick, drop, rename = {}, map = {}, convert = {} } = step
+  for (const gone of drop ?? []) members.delete(gone)
+  const renamed = Object.entries(rename).flatMap(([from, to]) =>
+    has(from) ? [[to, members.get(from)] as const] : []
+  )
+  for (const from of Object.keys(rename)) members.delete(from)
+  for (const [to, member] of renamed) members.set(to, member)
+  for (const [member, other] of Object.entries(step.default ?? {})) {
+    members.set(member, members.get(member) ?? other)
+  }
+  for (const [member, constant] of Object.entries(step.constant ?? {})) {
+    members.set(member, constant)
+  }
+  for (const [member, values] of Object.entries(map)) {
+    if (has(member)) members.set(member, mapping(values)(members.get(member)))
+  }
+  for (const [member, kind] of Object.entries(convert)) {
+    if (has(member)) members.set(member, conversion(kind)(members.get(member)))
+  }
+  return Object.fromEntries(
+    pick === undefined
+      ? members
+      : pick.flatMap(each => (has(each) ? [[each, members.get(each)]] : []))
+  )
+}
+
+const longNumber = fc
+  .bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
+  .map(digits => rawNumber(String(digits)))
+const dateNumber = fc.integer({ min: -1e12, max: 1e13 })
+const memberValue = fc.oneof(
+  fc.jsonValue({ maxDepth: 1 }),
+  longNumber,
+  dateNumber,
+  fc.string({ unit: 'grapheme' })
+)
+
+t.test(
+  'operations on members do what each of them does by hand, also with long numbers and any name',
+  async () => {
+    fc.assert(
+      fc.property(
+        fc.array(memberStep, { minLength: 1, maxLength: 6 }),
+        fc.dictionary(name, memberValue),
+        (steps, record) => sorted(steps.reduce(byHand, record)) === sorted(shaped(steps, record))
+      ),
+      { numRuns: 5000, seed }
+    )
   }
 )
 
