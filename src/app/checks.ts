@@ -35,6 +35,7 @@ export async function createChecks(
       config: limits,
       leases: services.leases,
       inFlight: services.inFlight,
+      inFlightShare: services.inFlightShare,
       onRefused
     }),
     guard: createGuard({ sessions: services.sessions, sendsTimeLeft: gateway.session.headers }),

@@ -31,6 +31,8 @@ export type GenerationServices = Pick<
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running
+  /** Requests in flight that the load allows to one address or user. */
+  readonly inFlightShare: () => number
   /** Counts what is refused because of overload. */
   readonly shed: Pick<ShedLog, 'count'>
   /** Binds a live stream to its session. */

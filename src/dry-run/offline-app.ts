@@ -86,6 +86,13 @@ export interface OfflineApp {
   readonly close: () => Promise<void>
 }
 
+/** Requests of a dry run come one after the other. */
+const withoutLoad: Pick<GenerationServices, 'running' | 'inFlightShare' | 'shed'> = {
+  running: { begin: () => () => {}, burden: () => () => {} },
+  inFlightShare: () => Infinity,
+  shed: { count: () => {} }
+}
+
 export async function createOfflineApp(
   config: Config,
   {
@@ -125,8 +132,7 @@ export async function createOfflineApp(
     metrics,
     drift: createDrift({ log, metrics }),
     tracer: contextsOnly(),
-    running: { begin: () => () => {}, burden: () => () => {} },
-    shed: { count: () => {} },
+    ...withoutLoad,
     bindStream: () => () => {},
     copies: createCopies({ sessions, metrics, onError: () => {} }),
     upstream: (name, upstreamConfig) =>

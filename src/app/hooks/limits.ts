@@ -29,6 +29,8 @@ interface Options {
   readonly leases: Leases
   /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
+  /** Under overload a caller may have less than config says. */
+  readonly inFlightShare: () => number
   /**
    * Called with the limit's name for each refusal, and for what a limit in shadow would have
    * refused.
@@ -36,11 +38,12 @@ interface Options {
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
-export function createLimits({ config, leases, inFlight, onRefused }: Options): LimitsHook {
+export function createLimits(options: Options): LimitsHook {
+  const { config, leases, onRefused } = options
   const plan = compilePlan(config)
   const ofEnded = compileEnded(config)
   const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const acquireSlot = createSlots({ config, inFlight, onRefused })
+  const acquireSlot = createSlots(options)
   const decide = createDecision({ config, countedAddress, onRefused })
 
   return gate('limits', function checkLimits(request, reply, done) {
@@ -130,7 +133,7 @@ function createDecision({
 }
 
 /** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
-function createSlots({ config, inFlight, onRefused }: Omit<Options, 'leases'>) {
+function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
   const change = (key: string, by: number) => {
     const count = (inFlight.get(key) ?? 0) + by
     if (count > 0) inFlight.set(key, count)
@@ -149,12 +152,13 @@ function createSlots({ config, inFlight, onRefused }: Omit<Options, 'leases'>) {
     const bound = inFlightBound(route)
     const maxOfRoute = config.inFlightPerRoute[route]
     const routeKey = inFlightRouteKey(route)
-    if ((inFlight.get(subject) ?? 0) >= config[bound]) {
+    const max = Math.min(config[bound], inFlightShare())
+    if ((inFlight.get(subject) ?? 0) >= max) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {
         retryAfter: 1,
         limit: bound,
-        limitMax: config[bound],
+        limitMax: max,
         message: 'Too many requests at the same time. Please wait for some to finish.'
       })
     }

@@ -47,6 +47,8 @@ interface Admission {
   readonly before: (handle: Handle) => Handle
   /** Counts a request that was admitted. @returns what to call once when it is over */
   readonly begin: (request: FastifyRequest) => () => void
+  /** Requests in flight that one address or user may have now. */
+  readonly share: () => number
 }
 
 export function createAdmission(
@@ -81,7 +83,8 @@ export function createAdmission(
     before: handle => (request, response) => {
       if (isAdmitted(request, response)) handle(request, response)
     },
-    begin: request => load.begin(countedAddress(request), bounds)
+    begin: request => load.begin(countedAddress(request), bounds),
+    share: () => Math.floor(load.share(bounds))
   }
 }
 

@@ -93,7 +93,7 @@ export class Load {
     return Math.min(this.#capacity, inFlight)
   }
 
-  /** Half of what is free: requests in flight that one address may have now. */
+  /** Half of what is free: requests in flight that one address or user may have now. */
   share(bounds: LoadBounds): number {
     return Math.max(bounds.inFlightPerAddress, (this.capacity(bounds) - this.total) / 2)
   }

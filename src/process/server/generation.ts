@@ -86,6 +86,7 @@ export async function createGeneration(
     ...outliving,
     upstream,
     running: { begin, burden: admission.begin },
+    inFlightShare: admission.share,
     shed: overload.shed,
     bindStream: streams.add
   }

@@ -178,6 +178,36 @@ t.test('a refused request behind others of its connection cuts it', async t => {
   t.match((await metrics.text()).body, 'console_gateway_shed_total{reason="address"} 1')
 })
 
+t.test('a user has no more from several addresses than one address has', async t => {
+  const upstream = await testUpstream(t.after, () => {})
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { overload: { inFlight: 128 }, trustedProxies: ['127.0.0.0/8'] } },
+    limits: { inFlightPerUser: 1000, limits: {} },
+    routes: {
+      upstreams: { backend: { url: upstream.url, connections: 1000 } },
+      routes: { things: { path: '/api/things', upstream: 'backend' } }
+    }
+  })
+  const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
+  let sent = 0
+  let refused = 0
+  const send = (cookie: string) => {
+    const headers = { 'x-forwarded-for': `203.0.113.${(sent++ % 4) + 1}` }
+    gateway.call('/api/things', { cookie, headers }).then(
+      ({ status, json }) => {
+        if (status === 429 && json.errorCode === 'limit.exceeded') refused++
+      },
+      () => {}
+    )
+  }
+  for (let n = 0; n < 70; n++) send(alice)
+  await until('some are refused', () => refused === 6)
+  await until('others are asked for', () => upstream.seen.length === 64)
+  send(bob)
+  await until('another user is not', () => upstream.seen.length === 65)
+  t.equal(refused, 6)
+})
+
 t.test('requests that the queue of an upstream refuses share a line too', async t => {
   const upstream = await testUpstream(t.after, () => {})
   const gateway = await testGateway(t.after, {
