@@ -9,13 +9,16 @@ import {
   writeFileSync
 } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { request as secureRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { testAuthority } from '../support/authority.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password } from '../support/gateway.ts'
 import { callOnce, opsSecret } from '../support/gateway-process.ts'
+import { freePort } from '../support/ports.ts'
 import { isAlive, startRestartable } from '../support/restartable.ts'
 import { cookieIn } from '../support/sign-in.ts'
 import { steadyLoad } from '../support/steady-load.ts'
@@ -257,3 +260,45 @@ t.test('a link to another version is an upgrade; SIGUSR2 and the PID file', asyn
   await until('the new process has ended', () => !isAlive(successor))
   t.notOk(existsSync(pidFile))
 })
+
+t.test(
+  'listeners of https and its redirect are inherited; one at a new address is opened',
+  async t => {
+    const { key, certificate } = testAuthority(t.after)
+    const [redirectPort, movedPort] = [await freePort(), await freePort()]
+    const tls = {
+      certificate,
+      key: `file:${key}`,
+      redirect: `127.0.0.1:${redirectPort}`
+    }
+    const { folder, gateway } = await open(t, {
+      gateway: { server: { listen: '127.0.0.1:0', keepAlive: '1s', hosts: ['127.0.0.1'], tls } }
+    })
+    const ca = readFileSync(certificate)
+    const get = async () => {
+      const asked = secureRequest(`${gateway.url}/api/data`, { agent: false, ca })
+      asked.end()
+      const [response] = await once(asked, 'response')
+      return response.resume().statusCode
+    }
+    const redirected = async (port: number) => {
+      const { status } = await callOnce(`http://127.0.0.1:${port}/api/data`)
+      return status
+    }
+    const expected = { https: await get(), redirect: await redirected(redirectPort) }
+    t.equal(expected.https, 200)
+    t.match(await gateway.restart(), { outcome: 'restarted' })
+    t.same({ https: await get(), redirect: await redirected(redirectPort) }, expected)
+
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(`:${redirectPort}`, `:${movedPort}`))
+    t.match(await gateway.restart(), { outcome: 'restarted' })
+    t.same({ https: await get(), redirect: await redirected(movedPort) }, expected)
+    await until('nobody listens at the former address', async () =>
+      redirected(redirectPort).then(
+        () => false,
+        () => true
+      )
+    )
+  }
+)
