@@ -6,13 +6,13 @@ import { ConfigError } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
-import { createPidFile } from '../process/restart/pid-file.ts'
+import { createPidFile, type PidFile } from '../process/restart/pid-file.ts'
 import { findPredecessor, TakeOverError } from '../process/restart/predecessor.ts'
 import { programOf } from '../process/restart/program.ts'
 import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
-import type { Command } from './command.ts'
+import { type Command, CommandError } from './command.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
@@ -34,21 +34,35 @@ Examples:
   },
   run: async ({ config, values }) => {
     const pidFile = values['pid-file'] as string | undefined
-    return (await serve(config, pidFile)) === undefined ? 1 : 0
+    return (await serve(config, { pidFile })) === undefined ? 1 : 0
   }
 }
 
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
+interface Serving {
+  /** Gets the id of this process. */
+  readonly pidFile?: string | undefined
+  /** Called at the end. */
+  readonly alsoStop?: () => Promise<void>
+}
+
 /**
  * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP, restarts on SIGUSR2.
  * @returns undefined when it could not start; the reason is on standard error
  */
-export async function serve(folder: string, pidFile?: string): Promise<Gateway | undefined> {
+export async function serve(
+  folder: string,
+  { pidFile, alsoStop }: Serving = {}
+): Promise<Gateway | undefined> {
   const predecessor = findPredecessor()
   const program = programOf({ pidFile, isSuccessor: predecessor !== undefined })
   const writtenPid = pidFile === undefined ? undefined : createPidFile(pidFile)
+  const endAlso = async () => {
+    writtenPid?.remove()
+    await alsoStop?.()
+  }
   let config: Config
   let gateway: Gateway
   let log: Log
@@ -60,14 +74,13 @@ export async function serve(folder: string, pidFile?: string): Promise<Gateway |
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
     config = plain
     gateway = await startGateway(config, log, process.env, { program, predecessor })
-    writtenPid?.write()
+    await writePid(writtenPid, gateway)
   } catch (error) {
-    const reason = error instanceof ConfigError ? error.message : startMessage(error)
+    const reason = isForPeople(error) ? error.message : startMessage(error)
     process.stderr.write(`${reason}\n`)
     await predecessor?.fail(reason)
     return undefined
   }
-  await predecessor?.ready()
   // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
   const { drain } = config.gateway
@@ -91,18 +104,18 @@ export async function serve(folder: string, pidFile?: string): Promise<Gateway |
     async ({ signal }) => {
       // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
-      writtenPid?.remove()
+      await endAlso()
     }
   )
-  void gateway.replaced.finally(() => process.exit())
+  void gateway.replaced.then(endAlso).finally(() => process.exit())
   catchUncaught({
     log: () => log,
     onFatal: () => {
       setTimeout(() => process.exit(1), drain.grace + endMs)
-      void gateway.stop({ noticeMs: 0 }).finally(() => {
-        writtenPid?.remove()
-        process.exit(1)
-      })
+      void gateway
+        .stop({ noticeMs: 0 })
+        .then(endAlso)
+        .finally(() => process.exit(1))
     }
   })
   const atTerminal = process.stdout.isTTY
@@ -112,7 +125,19 @@ export async function serve(folder: string, pidFile?: string): Promise<Gateway |
     else void gateway.reload('SIGHUP')
   })
   process.on('SIGUSR2', () => void gateway.restart())
+  // With handlers for all signals: the predecessor ends after it.
+  await predecessor?.ready()
   return gateway
+}
+
+/** A service manager would follow nobody, so the gateway does not run without the file. */
+async function writePid(pidFile: PidFile | undefined, gateway: Gateway): Promise<void> {
+  try {
+    pidFile?.write()
+  } catch (error) {
+    await gateway.stop({ noticeMs: 0 })
+    throw new CommandError(`--pid-file cannot be written: ${(error as Error).message}`)
+  }
 }
 
 function hasTerminal(): boolean {
@@ -122,6 +147,10 @@ function hasTerminal(): boolean {
   } catch {
     return false
   }
+}
+
+function isForPeople(error: unknown): error is Error {
+  return [ConfigError, TakeOverError, CommandError].some(kind => error instanceof kind)
 }
 
 function startMessage(error: unknown): string {
@@ -138,6 +167,5 @@ function startMessage(error: unknown): string {
   if (code === 'EACCES') {
     return `This user may not listen on ${address}:${port}. Use a port above 1023.`
   }
-  if (error instanceof TakeOverError) return message
   return error instanceof Error ? (error.stack ?? message) : String(error)
 }

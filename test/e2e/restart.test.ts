@@ -188,6 +188,15 @@ t.test('with a broken config the old process goes on, and the command says why',
   t.match(line, { level: 'error', reason: /unknown key "lisen"/ })
 })
 
+t.test('a PID file that cannot be written ends the start with the reason', async t => {
+  const folder = await configFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const pidFile = join(folder, 'none/pid')
+  const { code, err } = await run(['start', '--config', folder, '--pid-file', pidFile])
+  t.equal(code, 1)
+  t.match(err, /^--pid-file cannot be written: ENOENT/m)
+})
+
 t.test('a new process that dies, or needs what is taken, leaves the old one as it was', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'program-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
