@@ -6,7 +6,7 @@ import { createRedisStore } from '../../src/session/redis-store.ts'
 import { createFormerIndex, type FormerIndex } from '../../src/session/former-index.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
-import { StoreUnavailable } from '../../src/session/store.ts'
+import { quietMark, StoreUnavailable, tombstoneMark } from '../../src/session/store.ts'
 import { sessionStoreContract } from '../suites/session-store.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
@@ -110,6 +110,32 @@ t.test('a key of another type, or without a time to live, is no session', async 
   t.equal(await store.read('list'), undefined)
   await client.set('test:session:eternal', '{}')
   t.equal(await store.read('eternal'), undefined)
+})
+
+t.test('a full Redis extends a quiet session that is used, and ends it', async t => {
+  const { client, store } = await opened(t, patient)
+  const record = `${quietMark}sealed`
+  const hour = 3_600_000
+  for (const key of ['used', 'refreshed']) await store.create(key, record, hour)
+  await store.touchAfterUse('refreshed', hour, 0)
+  await client.config('SET', 'maxmemory', '1')
+  for (const key of ['used', 'refreshed']) {
+    t.equal(await store.touch(key, 9 * hour, 0, true), true)
+    t.ok(((await store.read(key))?.ttlMs ?? 0) > 8 * hour, key)
+  }
+  await t.rejects(store.touchAfterUse('used', hour, 0), { code: 'session.unavailable' })
+  t.equal(await store.end('used', `${tombstoneMark}revoked`, hour), true)
+  t.not((await store.read('used'))?.record, record)
+  await client.config('SET', 'maxmemory', '0')
+})
+
+t.test('a session whose clock is lost is over', async t => {
+  const { client, store } = await opened(t, patient)
+  await store.create('lost', `${quietMark}sealed`, 3_600_000)
+  await client.del('test:clock:{test:session:lost}')
+  t.equal(await store.read('lost'), undefined)
+  t.equal(await store.touch('lost', 3_600_000, 0, true), false)
+  t.equal(await store.end('lost', `${tombstoneMark}revoked`, 3_600_000), false)
 })
 
 t.test(
