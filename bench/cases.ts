@@ -356,6 +356,19 @@ async function workers(stage: Stage): Promise<Outcome> {
   const ratio = cpuRatio(samples, titles['two-workers'], titles['one-worker'])
   // What the machine itself makes of two processes: they share caches with each other, and cores with upstream and load.
   const ofMachine = cpuRatio(samples, titles['two-plugins'], titles['one-plugin'])
+  const roundsOf = (name: SubjectName) => valuesOf(samples, titles[name], 'cpuMicros')
+  const [one, two, onePlugin, twoPlugins] = [
+    roundsOf('one-worker'),
+    roundsOf('two-workers'),
+    roundsOf('one-plugin'),
+    roundsOf('two-plugins')
+  ]
+  const overMachine = figure(
+    two.map(
+      (micros, round) =>
+        micros / (one[round] ?? NaN) / ((twoPlugins[round] ?? NaN) / (onePlugin[round] ?? NaN))
+    )
+  )
   const ratioOf = (label: string) =>
     label === titles['two-workers']
       ? ratio
@@ -374,11 +387,18 @@ async function workers(stage: Stage): Promise<Outcome> {
     ),
     verdicts: [
       {
-        what: 'two workers, CPU per request against one',
-        value: ratio,
+        what: 'two workers, CPU per request against one, over the same of the bare plugin',
+        value: overMachine,
         unit: '×',
         goal: 1,
         must: 1.1
+      },
+      {
+        what: 'two workers, Redis commands per request',
+        value: figure(valuesOf(samples, titles['two-workers'], 'redisCalls')),
+        unit: '',
+        goal: 0.2,
+        must: 0.5
       }
     ]
   }
