@@ -4,7 +4,7 @@ import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
-import { Peers } from '../../app/overload/peers.ts'
+import { boundPeers } from '../../app/overload/peers.ts'
 import type { ShedLog } from '../../app/overload/shed-log.ts'
 import { isTlsServer, setCertificate } from '../../app/listener.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
@@ -50,8 +50,7 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
     redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
-  const peers = new Peers(config, shed)
-  peers.follow(server)
+  boundPeers(server, config, shed)
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
@@ -67,9 +66,8 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
         listen: address,
         fd: fdOf(name === 'public' ? server : redirectServer)
       })),
-    /** Takes the bounds of a new config, and its certificate if it is another one. */
+    /** Takes the certificate of a new config, if it is another one. */
     activate: (next: Config) => {
-      peers.activate(next)
       if (next.serverTls === undefined || isDeepStrictEqual(next.serverTls, serverTls)) return
       serverTls = next.serverTls
       setCertificate(server, serverTls)
