@@ -26,8 +26,8 @@ export interface ValidationTask {
 }
 
 const maxMs = 60_000
-/** The thread ends after this time: it costs memory, but another reload often follows soon. */
-const idleMs = 30_000
+/** The thread ends after this time: it takes 25 MB, but another reload often follows soon. */
+const idleMs = 3000
 
 /** A thread's heap grows with each validation, so it is replaced after these. */
 const maxValidations = 10
