@@ -17,6 +17,7 @@ import {
   paired,
   type Sample
 } from './rounds.ts'
+import { memoryOfReloads } from './reloads.ts'
 import { webSocket } from './websocket.ts'
 import { isThere, startSubject, type Subject, type SubjectName, titles } from './subjects.ts'
 
@@ -518,5 +519,6 @@ export const furtherCases: Readonly<Record<string, Case>> = {
   ladder,
   overload,
   pieces,
+  reloads: memoryOfReloads,
   websocket: webSocket
 }

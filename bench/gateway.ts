@@ -30,6 +30,8 @@ export const allFeatures: Features = {
   credential: true
 }
 
+const secret = 'a-secret-of-the-bench-long-enough-for-anyone'
+
 export interface GatewayOptions {
   readonly features?: Features
   /** Another checkout, which is built. */
@@ -56,15 +58,12 @@ export async function startGateway(port: number, place: Place, options: GatewayO
   const { features = allFeatures, nodeOptions = [], workers = 1, free = false } = options
   const opsPort = await freePort()
   const configFolder = temporaryFolder('gateway')
-  const files = {
-    gateway: gatewayConfig({ port, opsPort, workers, place, features }),
-    limits: limitsConfig(features),
-    routes: routesConfig(place, features)
-  }
-  for (const [name, content] of Object.entries(files)) {
-    // JSON is YAML.
+  // JSON is YAML.
+  const write = (name: string, content: object) =>
     writeFileSync(join(configFolder, `${name}.yaml`), JSON.stringify(content))
-  }
+  write('gateway', gatewayConfig({ port, opsPort, workers, place, features }))
+  write('limits', limitsConfig(features))
+  write('routes', routesConfig(place, features))
   const launched = join(
     options.folder ?? root,
     nodeOptions.length > 0 ? 'src' : 'dist',
@@ -89,18 +88,33 @@ export async function startGateway(port: number, place: Place, options: GatewayO
         MALLOC_ARENA_MAX: '1',
         MALLOC_TRIM_THRESHOLD_: '262144',
         MALLOC_MMAP_THRESHOLD_: '262144',
-        SESSION_SECRET: 'a secret for the bench, long enough for anyone'
+        SESSION_SECRET: secret
       },
       free
     }
   )
-  await untilReady(`http://127.0.0.1:${opsPort}/readyz`, child)
+  const ops = `http://127.0.0.1:${opsPort}`
+  await untilReady(`${ops}/readyz`, child)
   return {
     child,
     port,
     startMs: performance.now() - began,
+    reload: async (version: number) => {
+      write('routes', routesConfig(place, features, 30 + version))
+      await reload(ops)
+    },
     ...(features.sessions && { signInAt: '/api/auth/admin/login' })
   }
+}
+
+async function reload(ops: string): Promise<void> {
+  const response = await fetch(`${ops}/ops/api/reload`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'authorization': `Bearer ${secret}` },
+    body: '{}'
+  })
+  const { outcome } = (await response.json()) as { outcome?: string }
+  if (outcome !== 'reloaded') throw new Error(`the reload was ${response.status} ${outcome}`)
 }
 
 interface GatewayConfigOptions {
@@ -119,7 +133,8 @@ function gatewayConfig({ port, opsPort, workers, place, features }: GatewayConfi
       ...(features.trustedProxy && { trustedProxies: ['127.0.0.1/32'] }),
       workers
     },
-    ops: { listen: `127.0.0.1:${opsPort}` },
+    ops: { listen: `127.0.0.1:${opsPort}`, secret: '${SESSION_SECRET}' },
+    reload: { watch: false },
     drain: { notice: '0ms', grace: '1s' },
     log: { format: 'json', level: features.accessLog ? 'info' : 'warn' },
     // Each subject counts for itself. A machine that is busy with other things must not make errors.
@@ -160,7 +175,11 @@ function limitsConfig({ limits }: Features): object {
   }
 }
 
-function routesConfig({ upstream }: Place, { sessions, identity, credential }: Features): object {
+function routesConfig(
+  { upstream }: Place,
+  { sessions, identity, credential }: Features,
+  timeoutSeconds = 30
+): object {
   const route = (path: string, rewrite: string, more: object) => ({
     path: `${path}/*`,
     rewrite: `${rewrite}/*`,
@@ -177,7 +196,10 @@ function routesConfig({ upstream }: Place, { sessions, identity, credential }: F
       }
     },
     routes: {
-      'raw-notices': route('/api/notices', '/notices', access),
+      'raw-notices': route('/api/notices', '/notices', {
+        ...access,
+        timeout: `${timeoutSeconds}s`
+      }),
       'shaped-notices': route('/api/shaped', '/notices', { ...access, shape: 'notices' }),
       'public-notices': route('/api/public/notices', '/notices', { access: 'public' }),
       'public-shaped': route('/api/public/shaped', '/notices', {

@@ -49,6 +49,8 @@ export interface Subject {
   readonly restMegabytes: number
   /** One request for each of so many connections, each of a user of its own, signed in where the subject knows sessions. */
   readonly requests: (path: string, connections: number, rest?: Partial<Request>) => Request[]
+  /** Of the gateway: takes another config. */
+  readonly reload?: (version: number) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -74,6 +76,7 @@ interface Started {
   readonly port: number
   readonly startMs: number
   readonly signInAt?: string
+  readonly reload?: Subject['reload']
 }
 
 export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
@@ -111,7 +114,7 @@ export async function startSubject(
       stop: async () => {}
     }
   }
-  const { child, port, startMs, signInAt } = await start(name, place, {
+  const { child, port, startMs, signInAt, reload } = await start(name, place, {
     ...gateway,
     nodeOptions: profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo]
   })
@@ -140,6 +143,7 @@ export async function startSubject(
           headers: { ...(cookie !== undefined && { cookie }), ...rest?.headers }
         }
       }),
+    ...(reload && { reload }),
     stop: async () => {
       await stop(child)
     }
