@@ -8,11 +8,11 @@ import type { Config } from '../config/schema/config.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
 import { createPidFile, type PidFile } from '../process/restart/pid-file.ts'
 import { findPredecessor, TakeOverError } from '../process/restart/predecessor.ts'
-import { programOf } from '../process/restart/program.ts'
 import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
 import { type Command, CommandError } from './command.ts'
+import { programOf } from './program.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',

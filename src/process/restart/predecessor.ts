@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Readiness } from '../../admin/server.ts'
 import type { Config } from '../../config/schema/config.ts'
+import { parseKeepingDigits } from '../../json/digits.ts'
 import { Handover, type Secrets } from '../../services/handover.ts'
 import { type ListenerFds, listenersOf } from '../server/listeners.ts'
 import {
@@ -115,7 +116,7 @@ export function findPredecessor(): Predecessor | undefined {
   // Programs that this one starts have not inherited them.
   delete process.env[listenersVariable]
   if (listeners === undefined || process.send === undefined) return undefined
-  return new Predecessor(JSON.parse(listeners) as InheritedListener[])
+  return new Predecessor(parseKeepingDigits(listeners) as unknown as InheritedListener[])
 }
 
 /** Resolves when it was sent, or cannot be. */

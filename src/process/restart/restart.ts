@@ -2,8 +2,7 @@
 import type { Handover } from '../../services/handover.ts'
 import type { Log } from '../../services/services.ts'
 import type { InheritedListener } from './messages.ts'
-import type { Program } from './program.ts'
-import { Successor } from './successor.ts'
+import { type Program, Successor } from './successor.ts'
 
 export type RestartOutcome =
   | { readonly outcome: 'restarted'; readonly pid: number }

@@ -10,7 +10,15 @@ import {
   type InheritedListener,
   listenersVariable
 } from './messages.ts'
-import type { Program } from './program.ts'
+
+/** The command line of this process, as it was typed. */
+export interface Program {
+  readonly executable: string
+  readonly words: readonly string[]
+  readonly folder: string
+  /** Why its supervisor would take a restart for the end of the gateway, and the way out. */
+  readonly refusal: string | undefined
+}
 
 interface Inheritance {
   readonly listeners: readonly InheritedListener[]

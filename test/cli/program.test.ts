@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { programOf, refusalOf } from '../../../src/process/restart/program.ts'
-import { testGateway } from '../../support/gateway.ts'
+import { programOf, refusalOf } from '../../src/cli/program.ts'
+import { testGateway } from '../support/gateway.ts'
 
 const first = { pidFile: undefined, isSuccessor: false }
 const host = { pid: 40, ppid: 30, env: {}, init: 'systemd' }

@@ -1,14 +1,7 @@
 /** The command line of this process, as it was typed: a restart runs it again. */
 import { readFileSync, realpathSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
-
-export interface Program {
-  readonly executable: string
-  readonly words: readonly string[]
-  readonly folder: string
-  /** Why its supervisor would take a restart for the end of the gateway, and the way out. */
-  readonly refusal: string | undefined
-}
+import type { Program } from '../process/restart/successor.ts'
 
 interface Started {
   /** For service managers, which follow the main process by it. */
