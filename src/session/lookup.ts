@@ -1,12 +1,9 @@
 /** Looks sessions up by the cookie's value: in the cache where that is fresh, else in the store. */
 import type { CachedRecord, createEvaluator, Evaluation, Live } from './evaluate.ts'
 import type { guardEpoch } from './epoch.ts'
-import { recentlyUsed } from '../bounded-map.ts'
 import { type EndReason, keyOf } from './record.ts'
 import type { createReviewWriter } from './review-writer.ts'
 import type { SessionCache } from './session-cache.ts'
-
-const maxHashes = 10_000
 
 interface EpochCheckOptions {
   readonly store: ReturnType<typeof guardEpoch>
@@ -57,9 +54,6 @@ interface Options extends EpochCheckOptions {
 export function createLookup(options: Options) {
   const { store, cache, evaluateCurrent, settle, endRounded, noteExpiry, mayBeLater } = options
   const { evaluate } = options.evaluator
-  /** Saves hashing an id again. An id in here had a live session once, and may have none now. */
-  const hashes = recentlyUsed<string>(maxHashes)
-
   const isCurrent = (record: CachedRecord) => !('live' in record) || !mayBeLater(record.live)
 
   /**
@@ -89,15 +83,6 @@ export function createLookup(options: Options) {
    * The live session, where it need not be asked for in the store. Its idle end may be too early
    * where `mayBeLater` says so: who tells of it, rather than to use the session, asks by `get`.
    */
-  function getCached(secretId: string): Live | undefined {
-    const hashed = hashes.get(secretId)
-    const key = hashed ?? keyOf(secretId)
-    const live = getCachedByKey(key)
-    if (live !== undefined && hashed === undefined) hashes.set(secretId, key)
-    return live
-  }
-
-  /** The same by the store's name for it. */
   function getCachedByKey(key: string): Live | undefined {
     const cached = cache.getCached(key)
     if (cached === undefined) return undefined
@@ -105,5 +90,5 @@ export function createLookup(options: Options) {
     return 'live' in evaluation ? evaluation.live : undefined
   }
 
-  return { get, getByKey, getCached, getCachedByKey }
+  return { get, getByKey, getCachedByKey }
 }

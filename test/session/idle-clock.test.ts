@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/services/redis.ts'
+import { keyOf } from '../../src/session/record.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
@@ -135,13 +136,13 @@ async function replicaOn(store: SessionStore, now: () => number, over: Partial<S
     hears: (key: string) => new Promise<void>(resolve => waiting.set(key, resolve)),
     /** As a request does that uses the session: in the cache, where that is possible. */
     use: async () => {
-      const idleEnd = sessions.use(sessions.getCached('s') ?? (await live()))
+      const idleEnd = sessions.use(sessions.getCachedByKey(keyOf('s')) ?? (await live()))
       await Promise.all(touches)
       return idleEnd
     },
     /** As a request does that tells of the session's time without using it. */
     ask: async () => {
-      const cached = sessions.getCached('s')
+      const cached = sessions.getCachedByKey(keyOf('s'))
       const isKnown = cached !== undefined && !sessions.mayBeLater(cached)
       return (isKnown ? cached : await live()).idleEnd
     }
@@ -198,7 +199,7 @@ for (const [name, open] of [
       await pass(minute)
       t.ok(isRecent(left(await a.use())))
       if (minutes % 7 === 0) t.ok(isRecent(left(await b.ask())), `asked after ${minutes} minutes`)
-      if (minutes === 36) t.equal(b.sessions.getCached('s')?.key, key, 'and remembered')
+      if (minutes === 36) t.equal(b.sessions.getCachedByKey(keyOf('s'))?.key, key, 'and remembered')
     }
     await settle()
     // One for each doubling of the record's time to live; see redis-scripts.ts.
@@ -216,11 +217,11 @@ for (const [name, open] of [
     await pass(20 * minute)
     await a.use()
     await pass(20 * minute)
-    t.equal(b.sessions.getCached('s'), undefined, 'as far as it knows, over')
+    t.equal(b.sessions.getCachedByKey(keyOf('s')), undefined, 'as far as it knows, over')
     t.match(await b.sessions.get('s'), { live: {} })
     await pass(10 * minute)
     for (const { sessions } of [a, b]) {
-      t.equal(sessions.getCached('s'), undefined)
+      t.equal(sessions.getCachedByKey(keyOf('s')), undefined)
       t.same(await sessions.get('s'), { ended: 'idle' }, 'half an hour after the last use')
     }
   })
@@ -268,7 +269,7 @@ for (const [name, open] of [
     await a.use()
     await a.sessions.close('s', 'revoked')
     await settle()
-    t.equal(b.sessions.getCached('s'), undefined)
+    t.equal(b.sessions.getCachedByKey(keyOf('s')), undefined)
     t.same(await b.sessions.get('s'), { ended: 'revoked' })
     t.same(await a.sessions.get('s'), { ended: 'revoked' })
   })
@@ -328,12 +329,12 @@ t.test('a touch that comes too late does not keep a quiet session in the cache',
   await settle()
   await b.ask()
   await pass(idle - 1)
-  b.sessions.use(b.sessions.getCached('s')!)
+  b.sessions.use(b.sessions.getCachedByKey(keyOf('s'))!)
   await pass(1)
   held.resolve()
   t.same(await Promise.all(touched), [false])
   // After all that waits for this.
   await setImmediate()
-  t.equal(b.sessions.getCached('s'), undefined)
+  t.equal(b.sessions.getCachedByKey(keyOf('s')), undefined)
   t.same(await b.sessions.get('s'), { ended: 'idle' })
 })

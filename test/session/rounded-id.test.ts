@@ -49,7 +49,7 @@ t.test(
       '9007199254740992'
     ]) {
       const { sessions, counts, stored } = await holding('secret', id)
-      t.equal(sessions.getCached('secret'), undefined, id)
+      t.equal(sessions.getCachedByKey(keyOf('secret')), undefined, id)
       for (let times = 0; times < 3; times++) {
         t.match(await sessions.get('secret'), { ended: 'revoked' }, id)
       }

@@ -1,3 +1,4 @@
+import { keyOf } from '../../src/session/record.ts'
 import t from 'tap'
 import { identityKey } from '../../src/session/identity-key.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
@@ -55,7 +56,7 @@ t.test('an opened session is resolved with all that was put in', async t => {
   const { sessions } = setUp()
   const live = await sessions.open('secret', { ...opening, credential: { token: 'T' } })
   t.match(await sessions.get('secret'), { live })
-  t.same(sessions.getCached('secret'), live, 'and from then on without asking')
+  t.same(sessions.getCachedByKey(keyOf('secret')), live, 'and from then on without asking')
   t.match(live.session, {
     identity: opening.identity,
     credential: { token: 'T' },
@@ -157,7 +158,7 @@ t.test(
     clock.now += 29 * minute
     await store.touch(key, 40 * minute, 0)
     clock.now += 2 * minute
-    t.equal(sessions.getCached('s'), undefined)
+    t.equal(sessions.getCachedByKey(keyOf('s')), undefined)
     t.ok('live' in (await sessions.get('s')), 'used two minutes ago, elsewhere')
   }
 )
@@ -712,7 +713,7 @@ t.test(
     })
     await other.close('s', 'revoked')
     t.same(await sessions.get('s'), { ended: 'revoked' })
-    t.equal(sessions.getCached('s'), undefined, 'nothing is remembered of it')
+    t.equal(sessions.getCachedByKey(keyOf('s')), undefined, 'nothing is remembered of it')
   }
 )
 
