@@ -38,7 +38,7 @@ const maxWaiting = 200
 const timeoutMs = 30_000
 /** A body that waits so long starts a further thread, which costs about as much. */
 const patienceMs = 50
-/** Threads without a body for so long are ended: each holds 10 MB and more. */
+/** Threads without a body for so long are ended: each holds memory. */
 const idleMs = 30_000
 /** After a thread failed, bodies are shaped without threads for so long. */
 const restMs = 60_000
