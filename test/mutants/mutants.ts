@@ -183,8 +183,8 @@ const limits: readonly Mutant[] = [
   {
     breaks: 'What was let pass is never told once its lease is over.',
     file: 'src/limits/counting/leases.ts',
-    find: 'if (unreported > 0) entries.push({ rule, key, unreported })',
-    replacement: '',
+    find: 'return { rule, key, unreported, unused }',
+    replacement: 'return { rule, key, unreported: 0, unused }',
     tests: ['test/limits/counting/tally.test.ts']
   },
   {
@@ -213,7 +213,7 @@ const limits: readonly Mutant[] = [
 const upstreams: readonly Mutant[] = [
   {
     breaks: 'Each safe request to a back-end in trouble is sent twice.',
-    file: 'src/proxy/call.ts',
+    file: 'src/proxy/retry-budget.ts',
     find: 'this.#left -= 1',
     replacement: '',
     tests: ['test/wire/upstream-faults.test.ts']
