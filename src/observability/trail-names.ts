@@ -7,6 +7,7 @@ const noName = 0
 export class TrailNames {
   readonly #numbers = new Map<string, number>()
   readonly #names: Array<string | undefined> = [undefined]
+  readonly #rules = new Map<number, TrailRule>()
   /** A reload brings new objects for the same rules. */
   readonly #ruleNumbers = new WeakMap<TrailRule, number>()
 
@@ -29,12 +30,14 @@ export class TrailNames {
       const { name, kind, max, windowMs, burst, enforced } = rule
       number = this.numberOf(JSON.stringify({ name, kind, max, windowMs, burst, enforced }))
       this.#ruleNumbers.set(rule, number)
+      this.#rules.set(number, rule)
     }
     return number
   }
 
+  /** @param number from `numberOfRule` */
   ruleOf(number: number): TrailRule {
-    return JSON.parse(this.#names[number] ?? '') as TrailRule
+    return this.#rules.get(number) as TrailRule
   }
 
   #add(name: string): number {

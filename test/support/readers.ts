@@ -2,12 +2,15 @@
  * Who reads text from outside: each reader with the inputs that cost it most, for
  * `outside-text.test.ts`, and the exceptions of the gate (`outside-text.ts`).
  */
+import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { namesTag } from '../../src/app/endpoints/shaped.ts'
 import { collectMethods } from '../../src/app/endpoints/known-paths.ts'
 import { CaptchaJar } from '../../src/app/hooks/captcha-jar.ts'
 import type { SessionCookie } from '../../src/app/hooks/session.ts'
 import { soleSession } from '../../src/app/hooks/session-cookie.ts'
+import { createRanks, senderOf } from '../../src/app/overload/admission.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { readJson } from '../../src/json/body.ts'
 import { orderKey } from '../../src/json/decimal.ts'
@@ -101,6 +104,7 @@ const toQuery = compileQuery({
 const { query: tokenQuery } = tokenNamesOf({ ...noTokens, tokenQuery: ['token'] })
 const mapping = { maxBytes: 1000, shape: (body: unknown) => body }
 const checkCookies = soleSession({ name: 'sid' })
+const rankOf = createRanks(loadConfig('config', {}), ['x'.repeat(32)])
 
 const handshakeOf = (list: string): Parameters<typeof readHandshake>[0] =>
   ({
@@ -357,7 +361,33 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/app/hooks/session.ts#refuseTwoSessions'],
+    of: [
+      'src/app/overload/admission.ts#senderOf',
+      'src/app/overload/admission.ts#createRanks',
+      'src/app/overload/admission.ts#valueIn'
+    ],
+    read: text => {
+      const headers = { 'x-forwarded-for': text, 'cookie': text }
+      const request = {
+        socket: {},
+        headers,
+        method: 'POST',
+        url: text
+      } as unknown as IncomingMessage
+      senderOf(request, () => true)
+      return rankOf(request)
+    },
+    worst: {
+      'addresses': repeated('1,'),
+      'commas': repeated(','),
+      'cookies': repeated('console_sid=1;'),
+      'one long cookie': within('console_sid=', 'x', ''),
+      'one long cookie with escapes': within('console_sid=', '%41', ''),
+      'queries': repeated('?')
+    }
+  },
+  {
+    of: ['src/app/hooks/session-cookie.ts#refuseTwoSessions'],
     read: text => {
       checkCookies({ headers: { cookie: text } } as FastifyRequest, {} as FastifyReply, () => {})
     },
@@ -483,8 +513,7 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/app/hooks/known-browser.ts#read': 'a cookie that we signed, at most 1000 letters',
   'src/limits/counting/redis-callers.ts#keysOf': 'keys of our own counters',
   'src/limits/counting/redis-callers.ts#look': 'our own notes of resets',
-  'src/limits/counting/leases.ts#forget': 'keys of our own counters',
-  'src/limits/counting/memory-tally.ts#forget': 'keys of our own counters',
+  'src/limits/counting/forget-subject.ts#forgetSubject': 'keys of our own counters',
   'src/limits/usage/whom.ts#whomOf': 'keys of our own record',
   'src/login/back-end-call.ts#fillText': 'a template of config',
   'src/login/login-response.ts##valuesAt': 'a path of config',

@@ -176,6 +176,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/limits/caller': [
     'admin/caller-limits',
     'limits/counting/callers',
+    'limits/counting/forget-subject',
     'limits/counting/redis-callers'
   ],
   'cli/limits/simulate': [

@@ -15,7 +15,7 @@ import { createEnvelope } from '../../shaping/envelope.ts'
 import { createCountedAddress, createTrust } from '../hooks/address.ts'
 import { countedErrors } from '../hooks/errors.ts'
 import { sessionCookie } from '../hooks/session.ts'
-import { createCachedSigner } from '../hooks/signer.ts'
+import { createSessionCookieReader } from '../hooks/session-cookie.ts'
 import { standardHeaders } from '../hooks/standard-headers.ts'
 import { requestId } from '../fastify.ts'
 import { Load, type LoadBounds } from './load.ts'
@@ -100,7 +100,10 @@ function shedReason(
 }
 
 /** The client's address, found as Fastify finds it. */
-function senderOf({ socket, headers }: IncomingMessage, trust?: (address: string) => boolean) {
+export function senderOf(
+  { socket, headers }: IncomingMessage,
+  trust?: (address: string) => boolean
+) {
   const peer = socket.remoteAddress ?? ''
   const forwarded = headers['x-forwarded-for']
   const ips = [peer]
@@ -118,9 +121,13 @@ const ranks = { other: 1, signedIn: 1.25, signOut: 2 }
  * Users who are signed in come before others, and their sign-outs before all. The signature of
  * the cookie decides: to ask the store would cost more than what is refused.
  */
-function createRanks(config: Config, secrets: readonly string[]) {
+export function createRanks(config: Config, secrets: readonly string[]) {
   const { name } = sessionCookie(config.gateway.session.cookie)
-  const signer = createCachedSigner(secrets)
+  const sessionKeyIn = createSessionCookieReader({
+    name,
+    secrets,
+    parse: header => ({ [name]: valueIn(header, name) })
+  })
   const { endpoints } = config.routes
   const mount = mountOf(config)
   const signOut = new Set(
@@ -129,17 +136,17 @@ function createRanks(config: Config, secrets: readonly string[]) {
   const methods = ownMethods('logout', endpoints)
 
   return function rankOf({ headers, method = '', url = '' }: IncomingMessage): number {
-    const pair = headers.cookie?.split(';').find(each => cookieName(each) === name)
-    const signed = decoded(pair?.slice(pair.indexOf('=') + 1).trim() ?? '')
-    if (!signer.unsign(signed).valid) return ranks.other
+    const { cookie } = headers
+    if (cookie === undefined || sessionKeyIn(cookie) === undefined) return ranks.other
     const isSignOut = methods.includes(method) && signOut.has(url.split('?', 1)[0] ?? '')
     return isSignOut ? ranks.signOut : ranks.signedIn
   }
 }
 
-function decoded(text: string): string {
+function valueIn(header: string, name: string): string {
+  const pair = header.split(';').find(each => cookieName(each) === name)
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(pair?.slice(pair.indexOf('=') + 1).trim() ?? '')
   } catch {
     return ''
   }

@@ -1,6 +1,7 @@
 /** Remembers callers over a limit, so that their requests are refused without asking. */
 import { BoundedMap } from '../../bounded-map.ts'
 import type { Rule, TallyEntry, Verdict } from './rules.ts'
+import { forgetSubject } from './forget-subject.ts'
 
 const maxKeys = 100_000
 
@@ -30,9 +31,7 @@ export class ExceededKeys {
   }
 
   forget(subject: string): void {
-    for (const key of [...this.#exceededUntil.keys()]) {
-      if (key.startsWith(subject)) this.#exceededUntil.delete(key)
-    }
+    forgetSubject(this.#exceededUntil, subject)
   }
 }
 

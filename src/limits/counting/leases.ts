@@ -4,6 +4,7 @@
  */
 import { exceededFor, ExceededKeys } from './exceeded-keys.ts'
 import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
+import { forgetSubject } from './forget-subject.ts'
 
 /** A share of a key's remaining requests, which this process may use by itself. */
 export interface Lease {
@@ -272,7 +273,7 @@ export class LocalLeases implements Leases {
   }
 
   forget(subject: string): void {
-    for (const key of this.leases.keys()) if (key.startsWith(subject)) this.leases.delete(key)
+    forgetSubject(this.leases, subject)
     this.#exceeded.forget(subject)
   }
 

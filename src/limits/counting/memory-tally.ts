@@ -3,6 +3,7 @@ import { BoundedMap } from '../../bounded-map.ts'
 import { boundedTable, type Movable, movableTables } from '../../movable-state.ts'
 import type { CallerCounts } from './callers.ts'
 import { decide, type State, type States, type Tally, type TallyEntry } from './rules.ts'
+import { forgetSubject } from './forget-subject.ts'
 
 const maxKeys = 100_000
 
@@ -27,8 +28,6 @@ export function createMemoryTally(now: () => number = Date.now): Tally & CallerC
     consume: entries => take(entries, true),
     report: entries => take(entries, false),
     keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),
-    forget: async subject => {
-      for (const key of [...kept.keys()]) if (key.startsWith(subject)) kept.delete(key)
-    }
+    forget: async subject => forgetSubject(kept, subject)
   }
 }
