@@ -17,7 +17,7 @@ export interface EventStream<State> {
 
 interface Options {
   readonly isAllowed: MaySee
-  /** Called so often while streams are open, once those that must end have ended. */
+  /** Called every `everyMs` while streams are open, after those of refused operators were ended. */
   readonly onTick?: () => void | Promise<void>
   readonly everyMs?: number
   readonly maxStreams?: number

@@ -56,7 +56,7 @@ export class LongBodies {
     this.#answers = services.metrics.counter(
       'console_gateway_shaping_thread_answers_total',
       'Long answers by route: "shaped" in a thread, "full": shaped without one since too many ' +
-        'waited, or "lost": the thread ended first.',
+        'waited or a thread had failed, or "lost": the thread ended first.',
       ['route', 'outcome']
     )
   }
@@ -133,9 +133,9 @@ export class LongBodies {
   }
 
   #lost(name: string, { error, lost }: Lost): GatewayError {
-    this.#answers.with(name, 'lost').inc()
     const cause = new Error(error)
     if (lost === 'closed') return new GatewayError('gateway.stopping', { cause })
+    this.#answers.with(name, 'lost').inc()
     if (lost === 'time') return new GatewayError('shape.too-large', { cause })
     return new GatewayError('overloaded', { cause, retryAfter: 1 })
   }

@@ -3,7 +3,7 @@ import { stallMs } from './shaping-stalls.ts'
 
 /** Below it a body costs less than a trip to a thread, and is mostly fixed cost. */
 const minBytes = 16 * 1024
-/** Before the first body: a plain list takes about so long. */
+/** Before the first body: a plain list takes half of it. */
 const firstMsPerByte = 20e-6
 /** The share of the latest body in the average. */
 const weight = 0.2

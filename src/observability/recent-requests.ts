@@ -51,6 +51,8 @@ export interface FoundRequests {
 /** More are not given at once. */
 export const maxLast = 500
 const defaultLast = 50
+/** More are kept as they are, without the end of their last call. */
+const maxUnsettled = 100
 
 /** The oldest gives way. They are kept as objects: a failed call may end after its response. */
 class FailedTrails {
@@ -112,6 +114,9 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
   readonly #failed: FailedTrails
   readonly #since = new Date().toISOString()
   readonly #running: Request[] = []
+  /** Ended requests with a call that still runs, such as a sign-out at a back-end. */
+  #unsettled: Trail[] = []
+  readonly #maxUnsettled: number
   readonly #complete: (request: Request) => void
 
   /** @param complete writes into a running request's trail what is known of it by now */
@@ -120,6 +125,7 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
     complete: (request: Request) => void = () => {}
   ) {
     this.#ok = new TrailRing(keep)
+    this.#maxUnsettled = Math.min(keep, maxUnsettled)
     this.#failed = new FailedTrails(keepFailed)
     this.#complete = complete
   }
@@ -143,14 +149,31 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
   /** @param trail of a request that has ended, and that was never begun here */
   add(trail: Trail): void {
     if (hasFailed(trail)) this.#failed.add(trail)
+    else if (hasOpenCall(trail)) this.#addUnsettled(trail)
     else this.#ok.add(trail)
   }
 
+  #addUnsettled(trail: Trail): void {
+    this.#unsettled.push(trail)
+    if (this.#unsettled.length > this.#maxUnsettled) this.#settle()
+    if (this.#unsettled.length > this.#maxUnsettled) this.#ok.add(this.#unsettled.shift() as Trail)
+  }
+
+  #settle(): void {
+    const settled = this.#unsettled.filter(trail => !hasOpenCall(trail))
+    if (settled.length === 0) return
+    this.#unsettled = this.#unsettled.filter(hasOpenCall)
+    for (const trail of settled) this.#ok.add(trail)
+  }
+
   find(query: RequestQuery): FoundRequests {
+    this.#settle()
     const matches = matcherOf(query)
     const last = Math.min(query.last ?? defaultLast, maxLast)
+    const hasUnsettled = query.status !== 'running' && query.status !== 'failed'
+    const unsettled = hasUnsettled ? this.#unsettled.filter(matches) : []
     const ended = this.#endedOf(query).flatMap(ring => ring.newest(last + 1, matches))
-    const matching = [...this.#findRunning(matches), ...ended].toSorted(
+    const matching = [...this.#findRunning(matches), ...unsettled, ...ended].toSorted(
       (a, b) => b.at - a.at || b.startedAt - a.startedAt
     )
     return {
@@ -170,6 +193,10 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
     for (const request of this.#running) this.#complete(request)
     return this.#running.map(({ trail }) => trail).filter(matches)
   }
+}
+
+function hasOpenCall({ attempts }: Trail): boolean {
+  return attempts?.some(({ ms }) => ms === undefined) === true
 }
 
 /** Also an error that is sent with status 200, as some consoles want it. */

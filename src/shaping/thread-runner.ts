@@ -92,11 +92,17 @@ export function createRunner<Task, Result>(options: Options): Runner<Task, Resul
   return {
     isBusy: () => running !== undefined,
     run: job => {
-      worker ??= start()
-      worker.postMessage(job.task, job.transfer ?? [])
-      worker.ref()
       running = job
       hasBegun = false
+      try {
+        worker ??= start()
+        worker.postMessage(job.task, job.transfer ?? [])
+        worker.ref()
+      } catch (error) {
+        // The system may refuse a thread. Not at once, since `done` may run the next job.
+        queueMicrotask(() => abandon(`${subject} has no thread: ${String(error)}`, 'crash'))
+        return
+      }
       limitTime(startMs)
     },
     close: async () => {

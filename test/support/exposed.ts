@@ -70,6 +70,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         b: { url: backend.url },
         events: { url: events.url },
         slow: { url: await slowBackEnd(after), connections: 1 },
+        full: { url: await slowBackEnd(after), connections: 1, queue: 1 },
         pair: { urls: [dead, backend.url] },
         dead: { url: dead }
       },
@@ -83,6 +84,8 @@ async function usedFolder(after: (undo: () => unknown) => void) {
           contract: { file: 'contract.json', mode: 'observe' },
           parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
         },
+        long: { path: '/api/long', upstream: 'b', shape: 'plain', maxShaped: '16MiB' },
+        full: { path: '/api/full', upstream: 'full' },
         slow: { path: '/api/slow', upstream: 'slow' },
         pair: { path: '/api/pair', upstream: 'pair' },
         limited: { path: '/api/limited', upstream: 'slow' },
@@ -111,6 +114,8 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   const cookie = await gateway.signIn()
   const get = async (path: string) => await gateway.call(path, { cookie })
   await get('/api/shaped')
+  await get('/api/long')
+  await Promise.all([get('/api/full'), get('/api/full'), get('/api/full')])
   await Promise.all([get('/api/slow'), get('/api/slow'), get('/api/shared'), get('/api/shared')])
   for (let times = 0; times < 8; times++) await get('/api/pair')
   for (let times = 0; times < 2; times++) await get('/api/limited')

@@ -406,8 +406,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'shaping/expressions': [
     'shaping/expression-lanes',
     'shaping/expression-runner',
-    'shaping/expression-thread',
-    'shaping/thread-runner'
+    'shaping/expression-thread'
   ],
   'app/long-bodies': ['app/endpoints/shape-apart', 'app/shaping-task', 'contract/findings'],
   'app/shaping-threads': ['app/shaping-thread'],

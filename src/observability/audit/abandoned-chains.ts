@@ -5,7 +5,7 @@
 import { unlink } from 'node:fs/promises'
 import { type Chain, type ChainOptions, lastLineOf } from './chain.ts'
 import { chainsIn, lockChain } from './chain-files.ts'
-import type { HeadStore } from './head.ts'
+import { type HeadStore, readHead } from './head.ts'
 import type { ReadLine } from './line.ts'
 
 interface AbandonedOptions extends ChainOptions {
@@ -33,29 +33,43 @@ async function outdatedEndOf(
   id: string,
   { folder, keys, keepMs, now }: AbandonedOptions
 ): Promise<ReadLine | undefined> {
-  const path = chainsIn(folder).get(id)?.at(-1)?.path
-  const last = path === undefined ? undefined : await lastLineOf(path, keys)
-  return last !== undefined && now() - Date.parse(last.at) >= keepMs ? last : undefined
+  // A crash may have left a last file without a line.
+  for (const { path } of chainsIn(folder).get(id)?.toReversed() ?? []) {
+    const last = await lastLineOf(path, keys)
+    if (last !== undefined) return now() - Date.parse(last.at) >= keepMs ? last : undefined
+  }
+  return undefined
+}
+
+/** @returns whether the stored head proves that lines behind the last one were deleted */
+async function isCut(
+  id: string,
+  { seq, mac }: ReadLine,
+  { heads, keys }: AbandonedOptions
+): Promise<boolean> {
+  const text = await heads.read(id)
+  if (text === undefined) return false
+  const head = readHead(id, text, keys)
+  return head === undefined || head.seq > seq || (head.seq === seq && head.mac !== mac)
 }
 
 /**
- * The head goes before the files, and the newest file before the others: so what a crash in between
- * leaves is a chain without a head, which begins at its first line and is deleted the next time.
+ * The line goes before the head, the head before the files, and the newest file before the others:
+ * so what a crash in between leaves is a chain without a head, which begins at its first line and
+ * is deleted the next time. A chain whose end was cut stays, for `verify` to find.
  */
 async function remove(
   id: string,
-  { seq, mac }: ReadLine,
+  last: ReadLine,
   chain: Chain,
-  { folder, heads }: AbandonedOptions
+  options: AbandonedOptions
 ): Promise<void> {
-  chain.addControl('pruned', { abandoned: { chain: id, through: seq, throughMac: mac } })
+  if (await isCut(id, last, options)) return
+  const { folder, heads } = options
+  const { seq: through, mac: throughMac } = last
+  chain.addControl('pruned', { abandoned: { chain: id, through, throughMac } })
   await chain.write()
   await chain.sync()
-  // A store that is away must not keep the ledger from being written: the next time does it.
-  const isForgotten = await heads.remove(id).then(
-    () => true,
-    () => false
-  )
-  if (!isForgotten) return
+  await heads.remove(id)
   for (const { path } of chainsIn(folder).get(id)?.toReversed() ?? []) await unlink(path)
 }

@@ -180,7 +180,8 @@ class BatchingLedger implements OpenLedger {
 
   async #prune(chain: Chain): Promise<void> {
     await chain.prune()
-    await pruneAbandonedChains(chain, this.#options)
+    // Files of other processes, or a store that is away, do not keep this chain from being written.
+    await pruneAbandonedChains(chain, this.#options).catch(() => {})
   }
 
   #report(chain: Chain): void {

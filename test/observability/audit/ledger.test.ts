@@ -135,3 +135,22 @@ t.test('a head that cannot be removed keeps its chain, and the ledger goes on', 
   await next.close()
   t.equal(chainsIn(folder).size, 2)
 })
+
+t.test('an abandoned chain whose end was cut stays, with the head that proves it', async t => {
+  const folder = ledgerFolder(t)
+  const replicas = [ledgerIn(folder), ledgerIn(folder)]
+  for (const ledger of replicas) {
+    for (let count = 0; count < 5; count++) await ledger.commit({ kind: 'config.reload' })
+  }
+  for (const ledger of replicas) await ledger.close()
+  const [, cut = ''] = chainsIn(folder).keys()
+  const [file] = chainsIn(folder).get(cut) ?? []
+  const lines = readFileSync(file?.path ?? '', 'utf8').split('\n')
+  writeFileSync(file?.path ?? '', `${lines.slice(0, 2).join('\n')}\n`)
+  const next = ledgerIn(folder, { keepMs: 60_000, now: () => Date.now() + 61_000 })
+  await next.commit({ kind: 'config.reload' })
+  await next.close()
+  t.ok(chainsIn(folder).has(cut))
+  t.ok(await headFiles(folder).read(cut))
+  t.notOk(linesIn(folder).some(({ abandoned }) => abandoned !== undefined))
+})

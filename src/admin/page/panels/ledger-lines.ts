@@ -17,6 +17,8 @@ const retryMs = 3000
 
 export const keyOfLine = ({ chain, line }: AuditRow): string => `${chain} ${plainText(line['seq'])}`
 
+const timeOf = ({ line }: AuditRow): number => Date.parse(plainText(line['at']))
+
 export function useLedgerLines(filter: LedgerFilter): Asked<AuditAnswer> {
   const query = queryOf(filter)
   const asked = useJson<AuditAnswer>(`audit?last=${maxLines}&${query}`, statusMs)
@@ -30,7 +32,9 @@ export function useLedgerLines(filter: LedgerFilter): Asked<AuditAnswer> {
   const { data } = asked
   if (data === undefined) return asked
   const lines = new Map([...data.lines, ...added].map(row => [keyOfLine(row), row]))
-  return { ...asked, data: { ...data, lines: [...lines.values()].slice(-maxLines) } }
+  // The search reads the chains of all processes that share the folder, the stream one chain.
+  const sorted = [...lines.values()].toSorted((a, b) => timeOf(a) - timeOf(b))
+  return { ...asked, data: { ...data, lines: sorted.slice(-maxLines) } }
 }
 
 function queryOf({ kind, user, requestId }: LedgerFilter): string {
