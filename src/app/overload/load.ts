@@ -50,6 +50,7 @@ export class Load {
   #grownAt: number
   #lateSince: number | undefined
   #turnBeganAt: number | undefined
+  #turnEndedAt = -Infinity
 
   constructor({ now = () => performance.now(), everyMs = periodMs }: Clock = {}) {
     this.#now = now
@@ -101,7 +102,10 @@ export class Load {
   /** Measures the rest of the turn of the event loop. Called under load only. */
   watchTurn(bounds: LoadBounds): void {
     if (this.#turnBeganAt !== undefined) return
-    this.#turnBeganAt = this.#now()
+    const now = this.#now()
+    // No turn is measured in a quiet time: late ones before and after it are two stalls.
+    if (now - this.#turnEndedAt > periodMs) this.#lateSince = undefined
+    this.#turnBeganAt = now
     setImmediate(() => this.endTurn(bounds))
   }
 
@@ -110,6 +114,7 @@ export class Load {
     const now = this.#now()
     const isLate = now - (this.#turnBeganAt ?? now) > bounds.turn
     this.#turnBeganAt = undefined
+    this.#turnEndedAt = now
     this.#grow(now)
     if (!isLate) {
       this.#lateSince = undefined

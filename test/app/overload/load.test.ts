@@ -85,6 +85,18 @@ t.test('one late turn changes nothing, and late turns with none in time between 
   t.end()
 })
 
+t.test('two late turns with a quiet time between are two stalls', t => {
+  const { load, clock, turn } = testLoad(t.after)
+  for (let n = 0; n < 600; n++) load.begin('a', bounds)
+  turn(60)
+  clock.ms += 600_000
+  turn(60)
+  t.equal(load.capacity(bounds), 1000)
+  for (let n = 0; n < 5; n++) turn(60)
+  t.equal(load.capacity(bounds), 300, 'overload after the quiet time')
+  t.end()
+})
+
 t.test('capacity is never less than two addresses need, and grows again', t => {
   const { load, clock, turn } = testLoad(t.after)
   for (let n = 0; n < 600; n++) load.begin('a', bounds)
