@@ -133,6 +133,7 @@ export class Load {
   rotate(): void {
     this.#former = this.#current
     this.#current = new Period()
+    this.#grow(this.#now())
   }
 
   close(): void {

@@ -112,6 +112,20 @@ t.test('capacity is never less than two addresses need, and grows again', t => {
   t.end()
 })
 
+t.test('capacity grows in a quiet time too', t => {
+  const { load, clock, turn } = testLoad(t.after)
+  for (let n = 0; n < 600; n++) load.begin('a', bounds)
+  for (let n = 0; n < 60; n++) turn(60)
+  t.equal(Math.round(load.capacity(bounds)), 128)
+  for (let n = 0; n < 60; n++) {
+    clock.ms += 2000
+    load.rotate()
+  }
+  t.equal(load.capacity(bounds), 1000)
+  t.equal(load.share(bounds), 500)
+  t.end()
+})
+
 t.test('a turn is measured once, however many requests it has', async t => {
   const { load, clock } = testLoad(t.after)
   let ends = 0
