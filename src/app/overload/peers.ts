@@ -4,9 +4,9 @@ import type { Config } from '../../config/schema/config.ts'
 import { createCountedAddress, createTrust } from '../hooks/address.ts'
 import type { ShedLog } from './shed-log.ts'
 
-/** Bounds the connections of each peer to a listener, but for trusted proxies. */
+/** Bounds the connections of each peer to all listeners together, but for trusted proxies. */
 export function boundPeers(
-  server: Server,
+  servers: readonly Server[],
   { gateway, limits }: Pick<Config, 'gateway' | 'limits'>,
   shed: Pick<ShedLog, 'count'>
 ): void {
@@ -22,7 +22,8 @@ export function boundPeers(
     else connections.set(address, count)
   }
 
-  server.on('connection', (socket: Socket) => {
+  /** With https, the socket is the one below the encryption. */
+  const accept = (socket: Socket) => {
     const { remoteAddress: ip } = socket
     if (ip === undefined || isTrusted(ip)) return
     const address = countedAddress({ ip, ips: [ip] })
@@ -33,5 +34,6 @@ export function boundPeers(
     }
     connections.set(address, count + 1)
     socket.once('close', () => leave(address))
-  })
+  }
+  for (const server of servers) server.on('connection', accept)
 }

@@ -50,7 +50,7 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
     redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
-  boundPeers(server, config, shed)
+  boundPeers(redirectServer === undefined ? [server] : [server, redirectServer], config, shed)
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
+import { testAuthority } from '../../support/authority.ts'
 import { type Files, testGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/until.ts'
 
 const server = { overload: { connectionsPerAddress: 64 } }
@@ -8,18 +12,29 @@ const server = { overload: { connectionsPerAddress: 64 } }
 /** Opens connections from an address, and tells of one whether it was answered or reset. */
 async function opened(cleanUp: (undo: () => void) => void, files: Files) {
   const gateway = await testGateway(cleanUp, files)
-  const { port } = new URL(gateway.url)
-  const open = (localAddress = '127.0.0.2'): Socket => {
-    const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress })
+  const { port, protocol } = new URL(gateway.url)
+  const openPlain = (to = port, localAddress = '127.0.0.2'): Socket => {
+    const socket = connect({ port: Number(to), host: '127.0.0.1', localAddress })
     cleanUp(() => socket.destroy())
     return socket
+  }
+  const open = (localAddress = '127.0.0.2'): Socket => {
+    const socket = openPlain(port, localAddress)
+    if (protocol === 'http:') return socket
+    socket.on('error', () => {})
+    return connectTls({ socket, rejectUnauthorized: false })
   }
   const isServed = (socket: Socket) =>
     new Promise<boolean>(resolve => {
       socket.on('error', () => resolve(false)).on('data', () => resolve(true))
       socket.write('GET /api/nothing HTTP/1.1\r\nHost: a\r\n\r\n')
     })
-  return { gateway, open, isServed }
+  return { gateway, open, openPlain, isServed }
+}
+
+function pemFiles(cleanUp: (undo: () => unknown) => void) {
+  const { certificate, key } = testAuthority(cleanUp)
+  return { certificate, key: `file:${key}` }
 }
 
 t.test('the 65th connection of an address is reset, until another one ends', async t => {
@@ -42,6 +57,46 @@ t.test('those of a trusted proxy are not counted', async t => {
   })
   const sockets = Array.from({ length: 80 }, () => open())
   for (const socket of sockets) t.ok(await isServed(socket))
+})
+
+t.test('connections by https are reset below the encryption', async t => {
+  const { gateway, open, openPlain, isServed } = await opened(t.after, {
+    gateway: {
+      server: { ...server, tls: pemFiles(t.after) },
+      session: { cookie: { secure: true } }
+    }
+  })
+  const sockets = Array.from({ length: 63 }, () => open())
+  for (const socket of sockets) t.ok(await isServed(socket))
+  const silent = openPlain()
+  await once(silent, 'connect')
+  t.notOk(await isServed(open()), 'one that has not agreed on keys counts')
+  t.ok(await isServed(open('127.0.0.3')), 'another address')
+  t.match(await gateway.logged(({ event }) => event === 'requests.shed'), {
+    shed: { connections: 1 }
+  })
+  sockets[0]?.destroy()
+  await until('there is room again', async () => await isServed(open()))
+  silent.destroy()
+  await until('there is room for another', async () => await isServed(open()))
+})
+
+t.test('connections to the redirect to https count too', async t => {
+  const port = await freePort()
+  const redirect = `127.0.0.1:${port}`
+  const { open, openPlain, isServed } = await opened(t.after, {
+    gateway: {
+      server: { ...server, hosts: ['localhost'], tls: { ...pemFiles(t.after), redirect } },
+      session: { cookie: { secure: true } }
+    }
+  })
+  const silent = Array.from({ length: 64 }, () => openPlain(String(port)))
+  await Promise.all(silent.map(async socket => await once(socket, 'connect')))
+  t.notOk(await isServed(openPlain(String(port))), 'by http')
+  t.notOk(await isServed(open()), 'by https')
+  t.ok(await isServed(openPlain(String(port), '127.0.0.3')), 'another address')
+  silent[0]?.destroy()
+  await until('there is room again', async () => await isServed(openPlain(String(port))))
 })
 
 t.end()
