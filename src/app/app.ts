@@ -154,7 +154,7 @@ async function addSignInEndpoints(
 async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
   const { context, checks, routes } = group
   const { config, services, sources, cookie: sessionCookie, envelope, answers } = context
-  // The session's is the only cookie that is read, and none is set.
+  // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope, sessionOptions(context))
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.guard, checks.refuseClosed])

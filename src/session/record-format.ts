@@ -33,8 +33,10 @@ export type Opened =
   | undefined
 
 export interface RecordFormat {
-  /** @param key the record's key in the store */
-  /** @param former the record that it takes the place of */
+  /**
+   * @param key the record's key in the store
+   * @param former the record that it takes the place of
+   */
   readonly close: (key: string, content: RecordContent, former?: string) => string
   readonly open: (key: string, stored: string) => Opened
 }

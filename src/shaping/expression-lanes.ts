@@ -24,7 +24,7 @@ const idleMs = 30_000
 
 const isSuspect = ({ suspectUntil }: Lane) => suspectUntil > performance.now()
 
-/** ExpressionJob queues, one for each route. */
+/** Queues of jobs, one for each route. */
 export class Lanes {
   /** Lanes with waiting jobs, in the order of their turns, and suspect lanes. */
   readonly #lanes = new Map<string, Lane>()

@@ -95,7 +95,7 @@ function createDecision({
       {
         event: 'limit.over',
         limit: name,
-        route: request.routeOptions.config.route ?? unknownRoute,
+        route: request.routeConfig.route ?? unknownRoute,
         mode: enforced ? 'enforce' : 'shadow',
         ...(session === undefined ? { address: countedAddress(request) } : whoOf(request)),
         seconds: Math.ceil(retryMs / 1000)

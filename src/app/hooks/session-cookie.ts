@@ -9,7 +9,7 @@ import { gate } from './gate.ts'
 interface Options {
   /** Name of the cookie. */
   readonly name: string
-  /** All verify. */
+  /** A cookie that one of them signed is valid. */
   readonly secrets: readonly string[]
   /** Of all cookies of a header. */
   readonly parse: (header: string) => Readonly<Record<string, string | undefined>>

@@ -58,12 +58,12 @@ export function sessionCookie({ name, secure, sameSite }: CookieConfig): Session
   }
 }
 
-const isUse = (request: FastifyRequest) => request.routeOptions.config.touch !== false
+const isUse = ({ routeConfig }: FastifyRequest) => routeConfig.touch !== false
 
 interface Options {
   readonly sessions: Sessions
   readonly cookie: SessionCookie
-  /** Newest first: it signs, all verify. */
+  /** Newest first: it signs. A cookie that one of them signed is valid. */
   readonly secrets: readonly string[]
 }
 
