@@ -343,7 +343,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'process/cluster/lease-relay': [
     'limits/counting/machine-limits',
     'process/cluster/lease-lender',
-    'process/cluster/lease-messages',
     'services/machine-limits'
   ],
   'process/cluster/primary': [

@@ -145,8 +145,10 @@ export class LeaseRelay implements MachineLimits {
     })
   }
 
+  /** Says nothing of entries without use, since a primary that hangs would get one a request. */
   #tell(entries: readonly TallyEntry[]): void {
-    this.#queue(0, 'settle', entries)
+    const used = entries.filter(({ unreported, unused = 0 }) => unreported !== 0 || unused > 0)
+    if (used.length > 0) this.#queue(0, 'settle', used)
   }
 
   #queue(id: number, kind: AskKind, entries: readonly TallyEntry[]): void {

@@ -1,0 +1,54 @@
+/** What workers ask of the primary about limits, as plain calls in one process. */
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
+import type { TallyEntry } from '../../../src/limits/counting/rules.ts'
+import { askMs, type LimitAsks } from '../../../src/process/cluster/lease-messages.ts'
+import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
+import { rule } from '../../suites/tally.ts'
+
+/** A worker whose primary answers nothing by itself. */
+function worker(t: Test) {
+  // Timers of the relay keep no process running.
+  const alive = setInterval(() => {}, askMs)
+  t.teardown(() => clearInterval(alive))
+  const messages: LimitAsks[] = []
+  const relay = new LeaseRelay(({ limits }) => {
+    messages.push(limits)
+    return true
+  }, 1)
+  const tally = relay.tally(createMemoryTally(() => 1000))
+  /** Counts at a time at which the worker does not ask a primary that was silent. */
+  const consumePaused = (entries: readonly TallyEntry[]) => {
+    const now = mock.method(performance, 'now', () => 0)
+    const verdicts = tally.consume(entries)
+    now.mock.restore()
+    return verdicts
+  }
+  return { relay, tally, messages, consumePaused }
+}
+
+const entry = { rule: rule({ max: 10 }), key: 'k', unreported: 0 }
+
+t.test('a primary that does not answer is told only what was used or is left', async t => {
+  const { relay, tally, messages, consumePaused } = worker(t)
+  await tally.consume([entry])
+  t.equal(messages.length, 1)
+  await consumePaused([entry])
+  await consumePaused([{ ...entry, unused: 0 }])
+  relay.flush()
+  t.equal(messages.length, 1, 'nothing was used')
+  const [used, left] = [
+    { ...entry, key: 'used', unreported: 2 },
+    { ...entry, key: 'left', unused: 3 }
+  ]
+  await consumePaused([entry, used, left])
+  relay.flush()
+  t.same(
+    messages.slice(1).flatMap(({ asks }) => asks.flatMap(([, , entries]) => entries)),
+    [
+      [0, 'used', 2, 0],
+      [0, 'left', 0, 3]
+    ]
+  )
+})
