@@ -16,6 +16,7 @@ import {
 const pauseMs = 1000
 
 interface Asked {
+  readonly kind: AskKind
   readonly entries: readonly TallyEntry[]
   /** Undefined where the primary did not decide. */
   readonly decide: (verdicts: readonly Verdict[] | undefined) => void
@@ -122,8 +123,8 @@ export class LeaseRelay implements MachineLimits {
     }
     this.#asked.delete(id)
     const decided = verdicts === 'undecided' ? undefined : verdicts.map(verdictOf)
-    if (asked.isLate) this.#return(asked.entries, decided ?? [])
-    else asked.decide(decided)
+    if (!asked.isLate) asked.decide(decided)
+    else if (asked.kind === 'consume') this.#return(asked.entries, decided ?? [])
   }
 
   /** The request of a late answer was counted elsewhere too: its place and grant go back. */
@@ -140,7 +141,7 @@ export class LeaseRelay implements MachineLimits {
   #ask(kind: AskKind, entries: readonly TallyEntry[]): Promise<readonly Verdict[] | undefined> {
     return new Promise(resolve => {
       const id = ++this.#lastId
-      this.#asked.set(id, { entries, decide: resolve, isUnderWay: false, isLate: false })
+      this.#asked.set(id, { kind, entries, decide: resolve, isUnderWay: false, isLate: false })
       this.#queue(id, kind, entries)
     })
   }

@@ -3,7 +3,7 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import type { TallyEntry } from '../../../src/limits/counting/rules.ts'
-import { askMs, type LimitAsks } from '../../../src/process/cluster/lease-messages.ts'
+import { askMs, type LimitAsks, writeVerdict } from '../../../src/process/cluster/lease-messages.ts'
 import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
 import { rule } from '../../suites/tally.ts'
 
@@ -25,7 +25,14 @@ function worker(t: Test) {
     now.mock.restore()
     return verdicts
   }
-  return { relay, tally, messages, consumePaused }
+  /** The primary lets the request of this id pass, and grants 5 more. */
+  const answer = (id: number) => {
+    const grant = { requests: 5, ms: 1000 }
+    const verdict = { exceeded: false, remaining: 9, resetMs: 1000, retryMs: 0, grant }
+    relay.onAnswers({ answers: [[id, [writeVerdict(verdict)]]], recalled: [], processes: 1 })
+    relay.flush()
+  }
+  return { relay, tally, messages, consumePaused, answer }
 }
 
 const entry = { rule: rule({ max: 10 }), key: 'k', unreported: 0 }
@@ -51,4 +58,15 @@ t.test('a primary that does not answer is told only what was used or is left', a
       [0, 'left', 0, 3]
     ]
   )
+})
+
+t.test('a late answer to a request is given back, and one to a look is not', async t => {
+  const { tally, messages, answer } = worker(t)
+  await tally.consume([entry])
+  answer(1)
+  t.match(messages, [{ asks: [[1, 'consume']] }, { asks: [[0, 'settle', [[0, 'k', -1, 5]]]] }])
+  await tally.report([entry])
+  t.match(messages[2], { asks: [[2, 'inspect']] })
+  answer(2)
+  t.equal(messages.length, 3, 'nothing was counted for a look')
 })
