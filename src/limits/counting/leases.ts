@@ -214,6 +214,11 @@ export class LocalLeases implements Leases {
       return
     }
     if (former === undefined && this.leases.size >= maxKeys) return
+    // An empty grant would otherwise end at once what earlier grants left.
+    const expiresAt =
+      grant === undefined
+        ? time + Math.min(leaseMs, resetMs)
+        : Math.max(former?.expiresAt ?? 0, time + grant.ms)
     this.leases.set(key, {
       size: left,
       left,
@@ -221,7 +226,7 @@ export class LocalLeases implements Leases {
       isAsked: false,
       isBorrowed: grant !== undefined,
       lent: former?.lent,
-      expiresAt: time + (grant?.ms ?? Math.min(leaseMs, resetMs)),
+      expiresAt,
       remaining,
       resetAt: time + resetMs,
       rule

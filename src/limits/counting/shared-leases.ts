@@ -108,10 +108,13 @@ export class SharedLeases extends LocalLeases {
     if (lease === undefined || lease.left < 1 || lease.rule !== rule) return noGrant
     const ms = lease.expiresAt - this.now()
     if (ms <= 0) return noGrant
-    const requests = Math.min(lease.left, Math.ceil(lease.size / this.#borrowers))
+    // Parallel calls of a process would otherwise use up the lease, so that all others ask Redis.
+    const lent = lease.lent?.get(borrower) ?? 0
+    const requests = Math.min(lease.left, Math.ceil(lease.size / this.#borrowers) - lent)
+    if (requests < 1) return noGrant
     lease.left -= requests
     lease.lent ??= new Map()
-    lease.lent.set(borrower, (lease.lent.get(borrower) ?? 0) + requests)
+    lease.lent.set(borrower, lent + requests)
     return { requests, ms }
   }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createLeases, type LocalLeases } from '../../../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
-import type { Rule, Tally } from '../../../src/limits/counting/rules.ts'
+import type { Rule, Tally, TallyEntry } from '../../../src/limits/counting/rules.ts'
 import { noGrant, SharedLeases } from '../../../src/limits/counting/shared-leases.ts'
 import { rule } from '../../suites/tally.ts'
 import { seed } from '../../support/seed.ts'
@@ -214,6 +214,25 @@ t.test('a caller that comes seldom is lent nothing', async t => {
   t.equal((await shared.take(0, [entry]))[0]?.grant?.ms, 500, 'it ends with the lease')
 })
 
+t.test('parallel requests of a process share its part, and keep it until it ends', async t => {
+  let messages = 0
+  const onMessage = async () => void messages++
+  const { shared, borrowers, passes, questions } = machine({ count: 2, onMessage })
+  const limit = rule({ max: 1000, windowMs: minute })
+  for (let index = 0; index < 2; index++) t.equal(await passes(0, limit), true)
+  await borrowers[0]?.release(['k'])
+  const asked = questions()
+  const passed = await Promise.all(Array.from({ length: 8 }, () => passes(0, limit)))
+  t.same(new Set(passed), new Set([true]))
+  t.equal(questions(), asked, 'the lease of the machine sufficed')
+  messages = 0
+  for (let index = 0; index < 40; index++) t.equal(await passes(0, limit), true)
+  t.equal(messages, 0, 'its part sufficed')
+  const entry = { rule: limit, key: 'k', unreported: 0 }
+  const [other] = await shared.take(1, [entry])
+  t.ok((other?.grant?.requests ?? 0) > 0, 'the other process has a part too')
+})
+
 t.test('a limit in shadow does not keep the others from being lent', async t => {
   const { shared } = machine({ count: 2 })
   const [wide, shy] = [
@@ -225,8 +244,13 @@ t.test('a limit in shadow does not keep the others from being lent', async t => 
     { rule: shy, key: 's', unreported: 0 }
   ]
   await shared.take(0, entries)
-  t.match(await shared.take(0, entries), [{ exceeded: false }, { exceeded: true }])
-  const [ofWide, ofShy] = await shared.take(0, entries)
+  const second = await shared.take(0, entries)
+  t.match(second, [{ exceeded: false }, { exceeded: true }])
+  const lent = second[0]?.grant?.requests ?? 0
+  t.ok(lent > 0)
+  // The process used its part, so that it gets another.
+  const [used, shadow] = [{ rule: wide, key: 'w', unreported: lent }, entries[1] as TallyEntry]
+  const [ofWide, ofShy] = await shared.take(0, [used, shadow])
   t.ok((ofWide?.grant?.requests ?? 0) > 0)
   t.match(ofShy, { exceeded: true, grant: undefined })
 })
