@@ -340,11 +340,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'e2e/traces': ['observability/traces/outgoing', 'observability/traces/tracer', 'services/traces'],
   'observability/log': ['observability/unprintable', 'services/logger'],
-  'process/cluster/lease-relay': [
-    'limits/counting/machine-limits',
-    'process/cluster/lease-lender',
-    'services/machine-limits'
-  ],
+  'process/cluster/lease-relay': ['limits/counting/machine-limits', 'services/machine-limits'],
   'process/cluster/primary': [
     'process/cluster/rpc',
     'process/cluster/worker',

@@ -83,6 +83,8 @@ export class LeaseRelay implements MachineLimits {
   }
 
   readonly forget = (subject: SubjectKey): void => {
+    // The primary forgets before it reads the asks of a message: those from before go first.
+    if (this.#asks.length > 0) this.flush()
     this.#forgotten.push(subject)
     this.#schedule()
   }
