@@ -49,6 +49,8 @@ export class LeaseLender {
     })
     this.#borrowers.set(worker.id, borrower)
     worker.on('message', (message: { readonly limits?: LimitAsks } | string) => {
+      // Messages may be read after the exit, when all that was lent counts as used already.
+      if (!this.#borrowers.has(worker.id)) return
       if (typeof message === 'object' && message.limits !== undefined) {
         borrower.onAsks(message.limits)
       }

@@ -9,6 +9,7 @@ import type { LimitAnswers } from '../../../src/process/cluster/lease-messages.t
 import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
 import { redisConfig } from '../../support/config.ts'
 import { testRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 import { rule } from '../../suites/tally.ts'
 
 /** A primary of two workers, whose messages arrive at once. */
@@ -48,3 +49,20 @@ t.test(
     t.match(await tally.consume([entry]), [{ remaining: 999 }])
   }
 )
+
+t.test('an account that comes after the end of a worker counts nothing twice', async t => {
+  const { worker } = await primary(t)
+  const [first, second] = [worker(1), worker(2)]
+  let lent = 0
+  await until('a part was lent', async () => {
+    const [verdict] = await first.tally.consume([entry])
+    lent = verdict?.grant?.requests ?? 0
+    return lent > 0
+  })
+  first.ends.emit('exit')
+  const before = await second.tally.report([entry])
+  void first.tally.report([{ ...entry, unreported: lent }])
+  first.relay.flush()
+  const after = await second.tally.report([entry])
+  t.equal(after[0]?.remaining, before[0]?.remaining)
+})
