@@ -8,7 +8,7 @@ import { forgetSubject } from './forget-subject.ts'
 
 /** A share of a key's remaining requests, which this process may use by itself. */
 export interface Lease {
-  /** At first. */
+  /** Requests that it allowed when it was taken. */
   readonly size: number
   /** Requests that may still pass without asking. */
   left: number
@@ -16,7 +16,7 @@ export interface Lease {
   unreported: number
   /** Whether the tally was asked since: what comes back of parts is then void. */
   isAsked: boolean
-  /** Whether another process lent it, and waits for an account. */
+  /** Whether another process lent it, and is told what was used of it. */
   readonly isBorrowed: boolean
   /** Parts that other processes have of it, and whose use they have not reported. */
   lent: Lent | undefined
