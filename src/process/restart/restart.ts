@@ -23,6 +23,9 @@ interface Options {
 const preparedWithinMs = 60_000
 const readyWithinMs = 30_000
 
+const partOfAnother = 'the gateway is a part of another program: restart that one'
+const stopping = 'the gateway is stopping'
+
 export class Restart {
   readonly #options: Options
   #state: 'idle' | 'running' | 'replaced' = 'idle'
@@ -33,22 +36,22 @@ export class Restart {
 
   /** @returns once the new process serves, or why it does not: this one goes on then */
   readonly restart = async (): Promise<RestartOutcome> => {
-    const { program, handover, log, onReplaced } = this.#options
+    const { program, handover, isStopping, log, onReplaced } = this.#options
+    if (program === undefined) return this.#refuse(partOfAnother)
     const listeners = this.#options.listeners()
-    const reason = this.#refusal(listeners)
-    if (program === undefined || reason !== undefined) {
-      log.warn({ event: 'restart.refused', reason }, 'a restart was refused; this process goes on')
-      return { outcome: 'refused', reason: reason ?? '' }
-    }
+    const reason = this.#refusal(program, listeners)
+    if (reason !== undefined) return this.#refuse(reason)
     this.#state = 'running'
     handover.isAlone = false
     log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
-    const successor = new Successor(program, { listeners, secrets: handover.secrets })
+    let successor: Successor | undefined
     try {
+      successor = new Successor(program, { listeners, secrets: handover.secrets })
       await successor.prepared(preparedWithinMs)
+      if (isStopping()) throw new Error(stopping)
       await successor.begin(handover.take(), readyWithinMs)
     } catch (error) {
-      await successor.kill()
+      await successor?.kill()
       handover.resume()
       handover.isAlone = true
       this.#state = 'idle'
@@ -61,16 +64,22 @@ export class Restart {
     this.#state = 'replaced'
     const { pid } = successor
     log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')
+    // Told to stop while the state went over: that was meant for the gateway.
+    if (isStopping()) successor.stop()
     onReplaced()
     return { outcome: 'restarted', pid }
   }
 
-  #refusal(listeners: readonly InheritedListener[]): string | undefined {
-    const { program, isStopping } = this.#options
-    if (program === undefined) return 'the gateway is a part of another program: restart that one'
+  #refuse(reason: string): RestartOutcome {
+    const text = 'a restart was refused; this process goes on'
+    this.#options.log.warn({ event: 'restart.refused', reason }, text)
+    return { outcome: 'refused', reason }
+  }
+
+  #refusal(program: Program, listeners: readonly InheritedListener[]): string | undefined {
     if (this.#state === 'running') return 'another restart is under way'
     if (this.#state === 'replaced') return 'a new process has replaced this one'
-    if (isStopping()) return 'the gateway is stopping'
+    if (this.#options.isStopping()) return stopping
     if (listeners.some(({ fd }) => fd < 0)) return 'not all listeners are open: try again'
     return program.refusal
   }

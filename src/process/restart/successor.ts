@@ -77,7 +77,7 @@ export class Successor {
 
   /** Gives it all state, and lets it take requests. @throws when it does not in time */
   async begin(state: ReturnType<Handover['take']>, withinMs: number): Promise<void> {
-    void this.#sendState(state)
+    this.#sendState(state).catch((error: Error) => this.#fail(error.message))
     await this.#within(withinMs, this.#ready.promise)
   }
 
@@ -89,6 +89,11 @@ export class Successor {
     if (this.#isGone) this.#failCalls()
     else void this.#tell({ kind: 'call', id, store, method, parameters: withoutLast(parameters) })
     return await call.promise
+  }
+
+  /** Finishes its requests, then ends. */
+  stop(): void {
+    this.#child.kill('SIGTERM')
   }
 
   /** It takes no requests any more. */
@@ -129,6 +134,8 @@ export class Successor {
 
   /** Resolves when it was sent, or cannot be: what waits must not fill the memory. */
   async #tell(message: FromPredecessor): Promise<void> {
+    // Without a process there is no channel either.
+    if (!this.#child.connected) return
     await new Promise<void>(resolve => {
       this.#child.send(message, () => resolve())
     })
