@@ -20,7 +20,7 @@ type Methods = Record<string, (...parameters: unknown[]) => unknown>
 
 interface Place {
   readonly state: Movable
-  /** The methods that stay in this process. */
+  /** All methods of the store, as they run in this process. */
   readonly methods: Methods
 }
 
@@ -87,8 +87,9 @@ export class Handover {
   *take(): Generator<readonly [store: string, entry: Entry]> {
     this.#settle = Promise.withResolvers()
     this.#elsewhere = this.#settle.promise
+    // Before any entry: a failure may end the transfer within, and all are told that it is back.
+    for (const { state } of this.#places.values()) state.onMoved?.(true)
     for (const [name, { state }] of this.#places) {
-      state.onMoved?.(true)
       for (const entry of state.entries()) yield [name, entry]
     }
   }
@@ -120,5 +121,5 @@ export class Handover {
 
 /** A session store in memory. */
 export function movableStore(handover: Handover, name: string): SessionStore {
-  return handover.movable(name, createMemoryStore(), ['follow', 'ping', 'close'])
+  return handover.movable(name, createMemoryStore(), ['follow', 'ping', 'close', 'announceUsers'])
 }

@@ -32,6 +32,7 @@ const heartbeatEveryMs = 250
 
 export function createMemoryStore(now: Now = Date.now): SessionStore & Movable {
   let follower: Follower | undefined
+  let isHere = true
   const onChanged = (key: string) => follower?.onChanged(key)
   const {
     sweep: sweepRecords,
@@ -58,7 +59,12 @@ export function createMemoryStore(now: Now = Date.now): SessionStore & Movable {
     ...locks,
     ...epoch,
     ...movableTables({ ...ofRecords, ...ofIndex, ...ofUsers, ...ofLocks, ...ofEpoch }),
+    // In one process its last state is the latest. One that has the state may have later files.
+    async announceUsers() {
+      return isHere
+    },
     onMoved(isAway) {
+      isHere = !isAway
       if (isAway) follower?.onDown()
       else follower?.onUp()
     },
@@ -186,7 +192,7 @@ function createIndex(now: Now): SessionIndex & Swept {
   }
 }
 
-function createUsers(now: Now): UserStore & Swept {
+function createUsers(now: Now): Omit<UserStore, 'announceUsers'> & Swept {
   const signedIn = new Map<string, { readonly user: SignedIn; readonly until: number }>()
   return {
     async addSignedIn(user, until) {
@@ -201,10 +207,6 @@ function createUsers(now: Now): UserStore & Swept {
       const present = [...signedIn.values()].filter(({ until }) => until > now())
       const sample = present.length <= max ? present : randomOf(present, max)
       return { total: present.length, users: sample.map(({ user }) => user) }
-    },
-    // With one process, its last state is the latest.
-    async announceUsers() {
-      return true
     },
     sweep: () => deleteOver(signedIn, ({ until }) => until <= now()),
     tables: { signedIn }
