@@ -81,7 +81,8 @@ export function createLimits({
   const onReset = (subject: SubjectKey) => {
     leases.forget(subject)
     machine?.forget(subject)
-    void localTally.forget(subject)
+    // The process that has the state may be gone, and what it counted with it.
+    localTally.forget(subject).catch(() => {})
   }
   const sharedCallers = shared?.followCallers(onReset)
   const usage = keepUsage({
