@@ -67,7 +67,9 @@ export function refusalOf(
 ): string | undefined {
   if (pid === 1) return `this is process 1: ${inContainer}`
   if (isSuccessor) return undefined
-  const isManaged = env['SYSTEMD_EXEC_PID'] === String(pid) || (ppid === 1 && managers.has(init))
+  // The parent may be a wrapper, such as npm, with which the service ends.
+  const isOfSystemd = [pid, ppid].some(id => env['SYSTEMD_EXEC_PID'] === String(id))
+  const isManaged = isOfSystemd || (ppid === 1 && managers.has(init))
   if (isManaged) return pidFile === undefined ? needsPidFile : undefined
   return ppid === 1 ? `it was started by process 1 (${init}): ${inContainer}` : undefined
 }

@@ -16,7 +16,8 @@ t.test('a service of systemd needs a PID file, by which systemd follows', async 
   const env = { SYSTEMD_EXEC_PID: '40' }
   for (const place of [
     { ...host, ppid: 1 },
-    { ...host, ppid: 20, env }
+    { ...host, ppid: 20, env },
+    { ...host, pid: 41, ppid: 40, env }
   ]) {
     t.match(refusalOf(first, place), /--pid-file FILE.*PIDFile=FILE/)
     t.equal(refusalOf({ ...first, pidFile: '/run/pid' }, place), undefined)
