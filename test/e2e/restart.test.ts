@@ -168,6 +168,36 @@ async function replaceTwice(t: Test, workers: number): Promise<void> {
   await until('the former processes ended', () => ![gateway.pid, first['pid']].some(isAlive))
 }
 
+t.test('after a restart each worker that ends is replaced by one', async t => {
+  const redis = await testRedis(t.after)
+  const { gateway } = await open(t, {
+    gateway: {
+      // Opened again by its name.
+      server: { listen: `127.0.0.1:${await freePort()}`, keepAlive: '1s', workers: 2 },
+      redis: { url: redis.url },
+      session: { secrets: ['${SECRET}'] }
+    }
+  })
+  t.match(await gateway.restart(), { outcome: 'restarted' })
+  await until('the old process has ended', () => !isAlive(gateway.pid))
+  const pids = async (): Promise<number[]> => {
+    const { workers } = JSON.parse((await gateway.ask('/ops/api/status')).body)
+    return workers.flatMap((each: { pid: number; ready: boolean }) => (each.ready ? each.pid : []))
+  }
+  const replace = async (ended: readonly number[]) => {
+    for (const pid of ended) process.kill(pid, 'SIGKILL')
+    await until('others serve', async () => {
+      const now = await pids()
+      return now.length === 2 && !now.some(pid => ended.includes(pid))
+    })
+  }
+  await replace(await pids())
+  await replace((await pids()).slice(0, 1))
+  t.equal((await callOnce(`${gateway.url}/api/data`)).status, 200)
+  const counted = (text: string) => gateway.log.filter(({ msg }) => msg?.startsWith(text)).length
+  t.same([counted('a worker ended'), counted('a worker could not start')], [3, 0])
+})
+
 t.test('with a broken config the old process goes on, and the command says why', async t => {
   const { folder, gateway } = await open(t)
   const file = join(folder, 'gateway.yaml')

@@ -70,6 +70,9 @@ export class HeldListeners {
     const isOpen = ([name]: readonly [ListenerName, string]) =>
       (this.#handles.get(name)?.fd ?? -1) >= 0
     const [name] = listenersOf(this.#config).findLast(listener => !isOpen(listener)) ?? []
-    if (name !== undefined) this.#handles.set(name, handle)
+    if (name === undefined) return
+    // Opened again by its name: the inherited descriptor was closed with the former handle.
+    if (this.#handles.has(name)) this.#inherited = { ...this.#inherited, [name]: undefined }
+    this.#handles.set(name, handle)
   }
 }

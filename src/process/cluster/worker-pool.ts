@@ -86,7 +86,8 @@ export class WorkerPool {
   /** @throws when one of them cannot start */
   async start(count: number): Promise<void> {
     this.#count = count
-    await Promise.all(Array.from({ length: count }, (_, n) => this.#start(n + 1)))
+    const handles = Array.from({ length: count }, (_, n) => this.#fork(n + 1, 0))
+    await Promise.all(handles.map(handle => this.#start(handle)))
   }
 
   /** Calls all that serve. One that ends meanwhile gives no result. */
@@ -168,11 +169,9 @@ export class WorkerPool {
    * @returns when it serves the config in force, even if that changed meanwhile. @throws when it
    * cannot
    */
-  async #start(index: number, failures = 0): Promise<void> {
-    const handle = this.#fork(index, failures)
-    this.#workers.set(index, handle)
+  async #start(handle: WorkerHandle): Promise<void> {
     let taken = this.#inForce
-    await handle.call('start', { index, count: this.#count, ...taken })
+    await handle.call('start', { index: handle.index, count: this.#count, ...taken })
     let maintenance: MaintenanceConfig | undefined
     while (taken !== this.#inForce || maintenance !== this.#maintenance) {
       maintenance = this.#maintenance
@@ -197,6 +196,7 @@ export class WorkerPool {
       failures,
       isServing: false
     }
+    this.#workers.set(index, handle)
     const { ledger, lender } = this.#options
     if (ledger !== undefined) serveLedger(worker, index, ledger, handle.call)
     lender?.serve(worker)
@@ -217,6 +217,7 @@ export class WorkerPool {
     const { index, failures, startedAt, isServing } = handle
     handle.isServing = false
     if (this.#isStopping || !isServing) return
+    this.#workers.delete(index)
     const { onRestart, log } = this.#options
     onRestart()
     log.error({ worker: index, ...reason }, `${message}; starting another in its place`)
@@ -228,19 +229,24 @@ export class WorkerPool {
     // The first restart is immediate.
     if (failures > 1) await wait(Math.min(minBackoffMs * 2 ** failures, maxBackoffMs))
     if (this.#isStopping) return
+    let handle: WorkerHandle | undefined
     try {
-      await this.#start(index, failures)
+      handle = this.#fork(index, failures)
+      await this.#start(handle)
     } catch (err) {
+      // One that ended while it began to listen was replaced as one that served.
+      if (handle !== undefined && this.#workers.get(index) !== handle) return
       this.#options.log.error({ worker: index, err }, 'a worker could not start; trying again')
-      this.#kill(index)
+      this.#kill(handle)
       void this.#restart(index, failures + 1)
     }
   }
 
-  #kill(index: number): void {
-    const handle = this.#workers.get(index)
-    this.#workers.delete(index)
-    handle?.worker.process.kill('SIGKILL')
+  #kill(handle: WorkerHandle | undefined): void {
+    if (handle === undefined) return
+    handle.isServing = false
+    this.#workers.delete(handle.index)
+    handle.worker.process.kill('SIGKILL')
   }
 }
 
