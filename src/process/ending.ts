@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Operators } from './operators.ts'
 import type { Operated } from './operated.ts'
 import type { GatewayState } from './readiness.ts'
+import type { Predecessor } from './restart/predecessor.ts'
 
 interface Options extends Pick<
   Operated,
@@ -11,6 +12,8 @@ interface Options extends Pick<
   readonly state: GatewayState
   readonly operators: Pick<Operators, 'hand' | 'close'>
   readonly endWatch: () => void
+  /** The process that this one has replaced, if any. */
+  readonly predecessor: Pick<Predecessor, 'ended'> | undefined
 }
 
 export interface Ending {
@@ -54,6 +57,8 @@ export function createEnding(options: Options): Ending {
     leave: once(async () => {
       operators.hand()
       await drain(server.keepAlive + afterKeepAliveMs)
+      // It may drain for longer, and its calls reach the state by this process.
+      await options.predecessor?.ended
       onReplaced()
     }),
     replaced

@@ -152,7 +152,8 @@ async function open(start: Start): Promise<Gateway> {
   logListening(log, urls, count)
   const endWatch = () => watch?.close()
   const parts = { config, publicServer, reloader, operators, ledger, ops, log }
-  ending = createEnding({ ...parts, state, endWatch })
+  const { predecessor } = start
+  ending = createEnding({ ...parts, state, endWatch, predecessor })
   const { stop, replaced } = ending
   return { ...urls, reload: reloader.reload, restart, replaced, stop }
 }

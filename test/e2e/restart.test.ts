@@ -168,6 +168,24 @@ async function replaceTwice(t: Test, workers: number): Promise<void> {
   await until('the former processes ended', () => ![gateway.pid, first['pid']].some(isAlive))
 }
 
+t.test('without Redis a connection outlives two restarts, and its session too', async t => {
+  const { gateway } = await open(t, {
+    gateway: { server: { listen: '127.0.0.1:0', keepAlive: '5m' } }
+  })
+  const client = keptClient(gateway.url)
+  t.after(() => client.close())
+  const json = { username: 'alice', password }
+  const signedIn = await client.call('/api/auth/admin/login', '', json)
+  const first = await gateway.restart()
+  t.match(first, { outcome: 'restarted' })
+  t.match(await gateway.restart(), { outcome: 'restarted' })
+  // The process between has no connections.
+  await gateway.logged('one process has drained', ({ msg }) => msg === 'stopped')
+  const last = await client.call('/api/mine', cookieIn(signedIn.headers['set-cookie']))
+  t.match(last, { status: 200, headers: { connection: 'close' } })
+  await until('the former processes ended', () => ![gateway.pid, first['pid']].some(isAlive))
+})
+
 t.test('after a restart each worker that ends is replaced by one', async t => {
   const redis = await testRedis(t.after)
   const { gateway } = await open(t, {

@@ -29,6 +29,7 @@ export class Predecessor {
   readonly #listeners: readonly InheritedListener[]
   readonly #begun = Promise.withResolvers<void>()
   readonly #secrets = Promise.withResolvers<Secrets>()
+  readonly #ended = Promise.withResolvers<void>()
   #handover: Handover | undefined
 
   constructor(listeners: readonly InheritedListener[]) {
@@ -41,7 +42,13 @@ export class Predecessor {
       this.#begun.reject(error)
       this.#secrets.reject(error)
       if (this.#handover !== undefined) this.#handover.isAlone = true
+      this.#ended.resolve()
     })
+  }
+
+  /** Resolves once it has drained, or has ended otherwise: until then it asks this process. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
   }
 
   /** @returns where its state goes. @throws TakeOverError when it has ended */
