@@ -76,9 +76,10 @@ export async function serve(
     gateway = await startGateway(config, log, process.env, { program, predecessor })
     await writePid(writtenPid, gateway)
   } catch (error) {
-    const reason = isForPeople(error) ? error.message : startMessage(error)
-    process.stderr.write(`${reason}\n`)
-    await predecessor?.fail(reason)
+    const reason = startMessage(error)
+    process.stderr.write(`${reason ?? stackOf(error)}\n`)
+    // Operators get it in a response, so without a stack.
+    await predecessor?.fail(reason ?? (error as Error).message)
     return undefined
   }
   // Written now, because a killed process would lose its compile cache.
@@ -153,8 +154,10 @@ function isForPeople(error: unknown): error is Error {
   return [ConfigError, TakeOverError, CommandError].some(kind => error instanceof kind)
 }
 
-function startMessage(error: unknown): string {
-  const { code, message, address, port } = error as NodeJS.ErrnoException & {
+/** @returns undefined for an error that no operator can mend */
+function startMessage(error: unknown): string | undefined {
+  if (isForPeople(error)) return error.message
+  const { code, address, port } = error as NodeJS.ErrnoException & {
     address?: string
     port?: number
   }
@@ -167,5 +170,9 @@ function startMessage(error: unknown): string {
   if (code === 'EACCES') {
     return `This user may not listen on ${address}:${port}. Use a port above 1023.`
   }
-  return error instanceof Error ? (error.stack ?? message) : String(error)
+  return undefined
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

@@ -216,6 +216,16 @@ t.test('after a restart each worker that ends is replaced by one', async t => {
   t.same([counted('a worker ended'), counted('a worker could not start')], [3, 0])
 })
 
+t.test('why a new process could not start is told without its stack', async t => {
+  const { folder, gateway } = await open(t)
+  const file = join(folder, 'gateway.yaml')
+  const sound = readFileSync(file, 'utf8')
+  writeFileSync(file, sound.replace(/server:\n  listen: .*/, 'server:\n  listen: 192.0.2.1:8080'))
+  const { outcome, reason } = await gateway.restart()
+  t.equal(outcome, 'failed')
+  t.match(reason, /^listen EADDRNOTAVAIL[^\n]*$/)
+})
+
 t.test('with a broken config the old process goes on, and the command says why', async t => {
   const { folder, gateway } = await open(t)
   const file = join(folder, 'gateway.yaml')
