@@ -73,9 +73,11 @@ export async function serve(
     const faults = await tryConfig(loaded)
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
     config = plain
+    writing(writtenPid?.prepare)
     gateway = await startGateway(config, log, process.env, { program, predecessor })
-    await writePid(writtenPid, gateway)
+    await publishPid(writtenPid, gateway)
   } catch (error) {
+    writtenPid?.remove()
     const reason = startMessage(error)
     process.stderr.write(`${reason ?? stackOf(error)}\n`)
     // Operators get it in a response, so without a stack.
@@ -132,11 +134,19 @@ export async function serve(
 }
 
 /** A service manager would follow nobody, so the gateway does not run without the file. */
-async function writePid(pidFile: PidFile | undefined, gateway: Gateway): Promise<void> {
+async function publishPid(pidFile: PidFile | undefined, gateway: Gateway): Promise<void> {
   try {
-    pidFile?.write()
+    writing(pidFile?.publish)
   } catch (error) {
     await gateway.stop({ noticeMs: 0 })
+    throw error
+  }
+}
+
+function writing(step: (() => void) | undefined): void {
+  try {
+    step?.()
+  } catch (error) {
     throw new CommandError(`--pid-file cannot be written: ${(error as Error).message}`)
   }
 }

@@ -449,11 +449,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/restart',
     'process/ending',
     'movable-state',
-    'services/handover',
     'process/restart/messages',
-    'process/restart/pid-file',
     'process/restart/predecessor',
-    'process/restart/restart',
     'process/restart/successor'
   ],
   'wire/uploads': ['proxy/request-body'],

@@ -2,23 +2,27 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
 export interface PidFile {
-  /** @throws when the file cannot be written */
-  readonly write: () => void
+  /** Writes the id beside the file. @throws when it cannot */
+  readonly prepare: () => void
+  /** Puts it in its place: nobody may read half an id. @throws when it cannot */
+  readonly publish: () => void
   /** Deletes the file, unless another process has written its own id there. */
   readonly remove: () => void
 }
 
 export function createPidFile(path: string): PidFile {
   const line = `${process.pid}\n`
+  const unfinished = `${path}.${process.pid}`
   return {
-    write: () => {
-      // Renamed, since nobody may read half an id.
-      const unfinished = `${path}.${process.pid}`
-      writeFileSync(unfinished, line, { mode: 0o644 })
-      renameSync(unfinished, path)
+    prepare: () => {
+      // Made anew: writing would follow a link that somebody else has put there.
+      rmSync(unfinished, { force: true })
+      writeFileSync(unfinished, line, { flag: 'wx', mode: 0o644 })
     },
+    publish: () => renameSync(unfinished, path),
     remove: () => {
       try {
+        rmSync(unfinished, { force: true })
         if (readFileSync(path, 'utf8') === line) rmSync(path, { force: true })
       } catch {}
     }
