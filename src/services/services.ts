@@ -63,8 +63,8 @@ interface Surroundings {
 }
 
 const noRedis =
-  'no Redis is configured: sessions live in this process, end with it, and are shared with no ' +
-  'other'
+  'no Redis is configured: sessions live in this process, end with it unless it is replaced by ' +
+  '`console-gateway restart`, and are shared with no other'
 
 export function createServices(
   { gateway, folder }: Config,
@@ -218,6 +218,8 @@ function logRoundedEnded(log: Log, count: number): void {
 }
 
 function ephemeralSecret(handover: Handover, log: Log): string {
-  log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
-  return handover.secret('session', () => randomBytes(32).toString('base64url'))
+  return handover.secret('session', () => {
+    log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
+    return randomBytes(32).toString('base64url')
+  })
 }
