@@ -125,7 +125,7 @@ export async function serve(
   process.on('SIGHUP', () => {
     // A closing terminal sends SIGHUP too: without a terminal it means stop, not reload.
     if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
-    else void gateway.reload('SIGHUP')
+    else if (!passOn('SIGHUP', gateway.successor())) void gateway.reload('SIGHUP')
   })
   process.on('SIGUSR2', () => void gateway.restart())
   // With handlers for all signals: the predecessor ends after it.
@@ -148,6 +148,15 @@ function writing(step: (() => void) | undefined): void {
     step?.()
   } catch (error) {
     throw new CommandError(`--pid-file cannot be written: ${(error as Error).message}`)
+  }
+}
+
+/** A service manager signals the process that it started, until that has ended. */
+function passOn(signal: NodeJS.Signals, successor: number | undefined): boolean {
+  try {
+    return successor !== undefined && process.kill(successor, signal)
+  } catch {
+    return false
   }
 }
 

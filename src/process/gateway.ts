@@ -37,6 +37,8 @@ export interface Gateway {
   readonly reload: (by: Trigger) => Promise<Outcome>
   /** Starts a new process that takes the requests; this one drains then. */
   readonly restart: () => Promise<RestartOutcome>
+  /** The id of the process that has replaced this one, which drains. */
+  readonly successor: () => number | undefined
   /** Resolves once a new process has replaced this one, which has drained. */
   readonly replaced: Promise<void>
   /**
@@ -122,7 +124,7 @@ async function open(start: Start): Promise<Gateway> {
   opened.push(ops.close)
   ledger?.useRedis(ops.redis)
   state.maintenance = () => ops.maintenance.current()
-  const { restart } = new Restart({
+  const { restart, successor } = new Restart({
     program: start.program,
     listeners: () => [...publicServer.descriptors(), ...(operators?.descriptors() ?? [])],
     handover,
@@ -155,7 +157,7 @@ async function open(start: Start): Promise<Gateway> {
   const { predecessor } = start
   ending = createEnding({ ...parts, state, endWatch, predecessor })
   const { stop, replaced } = ending
-  return { ...urls, reload: reloader.reload, restart, replaced, stop }
+  return { ...urls, reload: reloader.reload, restart, successor, replaced, stop }
 }
 
 interface Listening extends Pick<Operated, 'publicServer' | 'ops'> {

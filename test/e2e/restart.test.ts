@@ -216,6 +216,26 @@ t.test('after a restart each worker that ends is replaced by one', async t => {
   t.same([counted('a worker ended'), counted('a worker could not start')], [3, 0])
 })
 
+t.test('SIGHUP to a replaced process reaches the new one', async t => {
+  const { folder, gateway } = await open(t, {
+    gateway: {
+      server: { listen: '127.0.0.1:0', keepAlive: '5m' },
+      reload: { watch: false }
+    }
+  })
+  const client = keptClient(gateway.url)
+  t.after(() => client.close())
+  await client.call('/api/data', '')
+  t.match(await gateway.restart(), { outcome: 'restarted' })
+  writeFileSync(join(folder, 'limits.yaml'), 'limits: { few: { by: user, max: 6, window: 1h } }\n')
+  process.kill(gateway.pid, 'SIGHUP')
+  await until('the new process has read it', async () => {
+    const status = JSON.parse((await gateway.ask('/ops/api/status')).body)
+    return status.generation === 2
+  })
+  t.ok(isAlive(gateway.pid))
+})
+
 t.test('why a new process could not start is told without its stack', async t => {
   const { folder, gateway } = await open(t)
   const file = join(folder, 'gateway.yaml')

@@ -29,6 +29,7 @@ const stopping = 'the gateway is stopping'
 export class Restart {
   readonly #options: Options
   #state: 'idle' | 'running' | 'replaced' = 'idle'
+  #successor: Successor | undefined
 
   constructor(options: Options) {
     this.#options = options
@@ -62,6 +63,7 @@ export class Restart {
     }
     handover.moved(successor.call)
     this.#state = 'replaced'
+    this.#successor = successor
     const { pid } = successor
     log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')
     // Told to stop while the state went over: that was meant for the gateway.
@@ -69,6 +71,9 @@ export class Restart {
     onReplaced()
     return { outcome: 'restarted', pid }
   }
+
+  /** @returns the id of the process that has replaced this one, if any */
+  readonly successor = (): number | undefined => this.#successor?.pid
 
   #refuse(reason: string): RestartOutcome {
     const text = 'a restart was refused; this process goes on'
