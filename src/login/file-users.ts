@@ -168,6 +168,11 @@ export interface FileUsers extends Reviewer {
    * @returns whether they differ from the former ones
    */
   readonly activate: (sources: Sources) => boolean
+  /**
+   * Tells the store which files are in force. Called when the store comes up: replicas are compared
+   * by the order in which their files were announced, so that none may be used before it.
+   */
+  readonly announce: () => void
 }
 
 const announceRetryMs = 250
@@ -193,7 +198,7 @@ export function createFileUsers(
     return isLatestNow
   }
 
-  /** Retried: at start the store may not be connected yet. */
+  /** Retried: the store may be away, or refuse it. */
   function announceAll(): void {
     clearTimeout(retryTimer)
     Promise.all([...digests.keys()].map(isLatest)).catch(() => {
@@ -204,6 +209,7 @@ export function createFileUsers(
   return {
     review: session => (files === undefined ? 'unchanged' : reviewIn(files, changed, session)),
     isLatest,
+    announce: announceAll,
     activate: sources => {
       const before = digests
       const next = filesOf(sources)

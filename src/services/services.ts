@@ -94,6 +94,7 @@ export function createServices(
   const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), shared?.clock.now)
+  shared?.onUp(fileUsers.announce)
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(handover, log)]
 

@@ -48,6 +48,8 @@ export interface Shared {
   readonly followCallers: (onReset: (subject: SubjectKey) => void) => RedisCallers
   readonly shareUsage: (record: UsageRecord) => SharedUsage
   readonly state: RedisHealth
+  /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
+  readonly onUp: (listener: () => void) => void
   readonly close: () => void
 }
 
@@ -102,6 +104,7 @@ export function connectRedis(options: Options): Shared {
     followCallers: onReset => createRedisCallers(limits, prefix, onReset),
     shareUsage: record => createRedisUsage(limits, prefix, record, gateway.ops.useRecord),
     state,
+    onUp: listener => void client.on('ready', listener),
     close: () => {
       sessions.close()
       clock.close()

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { hashPassword } from '../../../src/login/argon2.ts'
@@ -155,6 +156,21 @@ t.test('a replica with an older file ends no session that a later file allows', 
     ['user', 'admin,user'],
     'once it has read the file'
   )
+})
+
+t.test('a replica announces its users file before it serves anybody', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = {
+    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    session: { secrets: ['${SESSION_SECRET}'] }
+  }
+  const replica = await testGateway(t.after, { gateway, users: { users: both } }, environment)
+  await replica.logged(({ msg }) => msg === 'Redis connected')
+  await replica.signIn('bob')
+  const client = new Redis(redis.url)
+  t.after(() => client.disconnect())
+  const announced = await client.zcard('cg:users:users-file')
+  t.equal(announced, 1, 'a replica that starts later has the later file')
 })
 
 t.test(
