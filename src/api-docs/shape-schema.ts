@@ -1,7 +1,8 @@
 /** The JSON Schema of a shape's result: named members and made types; the rest stays open. */
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import { flatten, isWrapped } from '../shaping/shape.ts'
+import { flatten } from '../config/schema/shape-steps.ts'
+import { isWrapped } from '../shaping/shape.ts'
 
 interface Described {
   /** The schema of `data`, or of the whole body without an envelope. */

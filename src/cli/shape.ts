@@ -1,9 +1,10 @@
 /** `shape`: shows the effect of each operation of a route's shape on a response. */
 import { stringify } from 'yaml'
 import { loadConfig } from '../config/load/load.ts'
+import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors.ts'
-import { compileShape, flatten, type ShapeContext } from '../shaping/shape.ts'
+import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 import {
   askLive,
   liveOptions,

@@ -1,6 +1,7 @@
 /**
  * Response shaping: the operations of a shape, compiled into one function when the app is built.
  */
+import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import type { GatewayError } from '../errors.ts'
 import {
@@ -70,35 +71,10 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
   }
 }
 
-/**
- * The steps, with each `use` replaced by its shape's steps. The check of config excludes cycles.
- */
-export function flatten(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): ShapeStep[] {
-  return steps.flatMap(step => {
-    if (step.use !== undefined) return flatten(shapes[step.use] ?? [], shapes)
-    if (step.each !== undefined) return [{ each: flatten(step.each, shapes) }]
-    if (step.at !== undefined) {
-      return [{ at: { path: step.at.path, operations: flatten(step.at.operations, shapes) } }]
-    }
-    if (step.paging?.each !== undefined) {
-      return [{ paging: { ...step.paging, each: flatten(step.paging.each, shapes) } }]
-    }
-    return [step]
-  })
-}
-
 /** Whether the result stands under `data` of the success envelope. */
 export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
   const last = flatten(steps, shapes).at(-1)
   return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
-}
-
-/** Whether applying the shape gives a promise. */
-export function hasExpression(
-  steps: readonly ShapeStep[],
-  shapes: ShapeContext['shapes']
-): boolean {
-  return flatten(steps, shapes).some(({ jsonata }) => jsonata !== undefined)
 }
 
 /** Runs of operations, and the expressions between them. */

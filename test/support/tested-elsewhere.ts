@@ -413,7 +413,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'shaping/success-codes'
   ],
   'shaping/envelope': ['shaping/dialect', 'shaping/success'],
-  'shaping/shape': ['shaping/members', 'shaping/status'],
+  'shaping/shape': ['config/schema/shape-steps', 'shaping/members', 'shaping/status'],
   'wire/bodies': ['app/hooks/json-body'],
   'wire/cross-site': ['app/hooks/cors'],
   'wire/cookies': ['app/hooks/session'],

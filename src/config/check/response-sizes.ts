@@ -3,6 +3,7 @@
  * a thread are parsed without a pause.
  */
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import { hasExpression } from '../schema/shape-steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 const largeResponseBytes = 4 * 1024 ** 2
@@ -38,19 +39,6 @@ function messageOf(bytes: number | undefined): string | undefined {
 }
 
 /** Whether no thread can shape the route's responses: they need other responses or expressions. */
-function needsLoop({ shape, parts }: RouteConfig, shapes: RoutesConfig['shapes']): boolean {
-  return Object.keys(parts).length > 0 || (shape !== undefined && hasExpression(shape, shapes))
-}
-
-function hasExpression(
-  name: string,
-  shapes: RoutesConfig['shapes'],
-  seen: ReadonlySet<string> = new Set()
-): boolean {
-  if (seen.has(name)) return false
-  return (shapes[name] ?? []).some(
-    ({ jsonata, use }) =>
-      jsonata !== undefined ||
-      (use !== undefined && hasExpression(use, shapes, new Set([...seen, name])))
-  )
+function needsLoop({ shape = '', parts }: RouteConfig, shapes: RoutesConfig['shapes']): boolean {
+  return Object.keys(parts).length > 0 || hasExpression(shapes[shape] ?? [], shapes)
 }

@@ -5,6 +5,7 @@ import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import { flatten } from '../schema/shape-steps.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
 import type { Path } from '../schema/visit.ts'
 
@@ -157,9 +158,7 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
     report('routes', path, message)
   }
   if (step.use === undefined || cycleOf(step.use, shapes) !== undefined) return
-  const brought = expanded(step, shapes)
-    .map(({ operation }) => operation)
-    .find(operation => (outermost as readonly string[]).includes(operation))
+  const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
   if (brought === undefined) return
   const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
   report('routes', [...path, 'use'], message)
@@ -169,18 +168,10 @@ function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
-/** The names of the operations that stand in a step's place. */
-function expanded(step: ShapeStep, shapes: Shapes): Array<{ operation: string }> {
-  if (step.use !== undefined) {
-    return (shapes[step.use] ?? []).flatMap(each => expanded(each, shapes))
-  }
-  return Object.keys(step).map(operation => ({ operation }))
-}
-
 /** `open` and `status` come first, `wrap` and `paging` last, also where `use` brings them. */
 function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, report: Report): void {
   const all = steps.flatMap((step, index) =>
-    expanded(step, shapes).map(({ operation }) => ({ operation, index }))
+    flatten([step], shapes).map(each => ({ operation: outermostOf(each), index }))
   )
   all.forEach(({ operation, index }, position) => {
     if ((operation === 'open' || operation === 'status') && position > 0) {

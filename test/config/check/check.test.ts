@@ -816,6 +816,11 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml shapes.t: contains itself: t → s → t'
   ],
   [
+    'nor does one that another shape uses',
+    withShapes({ s: [{ use: 't' }, { each: [{ use: 't' }] }], t: [{ use: 't' }] }),
+    'routes.yaml shapes.t: contains itself: t → t'
+  ],
+  [
     'a shape that is used is there',
     withShapes({ s: [{ use: 'tt' }], t: [{ pick: ['a'] }] }),
     'routes.yaml shapes.s.0.use: there is no shape "tt". Did you mean "t"?'
