@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { residentMegabytes } from './accounting.ts'
+import { bounds } from './bounds.ts'
 import { ladder } from './ladder.ts'
 import type { Size } from './notices.ts'
 import { overload } from './overload.ts'
@@ -126,15 +127,13 @@ async function signedIn(stage: Stage): Promise<Outcome> {
         what: 'signed-in GET, CPU per request',
         value: cpuRatio(samples, titles.gateway, titles.plugin),
         unit: '×',
-        goal: 0.8,
-        must: 1
+        ...bounds.signedIn
       },
       {
         what: 'requests per CPU second against the Express stack',
         value: cpuRatio(samples, titles.express, titles.gateway),
         unit: '×',
-        goal: 3.6,
-        must: 2.9,
+        ...bounds.express,
         moreIsBetter: true
       }
     ]
@@ -156,8 +155,7 @@ async function shaped(stage: Stage): Promise<Outcome> {
         what: 'the same, shaped and enveloped',
         value: cpuRatio(samples, titles.gateway, titles.plugin),
         unit: '×',
-        goal: 1,
-        must: 1.2
+        ...bounds.shaped
       }
     ]
   }
@@ -177,8 +175,7 @@ async function openToAll(stage: Stage): Promise<Outcome> {
         what: 'public GET, address limit',
         value: cpuRatio(samples, titles.gateway, titles.plugin),
         unit: '×',
-        goal: 0.7,
-        must: 0.9
+        ...bounds.public
       }
     ]
   }
@@ -201,8 +198,7 @@ async function latency(stage: Stage): Promise<Outcome> {
     warmUp: stage.warmUp / 4
   })
   const direct = valuesOf(samples, titles.direct, 'p50Ms')
-  const added = (label: string) =>
-    paired(valuesOf(samples, label, 'p50Ms'), direct, (a, b) => a - b)
+  const addedOf = (label: string) => difference(valuesOf(samples, label, 'p50Ms'), direct)
   return {
     title: 'Latency at 500 requests/s, signed in, 0.7 KB',
     columns: ['p50 ms', 'added p50 ms', 'p99 ms', 'requests/s', 'CPU µs'],
@@ -210,7 +206,7 @@ async function latency(stage: Stage): Promise<Outcome> {
       label,
       cells: [
         figure(valuesOf(samples, label, 'p50Ms')),
-        added(label),
+        figure(addedOf(label)),
         figure(valuesOf(samples, label, 'p99Ms')),
         figure(valuesOf(samples, label, 'perSecond')),
         subject.name === 'direct' ? undefined : figure(valuesOf(samples, label, 'cpuMicros'))
@@ -218,11 +214,10 @@ async function latency(stage: Stage): Promise<Outcome> {
     })),
     verdicts: [
       {
-        what: 'added p50 latency at 500 requests/s',
-        value: added(titles.gateway),
-        unit: 'ms',
-        goal: 0.4,
-        must: 1
+        what: 'p50 added at 500 requests/s, over what the plugin adds',
+        value: paired(addedOf(titles.gateway), addedOf(titles.plugin), over),
+        unit: '×',
+        ...bounds.addedLatency
       }
     ]
   }
@@ -273,8 +268,7 @@ async function transfer(stage: Stage): Promise<Outcome> {
       what: `100 MB ${way}, CPU`,
       value: ratio(way),
       unit: '×' as const,
-      goal: 1,
-      must: 1.1
+      ...bounds.transfer
     }))
   }
 }
@@ -295,11 +289,10 @@ async function start(stage: Stage): Promise<Outcome> {
     rows: names.map(name => ({ label: titles[name], cells: [figure(times.get(name) ?? [])] })),
     verdicts: [
       {
-        what: 'start to ready',
-        value: figure(times.get('gateway') ?? []),
-        unit: 'ms',
-        goal: 400,
-        must: 800
+        what: 'start to ready, over the plugin’s',
+        value: paired(times.get('gateway') ?? [], times.get('plugin') ?? [], over),
+        unit: '×',
+        ...bounds.start
       }
     ]
   }
@@ -335,13 +328,12 @@ async function memory(stage: Stage): Promise<Outcome> {
       cells: [0, 1, 2, 3].map(index => read(name, index))
     })),
     verdicts: [
-      { what: 'RSS at rest', value: read('gateway', 0), unit: 'MB', goal: 90, must: 120 },
+      { what: 'RSS at rest', value: read('gateway', 0), unit: 'MB', ...bounds.residentAtRest },
       {
         what: `RSS after ${stage.minutes} minutes of load, more than at rest`,
         value: figure([(read('gateway', 2).median / read('gateway', 0).median - 1) * 100]),
         unit: '%',
-        goal: 10,
-        must: 20
+        ...bounds.residentGrowth
       }
     ]
   }
@@ -391,15 +383,13 @@ async function workers(stage: Stage): Promise<Outcome> {
         what: 'two workers, CPU per request against one, over the same of the bare plugin',
         value: overMachine,
         unit: '×',
-        goal: 1,
-        must: 1.1
+        ...bounds.workers
       },
       {
         what: 'two workers, Redis commands per request',
         value: figure(valuesOf(samples, titles['two-workers'], 'redisCalls')),
         unit: '',
-        goal: 0.2,
-        must: 0.5
+        ...bounds.redisCommands
       }
     ]
   }
@@ -425,7 +415,6 @@ async function shaping(stage: Stage): Promise<Outcome> {
     const samples = await measure(stage.place, contestants, {
       ...pace(stage),
       connections,
-      rounds: Math.min(stage.rounds, 3),
       warmUp: size === 'large' ? 300 : stage.warmUp / 2
     })
     const [plain, own, plainByHand, hand] = contestants.map(({ label }) =>
@@ -459,8 +448,7 @@ async function shaping(stage: Stage): Promise<Outcome> {
       what: `${name} shaped, CPU against the same shaping by hand`,
       value: ratio,
       unit: '×',
-      goal: 1,
-      must: 1.2
+      ...bounds.shapingByHand
     })
   }
   return {

@@ -48,7 +48,10 @@ function steps(): Step[] {
   ]
 }
 
-export async function ladder({ place, warmUp, pairRounds, pairMs }: Stage): Promise<Outcome> {
+type LadderStage = Pick<Stage, 'place' | 'warmUp' | 'pairRounds' | 'pairMs'>
+
+export async function ladder(stage: LadderStage): Promise<Outcome> {
+  const { place, warmUp, pairRounds, pairMs } = stage
   const contestants: Contestant[] = []
   for (const { label, subject: name, path: asked, features } of steps()) {
     const subject = await startSubject(name, place, { gateway: { ...(features && { features }) } })
@@ -89,6 +92,30 @@ export async function ladder({ place, warmUp, pairRounds, pairMs }: Stage): Prom
     ],
     verdicts: []
   }
+}
+
+interface Growth {
+  readonly label: string
+  /** What the step adds, as a part of the first step's cost. */
+  readonly before: number
+  readonly now: number
+}
+
+/** The step that became dearer by the most since another run of the ladder. */
+export function mostGrown(before: Outcome['rows'], now: Outcome['rows']): Growth | undefined {
+  const addedBefore = new Map(addedParts(before).map(({ label, part }) => [label, part]))
+  const growths = addedParts(now).flatMap(({ label, part }): Growth[] => {
+    const former = addedBefore.get(label)
+    return former === undefined ? [] : [{ label, before: former, now: part }]
+  })
+  return growths.toSorted((a, b) => b.now - b.before - (a.now - a.before))[0]
+}
+
+function addedParts(rows: Outcome['rows']): Array<{ label: string; part: number }> {
+  const first = rows[0]?.cells[0]?.median ?? NaN
+  return rows.flatMap(({ label, cells: [, added] }) =>
+    added === undefined || added === null ? [] : [{ label, part: added.median / first }]
+  )
 }
 
 /** Each step has to give what the upstream gives, or a shape of it. @throws where it does not */

@@ -5,6 +5,7 @@ import { openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
+import { bounds } from './bounds.ts'
 import type { Outcome, Stage } from './cases.ts'
 import type { Clients, Served } from './flood.ts'
 import { temporaryFolder } from './gateway.ts'
@@ -215,15 +216,13 @@ export async function overload({ place, rounds }: Stage): Promise<Outcome> {
         what: 'another user’s p99 in a flood, to the plugin’s',
         value: share,
         unit: '',
-        goal: 0.3,
-        must: 0.5
+        ...bounds.floodedP99
       },
       {
         what: 'RSS after a flood, to that before',
         value: figure([memory[1] ?? NaN]),
         unit: '',
-        goal: 1.05,
-        must: 1.1
+        ...bounds.residentAfterFlood
       }
     ]
   }

@@ -1,8 +1,9 @@
 /** `npm run bench:profile`: where the gateway and the bare plugin spend their time, by function. */
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
+import { Flame, type Frame } from './flame.ts'
 import { preparePlace } from './place.ts'
 import { prepare } from './prepare.ts'
 import { startSubject, type SubjectName, titles } from './subjects.ts'
@@ -26,7 +27,8 @@ const { values: given } = parseArgs({
     path: { type: 'string', default: '/api/notices/small' },
     seconds: { type: 'string', default: '10' },
     top: { type: 'string', default: '20' },
-    subject: { type: 'string', multiple: true, default: ['gateway', 'plugin'] }
+    subject: { type: 'string', multiple: true, default: ['gateway', 'plugin'] },
+    flame: { type: 'boolean', default: false }
   }
 })
 
@@ -47,9 +49,13 @@ for (const name of given.subject as SubjectName[]) {
   const { cpuMicros, requests } = await run(Number(given.seconds) * 1000)
   await subject.stop()
   const [file = ''] = readdirSync(folder)
+  const profile = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile
+  const micros = cpuMicros / requests
+  const title = `${titles[name]}: ${micros.toFixed(0)} µs CPU per request, being profiled`
   process.stdout.write(
-    `\n## ${titles[name]}: ${(cpuMicros / requests).toFixed(0)} µs CPU per request, being profiled (${join(folder, file)})\n\n${table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile, Number(given.top), cpuMicros / requests)}`
+    `\n## ${title} (${join(folder, file)})\n\n${table(profile, Number(given.top), micros)}`
   )
+  if (given.flame) writeFlame(profile, name, `${title}, GET ${given.path}`)
 }
 await place.close()
 process.exit()
@@ -63,21 +69,15 @@ interface Spot {
 
 /** Self time, by function and by whom it was for; without idle time and start. */
 function table(profile: Profile, top: number, microsPerRequest: number): string {
-  const { samples, timeDeltas } = profile
   const spots = spotsOf(profile)
-  const all = timeDeltas.reduce((sum, delta) => sum + delta, 0)
   const byFunction = new Map<string, number>()
   const byOwner = new Map<string, number>()
   const add = (to: Map<string, number>, key: string, micros: number) =>
     to.set(key, (to.get(key) ?? 0) + micros)
-  let elapsed = 0
   let busy = 0
-  samples.forEach((id, index) => {
-    const micros = timeDeltas[index] ?? 0
-    elapsed += micros
+  eachSample(profile, (id, micros) => {
     const spot = spots.get(id)
-    // The first third is start and warm-up.
-    if (spot === undefined || elapsed < all / 3 || spot.name === '(idle)') return
+    if (spot === undefined || spot.name === '(idle)') return
     busy += micros
     add(
       byFunction,
@@ -106,10 +106,48 @@ function table(profile: Profile, top: number, microsPerRequest: number): string 
   ].join('\n')
 }
 
-function spotsOf({ nodes }: Profile): Map<number, Spot> {
-  const parents = new Map(
+/** Without the first third, which is start and warm-up. */
+function eachSample(
+  { samples, timeDeltas }: Profile,
+  visit: (id: number, micros: number) => void
+): void {
+  const all = timeDeltas.reduce((sum, delta) => sum + delta, 0)
+  let elapsed = 0
+  samples.forEach((id, index) => {
+    const micros = timeDeltas[index] ?? 0
+    elapsed += micros
+    if (elapsed >= all / 3) visit(id, micros)
+  })
+}
+
+/** Writes `results/flame-SUBJECT.svg`. */
+function writeFlame(profile: Profile, subject: SubjectName, title: string): void {
+  const spots = spotsOf(profile)
+  const parents = parentsOf(profile)
+  const flame = new Flame()
+  eachSample(profile, (id, micros) => {
+    if (spots.get(id)?.name === '(idle)') return
+    const stack: Frame[] = []
+    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
+      const spot = spots.get(at)
+      if (spot !== undefined && spot.name !== '(root)') stack.unshift(spot)
+    }
+    flame.add(stack, micros)
+  })
+  const folder = join(import.meta.dirname, 'results')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `flame-${subject}.svg`), flame.svg(title))
+}
+
+function parentsOf({ nodes }: Profile): Map<number, number> {
+  return new Map(
     nodes.flatMap(({ id, children = [] }) => children.map(child => [child, id] as const))
   )
+}
+
+function spotsOf(profile: Profile): Map<number, Spot> {
+  const { nodes } = profile
+  const parents = parentsOf(profile)
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const ownerOf = (id: number | undefined): string => {
     if (id === undefined) return 'Node itself'

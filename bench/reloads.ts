@@ -1,6 +1,7 @@
 /** What reloads leave in memory: resident memory before and after them, under light load. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
+import { bounds } from './bounds.ts'
 import type { Outcome, Stage } from './cases.ts'
 import { figure } from './rounds.ts'
 import { startSubject } from './subjects.ts'
@@ -62,8 +63,7 @@ export async function memoryOfReloads({ place }: Stage): Promise<Outcome> {
         what: `RSS after ${reloads} reloads, more than before under the same load`,
         value: figure([(after / before - 1) * 100]),
         unit: '%',
-        goal: 10,
-        must: 20
+        ...bounds.residentGrowth
       }
     ]
   }

@@ -16,11 +16,24 @@ const shown = (value: number) =>
 const spread = ({ median, min, max }: Figure) =>
   min === max ? shown(median) : `${shown(median)} (${shown(min)}–${shown(max)})`
 
-const holds = ({ moreIsBetter, value: { median } }: Verdict, bound: number) =>
-  moreIsBetter === true ? median >= bound : median <= bound
+type Kept = Pick<Verdict, 'moreIsBetter' | 'value' | 'must'>
 
-const verdictOf = (verdict: Verdict) =>
-  holds(verdict, verdict.goal) ? 'goal' : holds(verdict, verdict.must) ? 'must' : 'missed'
+/** The goal is for the median; what must be kept is for three quarters of the rounds. */
+function verdictOf(verdict: Verdict): 'goal' | 'must' | 'missed' {
+  const {
+    moreIsBetter,
+    value: { median },
+    goal
+  } = verdict
+  const hasGoal = moreIsBetter === true ? median >= goal : median <= goal
+  if (hasGoal) return 'goal'
+  return isKept(verdict) ? 'must' : 'missed'
+}
+
+/** Whether three quarters of the rounds are within what must be kept. */
+export function isKept({ moreIsBetter, value, must }: Kept): boolean {
+  return moreIsBetter === true ? value.lowerQuartile >= must : value.upperQuartile <= must
+}
 
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 

@@ -39,6 +39,9 @@ export interface Figure {
   /** The least and the most of the rounds; in an `interval`, its bounds. */
   readonly min: number
   readonly max: number
+  /** A quarter of the rounds was not above the lower one, and not below the upper one. */
+  readonly lowerQuartile: number
+  readonly upperQuartile: number
 }
 
 export const longestWarmUpMs = 3500
@@ -101,20 +104,27 @@ export function figure(values: readonly number[]): Figure {
     sorted.length % 2 === 1
       ? [sorted[middle], sorted[middle]]
       : [sorted[middle - 1], sorted[middle]]
-  return { median: (low + high) / 2, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN }
+  const quarter = Math.floor((sorted.length - 1) / 4)
+  return {
+    median: (low + high) / 2,
+    min: sorted[0] ?? NaN,
+    max: sorted.at(-1) ?? NaN,
+    lowerQuartile: sorted[quarter] ?? NaN,
+    upperQuartile: sorted.at(-1 - quarter) ?? NaN
+  }
 }
 
 const resamples = 2000
 
 /** The median, and from where to where it lies with 95 % (bootstrap) in the place of least and most. */
 export function interval(values: readonly number[]): Figure {
-  const { median } = figure(values)
+  const all = figure(values)
   const medians = Array.from(
     { length: resamples },
     () => figure(values.map(() => values[Math.floor(Math.random() * values.length)] ?? NaN)).median
   ).toSorted((a, b) => a - b)
   const bound = (part: number) => medians[Math.floor(resamples * part)] ?? NaN
-  return { median, min: bound(0.025), max: bound(0.975) }
+  return { ...all, min: bound(0.025), max: bound(0.975) }
 }
 
 /** Round by round: what drifts between rounds falls out. */

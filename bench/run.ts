@@ -6,10 +6,11 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { against } from './against.ts'
 import { cases, furtherCases, type Outcome } from './cases.ts'
+import { aloneAfterMs } from './gateway.ts'
 import { preparePlace } from './place.ts'
 import { prepare, root } from './prepare.ts'
 import { chart, markdown } from './report.ts'
-import { isThere, startSubject, type Subject, type SubjectName } from './subjects.ts'
+import { isGateway, isThere, startSubject, type Subject, type SubjectName } from './subjects.ts'
 
 const here = import.meta.dirname
 const allCases = { ...cases, ...furtherCases }
@@ -18,7 +19,7 @@ const usage = `Usage: npm run bench -- [OPTIONS]
   --case NAME    only this case; may be given again: ${Object.keys(cases).join(', ')}
                  and, only when asked for: ${Object.keys(furtherCases).join(', ')}
   --against DIR  this gateway beside that of another checkout, by turns
-  --rounds N     how often everybody has a turn (default 5; 50 for ladder, pieces and --against)
+  --rounds N     how often everybody has a turn (default 15; 50 for ladder, pieces and --against)
   --quick        short turns, 3 rounds: for a first look
   --minutes N    how long the load of the case memory lasts (default 0.25)
   --out DIR      where to write (default: results, or results/partial when not all was measured)
@@ -51,11 +52,12 @@ const subjects = new Map<SubjectName, Promise<Subject>>()
 const stage = {
   place,
   subject: (name: SubjectName) => {
-    const started = subjects.get(name) ?? startSubject(name, place)
+    const restMs = isGateway(name) ? aloneAfterMs : 0
+    const started = subjects.get(name) ?? startSubject(name, place, { restMs })
     subjects.set(name, started)
     return started
   },
-  rounds: Number(given.rounds ?? (quick ? 3 : 5)),
+  rounds: Number(given.rounds ?? (quick ? 3 : 15)),
   pairRounds: Number(given.rounds ?? (quick ? 5 : 50)),
   pairMs: 400,
   ms: quick ? 700 : 1000,

@@ -79,10 +79,13 @@ interface Started {
   readonly reload?: Subject['reload']
 }
 
+export const isGateway = (name: SubjectName) =>
+  name === 'gateway' || name === 'one-worker' || name === 'two-workers'
+
 export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
 
 interface Wishes {
-  /** The pause before its memory is read. */
+  /** The pause before its memory is read, and before anybody signs in. */
   readonly restMs?: number
   /** A folder for the profile that Node writes when it ends. */
   readonly profileTo?: string
