@@ -156,11 +156,7 @@ function sessionCookie(): Piece {
     { length: users },
     (_, user) => start + signer.sign(`a-secret-id-${user}`)
   )
-  const read = createSessionCookieReader({
-    name: 'sid',
-    secrets: [secret],
-    parse: header => ({ sid: header.slice(start.length) })
-  })
+  const read = createSessionCookieReader({ name: 'sid', secrets: [secret] })
   return {
     label: 'cookie: the session of a known one',
     call: index => read(headers[index % users] ?? '') !== undefined

@@ -1,8 +1,20 @@
-/** Reads cookie names, and filters the `Cookie` header. */
+/** Reads and filters the `Cookie` header. */
 
 // Trims only spaces and tabs: JavaScript's trim() would accept a look-alike name.
 export function cookieName(pair: string) {
   return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
+}
+
+/** The first value of a name, decoded. The cookie plugin reads the same. */
+export function cookieValue(header: string, name: string): string | undefined {
+  const pair = header.split(';').find(each => cookieName(each) === name)
+  if (pair === undefined) return undefined
+  const value = trimBlanks(pair.slice(pair.indexOf('=') + 1))
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
 }
 
 export function keepCookies(header: string, names: readonly string[]): string {

@@ -95,7 +95,11 @@ function writeFill(members: MemberPlan['members']): Fill {
     'ownMember',
     'put',
     ...values.keys().map(index => `value${index}`),
-    `return function fill (record, result) {\nlet value${variables.join('')}\n${lines.join('\n')}\nreturn result\n}`
+    `return function fill (record, result) {
+let value${variables.join('')}
+${lines.join('\n')}
+return result
+}`
   ) as (...names: unknown[]) => Fill
   return make(ownMember, put, ...values)
 }

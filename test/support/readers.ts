@@ -364,7 +364,7 @@ export const readers: readonly Reader[] = [
     of: [
       'src/app/overload/admission.ts#senderOf',
       'src/app/overload/admission.ts#createRanks',
-      'src/app/overload/admission.ts#valueIn'
+      'src/proxy/cookie-header.ts#cookieValue'
     ],
     read: text => {
       const headers = { 'x-forwarded-for': text, 'cookie': text }

@@ -3,6 +3,7 @@ import { Signer } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recentlyUsed } from '../../bounded-map.ts'
 import { GatewayError } from '../../errors.ts'
+import { cookieValue } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/record.ts'
 import { gate } from './gate.ts'
 
@@ -11,8 +12,6 @@ interface Options {
   readonly name: string
   /** A cookie that one of them signed is valid. */
   readonly secrets: readonly string[]
-  /** Of all cookies of a header. */
-  readonly parse: (header: string) => Readonly<Record<string, string | undefined>>
 }
 
 const maxCookies = 10_000
@@ -25,7 +24,7 @@ const maxLength = 512
  * 0.7 µs.
  * @returns the key of the session that a `Cookie` header names; undefined without a valid signature
  */
-export function createSessionCookieReader({ name, secrets, parse }: Options) {
+export function createSessionCookieReader({ name, secrets }: Options) {
   const signer = new Signer([...secrets])
   const verified = recentlyUsed<string>(maxCookies)
 
@@ -33,7 +32,7 @@ export function createSessionCookieReader({ name, secrets, parse }: Options) {
     const text = soleValue(header, name)
     const cached = text === undefined ? undefined : verified.get(text)
     if (cached !== undefined) return cached
-    const signed = parse(header)[name]
+    const signed = cookieValue(header, name)
     if (signed === undefined) return undefined
     const { valid, value } = signer.unsign(signed)
     if (!valid || value === null) return undefined
@@ -45,7 +44,7 @@ export function createSessionCookieReader({ name, secrets, parse }: Options) {
 
 /**
  * The text of a cookie, coded as it is. Undefined where the header holds its name several times, or
- * within another: then only a parser knows.
+ * within another: then only `cookieValue` knows.
  */
 function soleValue(header: string, name: string): string | undefined {
   const at = header.indexOf(name)
@@ -74,7 +73,8 @@ export function soleSession({ name }: { readonly name: string }) {
       return done(
         new GatewayError('request.malformed', {
           message:
-            'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
+            'Two different session cookies were sent. Please clear the cookies of this site and ' +
+            'sign in again.'
         })
       )
     }

@@ -1,7 +1,7 @@
 /** The members of a request's trail that describe its session. */
 import type { FastifyRequest } from 'fastify'
 import type { Trail } from '../../observability/trail.ts'
-import type { Session } from '../../session/record.ts'
+import type { EndReason, Session } from '../../session/record.ts'
 
 /** Writes whose session it is, or was. */
 export function setSession(trail: Trail, session: Session): void {
@@ -12,21 +12,29 @@ export function setSession(trail: Trail, session: Session): void {
   trail.source = session.source
 }
 
-/** A hook before the plugin asks the store for the session. */
-export function beginLookup({ trail }: FastifyRequest, _reply: unknown, done: () => void): void {
+export function beginLookup(trail: Trail): void {
   trail.sessionAt = performance.now()
+}
+
+/** @param from undefined where the store did not answer */
+export function endLookup(trail: Trail, from?: 'store' | 'none', ended?: EndReason): void {
+  trail.sessionMs = performance.now() - trail.sessionAt
+  trail.sessionFrom = from
+  trail.sessionEnded = ended
+}
+
+/** A hook before the plugin asks the store for the session. */
+export function beforePlugin({ trail }: FastifyRequest, _reply: unknown, done: () => void): void {
+  beginLookup(trail)
   done()
 }
 
 /** A hook after it. The plugin asks for no session whose cookie is missing or forged. */
-export function endLookup(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  const { trail } = request
+export function afterPlugin(request: FastifyRequest, _reply: unknown, done: () => void): void {
   const session = request.session as FastifyRequest['session'] | null | undefined
   const isLive = session?.plugin !== undefined
   if (isLive || session?.ended !== undefined) {
-    trail.sessionMs = performance.now() - trail.sessionAt
-    trail.sessionFrom = isLive ? 'store' : 'none'
-    trail.sessionEnded = session.ended
+    endLookup(request.trail, isLive ? 'store' : 'none', session.ended)
   }
   done()
 }

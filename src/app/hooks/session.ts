@@ -13,7 +13,7 @@ import { clientAddress } from './address.ts'
 import { gate } from './gate.ts'
 import { createSessionCookieReader, soleSession } from './session-cookie.ts'
 import { createCachedSigner } from './signer.ts'
-import { beginLookup, endLookup, setSession } from './session-trail.ts'
+import { afterPlugin, beforePlugin, beginLookup, endLookup, setSession } from './session-trail.ts'
 
 /**
  * A session as the plugin sees it: its id alone, so that the plugin hashes little and never finds
@@ -76,8 +76,7 @@ export function addSessionReader(
   scope: FastifyInstance,
   { sessions, cookie, secrets }: Options
 ): void {
-  const parse = (header: string) => scope.parseCookie(header)
-  const readCookie = createSessionCookieReader({ name: cookie.name, secrets, parse })
+  const readCookie = createSessionCookieReader({ name: cookie.name, secrets })
   scope.addHook('onRequest', soleSession(cookie))
   const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
     const { cookie: header } = request.raw.headers
@@ -91,22 +90,21 @@ export function addSessionReader(
       trail.sessionFrom = 'cache'
       return done()
     }
-    trail.sessionAt = performance.now()
+    beginLookup(trail)
     sessions.getByKey(key).then(
       lookup => {
-        trail.sessionMs = performance.now() - trail.sessionAt
-        trail.sessionFrom = 'live' in lookup ? 'store' : 'none'
+        const ended = 'ended' in lookup ? lookup.ended : undefined
+        endLookup(trail, 'live' in lookup ? 'store' : 'none', ended)
         if ('unreadable' in lookup) return done(unreadableError())
         if ('live' in lookup) request.live = lookup.live
         else {
-          request.ended = lookup.ended
-          trail.sessionEnded = lookup.ended
+          request.ended = ended
           request.endedSession = publicId(key)
         }
         done()
       },
       (error: Error) => {
-        trail.sessionMs = performance.now() - trail.sessionAt
+        endLookup(trail)
         done(error)
       }
     )
@@ -123,7 +121,7 @@ export async function addSessions(
   { sessions, cookie, secrets }: Options
 ): Promise<void> {
   scope.addHook('onRequest', soleSession(cookie))
-  scope.addHook('onRequest', beginLookup)
+  scope.addHook('onRequest', beforePlugin)
   await scope.register(fastifySession, {
     store: storeFor(sessions),
     secret: createCachedSigner(secrets),
@@ -132,7 +130,7 @@ export async function addSessions(
     rolling: false,
     saveUninitialized: false
   })
-  scope.addHook('onRequest', endLookup)
+  scope.addHook('onRequest', afterPlugin)
   scope.addHook('onSend', sessionFirst(cookie))
 }
 

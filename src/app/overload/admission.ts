@@ -8,7 +8,6 @@ import type { Config } from '../../config/schema/config.ts'
 import { ownMethods, ownPaths } from '../../config/schema/own-endpoints.ts'
 import { mountOf, pathsOf } from '../../config/schema/resolved.ts'
 import { GatewayError } from '../../errors.ts'
-import { cookieName } from '../../proxy/cookie-header.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Services } from '../../services/services.ts'
 import { createEnvelope } from '../../shaping/envelope.ts'
@@ -123,11 +122,7 @@ const ranks = { other: 1, signedIn: 1.25, signOut: 2 }
  */
 export function createRanks(config: Config, secrets: readonly string[]) {
   const { name } = sessionCookie(config.gateway.session.cookie)
-  const sessionKeyIn = createSessionCookieReader({
-    name,
-    secrets,
-    parse: header => ({ [name]: valueIn(header, name) })
-  })
+  const sessionKeyIn = createSessionCookieReader({ name, secrets })
   const { endpoints } = config.routes
   const mount = mountOf(config)
   const signOut = new Set(
@@ -140,15 +135,6 @@ export function createRanks(config: Config, secrets: readonly string[]) {
     if (cookie === undefined || sessionKeyIn(cookie) === undefined) return ranks.other
     const isSignOut = methods.includes(method) && signOut.has(url.split('?', 1)[0] ?? '')
     return isSignOut ? ranks.signOut : ranks.signedIn
-  }
-}
-
-function valueIn(header: string, name: string): string {
-  const pair = header.split(';').find(each => cookieName(each) === name)
-  try {
-    return decodeURIComponent(pair?.slice(pair.indexOf('=') + 1).trim() ?? '')
-  } catch {
-    return ''
   }
 }
 

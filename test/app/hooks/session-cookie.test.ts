@@ -14,7 +14,7 @@ const signer = new Signer(secrets)
 const app = Fastify()
 await app.register(cookie)
 const { parseCookie } = app
-const createReader = () => createSessionCookieReader({ name, secrets, parse: parseCookie })
+const createReader = () => createSessionCookieReader({ name, secrets })
 
 /** By all of the cookies, as the plugin reads them. */
 function readSlowly(header: string): string | undefined {
