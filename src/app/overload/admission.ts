@@ -3,6 +3,7 @@
  * fraction of the cost of an answer. With few requests in flight it is one comparison.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { all } from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
 import { ownMethods, ownPaths } from '../../config/schema/own-endpoints.ts'
@@ -98,19 +99,11 @@ function shedReason(
   return load.modest >= rank * load.capacity(bounds) ? 'load' : undefined
 }
 
-/** The client's address, found as Fastify finds it. */
-export function senderOf(
-  { socket, headers }: IncomingMessage,
-  trust?: (address: string) => boolean
-) {
-  const peer = socket.remoteAddress ?? ''
-  const forwarded = headers['x-forwarded-for']
-  const ips = [peer]
-  if (trust === undefined || typeof forwarded !== 'string') return { ip: peer, ips }
-  for (const text of forwarded.split(',').toReversed()) {
-    if (!trust(ips.at(-1) ?? '')) break
-    ips.push(text.trim())
-  }
+/** The client's address, found by the package that Fastify finds it with. */
+export function senderOf(request: IncomingMessage, trust?: (address: string) => boolean) {
+  const ip = request.socket.remoteAddress ?? ''
+  if (trust === undefined) return { ip, ips: [ip] }
+  const ips = all(request, trust)
   return { ip: ips.at(-1) ?? '', ips }
 }
 

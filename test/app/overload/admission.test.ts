@@ -167,6 +167,31 @@ t.test('behind a trusted proxy, clients count and not the proxy', async t => {
   t.ok(await isHeld(from('203.0.113.2')))
 })
 
+t.test('an address that is sent in an unusual form is counted as it is refused', async t => {
+  const upstream = await testUpstream(t.after, () => {})
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { overload: { inFlight: 128 }, trustedProxies: ['127.0.0.0/8'] } },
+    limits: { inFlightPerUser: 1000, limits: {} },
+    routes: {
+      upstreams: { b: { url: upstream.url, connections: 500 } },
+      routes: { open: { path: '/api/open', upstream: 'b', access: 'public' } }
+    }
+  })
+  const { port } = new URL(gateway.url)
+  for (const [index, forwarded] of ['203.0.113.1, ', '203.0.113.2,,', ',203.0.113.3 ,'].entries()) {
+    const head = `GET /api/open HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${forwarded}\r\n\r\n`
+    const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
+    let refused = ''
+    for (const socket of sockets) {
+      socket.on('error', () => {}).on('data', text => (refused += text))
+      socket.write(head)
+    }
+    await until('64 are held', () => upstream.seen.length === (index + 1) * 64)
+    await until('the 65th is refused', () => refused.startsWith('HTTP/1.1 503'))
+    for (const socket of sockets) socket.destroy()
+  }
+})
+
 t.test('a refused request behind others of its connection cuts it', async t => {
   const { fill, held, port, metrics } = await holding(t.after, small)
   await fill(60)
