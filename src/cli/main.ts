@@ -16,12 +16,20 @@ import { commands } from './commands.ts'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { version } from '../process/status.ts'
 
-const exitCodes = 'Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line.'
+const exitCodes =
+  'Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line, 3 done, with findings.'
 
 const programOptions: Readonly<Record<string, Option>> = {
   ...commonOptions,
   version: { type: 'boolean', description: 'the version of the gateway and of Node' }
 }
+
+/** An option before the name of its command, or without any name, keeps its value. */
+const optionsOfAll: Readonly<Record<string, Option>> = Object.assign(
+  {},
+  ...Object.values(commands).map(optionsOf),
+  programOptions
+)
 
 /** Runs one command. Sets the exit code; a command that serves keeps the process alive. */
 export async function main(words: readonly string[]): Promise<void> {
@@ -33,7 +41,7 @@ export async function main(words: readonly string[]): Promise<void> {
     args: [...words],
     allowPositionals: true,
     strict: false,
-    options: parsable(programOptions)
+    options: parsable(optionsOfAll)
   })
   if (word === undefined && asksVersion === true) {
     return void process.stdout.write(`console-gateway ${version} (Node ${process.version})\n`)

@@ -33,6 +33,18 @@ t.test('--help behind a command says how to call it', async t => {
   t.match(out, /--everyone +all sessions/)
 })
 
+t.test('options may stand before the name of the command, or without one for start', async t => {
+  const folder = t.testdir()
+  t.match(await run(['--pid-file', `${folder}/pid`, '--config', `${folder}/none`]), {
+    code: 1,
+    err: 'gateway.yaml the file cannot be read'
+  })
+  t.match(await run(['--output', `${folder}/types.ts`, 'types', '--help']), {
+    code: 0,
+    out: /^console-gateway types: /
+  })
+})
+
 t.test('--version says which gateway and which Node', async t => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
   t.same(await run(['--version']), {
