@@ -17,7 +17,8 @@ import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { version } from '../process/status.ts'
 
 const exitCodes =
-  'Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line, 3 done, with findings.'
+  'Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line, ' +
+  '3 done, with findings.'
 
 const programOptions: Readonly<Record<string, Option>> = {
   ...commonOptions,

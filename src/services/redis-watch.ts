@@ -30,7 +30,10 @@ export function watch(client: Redis | Cluster, { onUp, onDown, onRoundTrip }: Re
     onUp()
   })
   client.on('error', (error: RedisError) => report(reasonOf(error.lastNodeError ?? error)))
-  client.on('close', () => report('the connection closed'))
+  client.on('close', () => {
+    // At its owner's `disconnect` the client has ended by now.
+    if (client.status !== 'end') report('the connection closed')
+  })
   const ask = createWatchdog(client, { report, onRoundTrip })
   let timer: NodeJS.Timeout | undefined
   client.on('ready', () => {

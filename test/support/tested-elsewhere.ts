@@ -379,7 +379,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/revocation-journal'
   ],
   'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
-  'redis/shapes': ['services/redis', 'services/redis-cluster', 'services/redis-watch'],
+  'redis/shapes': ['services/redis', 'services/redis-cluster'],
   'session/record-format': ['session/record'],
   'session/redis-store': [
     'session/former-index',
