@@ -33,7 +33,10 @@ export async function askAdmin(
   const members = membersOf(text)
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
-    const reason = typeof error === 'string' ? error : 'without a reason'
+    const reason =
+      typeof error === 'string'
+        ? error
+        : 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
     throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
   }
   if (members === undefined) {

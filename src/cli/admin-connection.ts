@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { constants, readFileSync, statSync } from 'node:fs'
 import {
   type ClientRequest,
   type IncomingMessage,
@@ -99,7 +99,18 @@ function tokenOf(file: string | undefined): string {
   }
   const place = file ?? tokenVariable
   if (!tokenText.test(token)) throw new UsageError(`${place} holds no token: one word is expected.`)
+  if (file !== undefined) warnOfReaders(file)
   return token
+}
+
+/** No refusal: secrets that are mounted into containers often have such a mode. */
+function warnOfReaders(file: string): void {
+  const { mode } = statSync(file)
+  if ((mode & constants.S_IROTH) === 0) return
+  process.stderr.write(
+    `warning: every user of this machine can read ${file}, which can operate the gateway: ` +
+      `chmod 600 ${file}\n`
+  )
 }
 
 function readOrFail(option: string, file: string): Buffer {
@@ -203,7 +214,9 @@ async function responseTo(
 }
 
 /** Of several addresses that were tried: the first. */
-function reasonOf(error: Error & { readonly errors?: readonly Error[] }): string {
+function reasonOf(error: NodeJS.ErrnoException & { readonly errors?: readonly Error[] }): string {
+  // OpenSSL's text is several lines of its own places.
+  if (error.code === 'EPROTO') return 'it does not speak https'
   const { message } = error.errors?.[0] ?? error
   return message
 }

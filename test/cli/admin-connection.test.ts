@@ -1,5 +1,5 @@
 /** Commands that ask a gateway elsewhere: where the token goes, and where it never goes. */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -57,11 +57,32 @@ t.test('a gateway at another address is asked with the token of the environment'
   const file = join(gateway.folder, 'token')
   writeFileSync(file, `${secret}\n`)
   t.equal((await run(['status', ...words, '--token-file', file])).code, 0, 'or of a file')
+  chmodSync(file, 0o644)
+  const readable = await run(['status', ...words, '--token-file', file])
+  t.equal(readable.code, 0)
+  t.match(readable.err, `every user of this machine can read ${file}`)
+  t.match(readable.err, `chmod 600 ${file}`)
+  t.notMatch(readable.err, secret)
+  chmodSync(file, 0o640)
+  t.equal((await run(['status', ...words, '--token-file', file])).err, '')
 
   const wrong = await run(['status', ...words], { env })
   t.equal(wrong.code, 1)
   t.match(wrong.err, /refused the token/)
   t.notMatch(wrong.err, token)
+})
+
+t.test('an address that is none of operators is said to be so', async t => {
+  const { url } = await trap(t, (_request, response) => response.writeHead(404).end())
+  const other = await run(['status', '--url', url], { env })
+  t.equal(other.code, 1)
+  t.match(other.err, 'Is that the address of its operators’ listener (ops.listen)?')
+  const secure = await run(['status', '--url', url.replace('http:', 'https:')], { env })
+  t.equal(secure.code, 1)
+  t.match(
+    secure.err,
+    /^No gateway answers on 127\.0\.0\.1:\d+: it does not speak https\. Is it .*\n$/
+  )
 })
 
 t.test('plain http goes to this machine only, whatever the command', async t => {

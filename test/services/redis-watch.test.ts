@@ -15,7 +15,7 @@ t.test('a connection that is cut is an outage; one that its owner closes is none
   await redis.connect()
   const other = new Redis(url)
   t.after(() => other.disconnect())
-  await other.client('KILL', 'TYPE', 'normal')
+  await other.call('CLIENT', 'KILL', 'TYPE', 'normal')
   await until('it is up again', () => ups === 2)
   t.same(outages, ['the connection closed'])
   const ended = once(redis, 'end')
