@@ -17,6 +17,14 @@ t.test(
   }
 )
 
+t.test('each full collection is reported, and young ones are not', async t => {
+  const child = fork(new URL('../../support/collections.ts', import.meta.url), {
+    execArgv: ['--expose-gc']
+  })
+  const [reported] = (await once(child, 'message')) as [{ young: number; full: number }]
+  t.same(reported, { young: 0, full: 3 })
+})
+
 t.test(
   'buffers in transit are freed without full collections',
   { skip: !process.versions.v8.startsWith('13.') && 'this V8 has no such setting' },
