@@ -40,10 +40,7 @@ export class TrailRing {
     if (size === 0) return
     if (this.#bytes.names > maxNames) this.#clear()
     if (this.#length === size) this.#dropOldest()
-    if (this.#end + maxTrailBytes > this.#bytes.size) {
-      this.#dropFrom(this.#end, this.#bytes.size)
-      this.#end = 0
-    }
+    if (this.#end + maxTrailBytes > this.#bytes.size) this.#end = 0
     const start = this.#end
     this.#end = this.#bytes.write(trail, start)
     this.#dropFrom(start, this.#end)
