@@ -142,3 +142,42 @@ t.test('long texts and lists are cut, and the rest is kept', async t => {
   t.match(read.missing, { length: 64, 63: 'part-63' })
   t.match(read.attempts, { length: 64, 63: { address: 'http://192.0.2.63' } })
 })
+
+t.test('the longest trail has room in what the bounds say', async t => {
+  const bytes = new TrailBytes(maxTrailBytes)
+  const long = '\u20ac'.repeat(512)
+  const list = Array.from({ length: 64 }, (_, index) => `name-${index}`)
+  const trail = Object.assign(new Trail(long, 'GET', long, long), {
+    ...{ user: long, userId: long, session: long, sharedWith: long, trace: { traceId: long } },
+    ...{ missing: list, needsRoles: list, status: 200 },
+    rules: list.map(name => {
+      return { name, kind: 'fixed', max: 1, windowMs: 1, burst: 1, enforced: true } as const
+    }),
+    verdicts: list.map(() => ({ exceeded: true, remaining: 0, resetMs: 1 }))
+  })
+  for (const name of list) trail.addAttempt(new TrailAttempt('backend', name))
+  bytes.write(trail, 0)
+  t.match(bytes.read(0), {
+    ...{ requestId: long, sharedWith: long, trace: { traceId: long } },
+    ...{ missing: list, needsRoles: list },
+    verdicts: { length: 64, 63: { exceeded: true } },
+    attempts: { length: 64, 63: { address: 'name-63' } }
+  })
+})
+
+t.test('each detail is kept, also where it is the only one', async t => {
+  const details: Array<Partial<Trail>> = [
+    { alias: { path: '/a', target: '/b' } },
+    { copy: 'stale' },
+    { limit: 'burst' },
+    { missing: ['stock'] },
+    { sessionEnded: 'revoked' },
+    { limitMax: 0 },
+    { needsRoles: ['admin'] }
+  ]
+  for (const detail of details) {
+    const bytes = new TrailBytes(maxTrailBytes)
+    bytes.write(Object.assign(new Trail('id', 'GET', '/api', '192.0.2.1'), detail), 0)
+    t.match(bytes.read(0), detail)
+  }
+})

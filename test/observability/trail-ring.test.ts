@@ -43,6 +43,18 @@ t.test('ordinary ones all fit, and long ones give way to others earlier', async 
   t.equal(ring.length + ring.overwritten, 6000)
 })
 
+t.test('a long one takes the place of those alone that stood there', async t => {
+  const ring = new TrailRing(1000)
+  let id = 1e6
+  while (ring.overwritten === 0) ring.add(trailOf(id++, 500))
+  const { length } = ring
+  const lengths = Array.from({ length: 3 * length }, () => {
+    ring.add(trailOf(id++, 500))
+    return ring.length
+  })
+  t.same(new Set(lengths), new Set([length]))
+})
+
 t.test('names of more configs than have numbers cost what was kept, and no memory', async t => {
   const ring = new TrailRing(100)
   for (let id = 0; id < 60_050; id++) ring.add(trailOf(id, 1, `route-${id}`))

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/services/redis.ts'
+import { touchEveryMs } from '../../src/session/idle-clock.ts'
 import { keyOf } from '../../src/session/record.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
@@ -258,6 +259,7 @@ for (const [name, open] of [
     t.ok(isNear(left(await b.ask()), 1))
     await a.sessions.extend(await a.live())
     t.ok(isNear(left(await b.ask()), 30), 'at once')
+    t.ok(isNear(left(await a.use()), 30), 'and where it was made')
   })
 
   t.test(`${name}: an end at one replica is news to the other`, async t => {
@@ -307,6 +309,8 @@ for (const [name, open] of [
     await pass(10 * minute)
     isAway = true
     await t.rejects(b.ask(), { code: 'session.unavailable' })
+    const live = b.sessions.getCachedByKey(keyOf('s'))
+    await t.rejects(b.sessions.extend(live!), { code: 'session.unavailable' })
     await b.use()
     await pass(25 * minute)
     await t.rejects(b.ask(), { code: 'session.unavailable' })
@@ -314,6 +318,22 @@ for (const [name, open] of [
     t.same(await b.sessions.get('s'), { ended: 'idle' })
   })
 }
+
+t.test('requests at the same time are one use, which is written once', async t => {
+  const { a, pass, left } = await setUp(t, inMemory)
+  await a.sessions.open('s', opening('u'))
+  await pass(10 * minute)
+  const live = await a.live()
+  t.ok(isNear(left(a.sessions.use(live)), 30))
+  for (let times = 0; times < 10; times++) a.sessions.use(live)
+  t.equal(a.counts.touches, 1)
+})
+
+t.test('use is written once a minute, and more often where the idle time is short', t => {
+  t.equal(touchEveryMs({ idleMs: idle }), minute)
+  t.equal(touchEveryMs({ idleMs: minute }), minute / 4)
+  t.end()
+})
 
 t.test('a touch that comes too late does not keep a quiet session in the cache', async t => {
   const held = Promise.withResolvers<void>()

@@ -129,6 +129,81 @@ t.test('a full Redis extends a quiet session that is used, and ends it', async t
   await client.config('SET', 'maxmemory', '0')
 })
 
+t.test('the record of a quiet session outlives its clock after each touch', async t => {
+  const { client, store } = await opened(t, patient)
+  const hour = 3_600_000
+  await store.create('s', `${quietMark}sealed`, hour)
+  const touches = [
+    async () => await store.touchAfterUse('s', 2 * hour, 0),
+    async () => await store.touch('s', 9 * hour, 0, true)
+  ]
+  for (const touch of touches) {
+    t.equal(await touch(), true)
+    const [record, clock] = [
+      await client.pttl('test:session:s'),
+      await client.pttl('test:clock:{test:session:s}')
+    ]
+    t.ok(record > clock + hour, `${record} after ${clock}`)
+  }
+})
+
+t.test('the notes of a user are gone with the last session that they are about', async t => {
+  const { client, store } = await opened(t, patient)
+  const user = identityKey({ source: 's', identity: { id: '7' } })
+  const hour = 3_600_000
+  await store.indexSession(user, 'long', Date.now() + 2 * hour)
+  await store.indexSession(user, 'short', Date.now() + hour)
+  for (const key of await client.keys('test:identity:*')) {
+    const left = await client.pttl(key)
+    t.ok(left > hour && left <= 2 * hour, `${key}: ${left}`)
+  }
+})
+
+t.test('later is greater, also where the clock of Redis was set back meanwhile', async t => {
+  const { client, store } = await opened(t, patient)
+  const user = identityKey({ source: 's', identity: { id: '7' } })
+  const ahead = (Date.now() + 3_600_000) * 1000
+  const until = Date.now() + 7_200_000
+  await store.indexSession(user, 'first', until)
+  const [index = ''] = await client.keys('test:identity:*')
+  await client.hset(index, 'first', `${ahead} ${until}`, '#', String(ahead))
+  await store.indexSession(user, 'second', until)
+  t.same(await store.sessionKeysOf(user), ['first', 'second'])
+
+  await store.lock('token', 'a', 60_000)
+  await store.fence('token', 'a', 60_000)
+  const [fence = ''] = await client.keys('test:*fence*')
+  await client.set(fence, `${ahead} a`)
+  await store.unlock('token', 'a', false)
+  await store.lock('token', 'b', 60_000)
+  t.same(await store.fence('token', 'b', 60_000), { number: ahead + 1, isContested: true })
+})
+
+t.test('a user who signs in for a short time is present for as long as before', async t => {
+  const { store } = await opened(t, patient)
+  const user = { source: 's', id: '7', username: 'alice' }
+  const hour = 3_600_000
+  await store.addSignedIn(user, Date.now() + hour)
+  await store.addSignedIn(user, Date.now() + 1)
+  await until('the short time is over', async () => {
+    await store.addSignedIn({ ...user, id: '8' }, Date.now() + hour)
+    return (await store.signedIn(10)).length === 2
+  })
+})
+
+t.test('of the states of a users file, one that others have replaced counts no more', async t => {
+  const { store } = await opened(t, patient)
+  const announce = async (state: string, before?: string) =>
+    await store.announceUsers('s', state, before)
+  t.equal(await announce('a'), true)
+  t.equal(await announce('b', 'a'), true)
+  t.equal(await announce('c', 'b'), true)
+  for (const outdated of ['a', 'b']) t.equal(await announce(outdated), false, outdated)
+  t.equal(await announce('c'), true)
+  t.equal(await announce('a', 'c'), true, 'a replica that went back to it')
+  for (const outdated of ['b', 'c']) t.equal(await announce(outdated), false, outdated)
+})
+
 t.test('a session whose clock is lost is over', async t => {
   const { client, store } = await opened(t, patient)
   await store.create('lost', `${quietMark}sealed`, 3_600_000)

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { Signer } from '@fastify/cookie'
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { createAdmission } from '../../../src/app/overload/admission.ts'
+import { createAdmission, createOverload } from '../../../src/app/overload/admission.ts'
 import { Load } from '../../../src/app/overload/load.ts'
 import { Refusals } from '../../../src/app/overload/refusals.ts'
 import { ShedLog } from '../../../src/app/overload/shed-log.ts'
@@ -78,7 +78,7 @@ async function holding(cleanUp: (undo: () => unknown) => void, files: Files = {}
     const admitted = until('it is held', () => held.length > before).then(() => 'held')
     return (await Promise.race([refused, admitted])) === 'held'
   }
-  return { call, fill, isHeld, held, lines, metrics, shed, port }
+  return { call, fill, isHeld, held, lines, load, metrics, shed, port }
 }
 
 const small = { gateway: { server: { overload: { inFlight: 128 } } } }
@@ -135,6 +135,35 @@ t.test('an envelope that answers errors with 200 does so here', async t => {
   t.match(await call(), { status: 200, text: /"errorCode":"overloaded"/ })
 })
 
+t.test('a refusal has its whole message, in whatever language', async t => {
+  const server = { overload: { inFlight: 128 } }
+  const { call, fill } = await holding(t.after, {
+    gateway: { server, envelope: { language: 'zh' } }
+  })
+  await fill(64)
+  const { text } = await call()
+  t.match(JSON.parse(text), { errorMessage: /[\u4e00-\u9fff]/ })
+})
+
+t.test('turns of the event loop are measured where an address has many requests', async t => {
+  const { call, fill, load } = await holding(t.after, small)
+  let measured = 0
+  load.watchTurn = () => void measured++
+  await fill(64)
+  t.equal(measured, 0)
+  await call()
+  t.equal(measured, 1)
+})
+
+t.test('what was shed last is logged when the process ends', async t => {
+  const lines: unknown[] = []
+  const log = { warn: (line: unknown) => void lines.push(line) } as never
+  const { shed, close } = createOverload({ metrics: createMetrics(), log })
+  shed.count('connections', { address: '192.0.2.1' })
+  close()
+  t.match(lines, [{ event: 'requests.shed', shed: { connections: 1 } }])
+})
+
 t.test('who is signed in has a quarter more, and their sign-out twice as much', async t => {
   const { call, fill, isHeld } = await holding(t.after, small)
   const { path } = loadConfig(await configFolder(small), {}).routes.endpoints.logout
@@ -147,6 +176,9 @@ t.test('who is signed in has a quarter more, and their sign-out twice as much', 
   t.match(await call({ method, path }), { status: 503 }, 'without a session')
   const forged = { cookie: `${cookie('alice').slice(0, -3)}aaa` }
   t.match(await call({ method, path, headers: forged }), { status: 503 }, 'with a forged one')
+  t.match(await call({ method: 'PUT', path, headers }), { status: 503 }, 'with another method')
+  const malformed = { cookie: 'console_sid=%' }
+  t.match(await call({ headers: malformed }), { status: 503 }, 'with one that cannot be read')
 })
 
 t.test('with more addresses than the process carries, others are refused first', async t => {
@@ -156,6 +188,14 @@ t.test('with more addresses than the process carries, others are refused first',
   t.match(await call({ from: '127.0.0.4' }), { status: 503 })
   t.ok(await isHeld({ from: '127.0.0.4', headers: { cookie: cookie('alice') } }))
   t.match((await metrics.text()).body, 'console_gateway_shed_total{reason="load"} 1')
+})
+
+t.test('what a greedy address had before the bounds shrank keeps nobody else out', async t => {
+  const { call, isHeld, load } = await holding(t.after, small)
+  const former = { inFlight: 1000, inFlightPerAddress: 64, turn: 25 }
+  for (let n = 0; n < 300; n++) load.begin('127.0.0.2', former)
+  t.match(await call(), { status: 503 })
+  t.ok(await isHeld({ from: '127.0.0.3' }))
 })
 
 t.test('behind a trusted proxy, clients count and not the proxy', async t => {

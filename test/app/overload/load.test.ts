@@ -67,6 +67,8 @@ t.test('addresses beyond a bound are counted together', t => {
   t.equal(load.total, 50_100)
   t.equal(load.of('address 50099'), 0)
   t.equal(load.of(''), 100)
+  load.begin('address 5', bounds)
+  t.equal(load.of('address 5'), 2, 'one that has a count already keeps it')
   t.end()
 })
 
@@ -82,6 +84,8 @@ t.test('one late turn changes nothing, and late turns with none in time between 
   t.equal(load.capacity(bounds), 1000, 'interrupted')
   turn(100)
   t.equal(load.capacity(bounds), 300, 'half of what is in flight')
+  turn(60)
+  t.equal(Math.round(load.capacity(bounds)), 302, 'not at each late turn again')
   t.end()
 })
 

@@ -252,5 +252,110 @@ t.test('a limit in shadow does not keep the others from being lent', async t => 
   const [used, shadow] = [{ rule: wide, key: 'w', unreported: lent }, entries[1] as TallyEntry]
   const [ofWide, ofShy] = await shared.take(0, [used, shadow])
   t.ok((ofWide?.grant?.requests ?? 0) > 0)
+  t.equal(ofWide?.remaining, 1000 - 3 - lent, 'and counts')
   t.match(ofShy, { exceeded: true, grant: undefined })
+})
+
+t.test(
+  'the remaining requests that a process hears of are without those that others used',
+  async t => {
+    const { shared } = machine({ count: 2 })
+    const limit = rule({ max: 1000, windowMs: minute })
+    const take = async (borrower: number, unreported = 0, unused = 0) => {
+      const [verdict] = await shared.take(borrower, [{ rule: limit, key: 'k', unreported, unused }])
+      return verdict
+    }
+    t.match(await take(0), { remaining: 999, grant: undefined })
+    t.match(await take(0), { remaining: 998, grant: { requests: 50 } })
+    t.match(await take(1), { remaining: 997 })
+    const reported = await take(0, 40, 10)
+    t.match(reported, { remaining: 956, grant: { requests: 9 } }, '40 by its part')
+    shared.drop(0)
+    t.match(await take(1), { remaining: 955 - 9 }, 'and all of a process that is gone')
+  }
+)
+
+t.test(
+  'a part of a process that is gone counts at once, one that was given back never',
+  async t => {
+    const limit = rule({ max: 1000, windowMs: minute })
+    for (const isGivenBack of [false, true]) {
+      const { shared } = machine({ count: 2 })
+      const entry = { rule: limit, key: 'k', unreported: 0 }
+      const take = async (borrower: number) => (await shared.take(borrower, [entry]))[0]
+      t.match(await take(0), { remaining: 999 })
+      t.match(await take(0), { remaining: 998, grant: { requests: 50 } })
+      // The answer came late: its request was counted elsewhere too, and is given back as well.
+      if (isGivenBack) shared.settle(0, [{ ...entry, unreported: -1, unused: 50 }])
+      shared.drop(0)
+      t.match(await take(1), { remaining: isGivenBack ? 998 : 947 })
+    }
+  }
+)
+
+t.test('a process gives back no more than it has', async t => {
+  const { shared, passes } = machine({ count: 2 })
+  const limit = rule({ max: 100, windowMs: minute })
+  for (let index = 0; index < 3; index++) t.equal(await passes(0, limit), true)
+  shared.settle(1, [{ rule: limit, key: 'k', unreported: 0, unused: 1000 }])
+  let passed = 3
+  while (await passes(0, limit)) passed++
+  t.equal(passed, 100)
+})
+
+t.test('what was used counts, also where the lease is forgotten meanwhile', async t => {
+  const { shared } = machine({ count: 2 })
+  const limit = rule({ max: 100, windowMs: minute })
+  shared.settle(0, [{ rule: limit, key: 'k', unreported: 30 }])
+  const [verdict] = await shared.take(1, [{ rule: limit, key: 'k', unreported: 0 }])
+  t.match(verdict, { exceeded: false, remaining: 69 })
+})
+
+t.test('a lease of a rule that a reload has replaced does not count for the new one', async t => {
+  const { shared } = machine({ count: 2 })
+  const take = async (max: number) =>
+    (await shared.take(0, [{ rule: rule({ max }), key: 'k', unreported: 0 }]))[0]
+  t.match(await take(1000), { remaining: 999 })
+  t.match(await take(500), { remaining: 498 })
+})
+
+t.test('the last request waits for a part that may be used, at each end of the limit', async t => {
+  let time = 1_000_000
+  const recalled: number[] = []
+  const shared = new SharedLeases({
+    tally: createMemoryTally(() => time),
+    isAlone: () => true,
+    now: () => time,
+    borrowers: 2,
+    recall: borrower => void recalled.push(borrower)
+  })
+  t.teardown(() => shared.close())
+  const limit = rule({ max: 20, windowMs: minute })
+  for (const window of [1, 2]) {
+    const take = async (borrower: number) =>
+      (await shared.take(borrower, [{ rule: limit, key: 'k', unreported: 0 }]))[0]
+    let lent = 0
+    let passed = 0
+    for (; lent === 0; passed++) lent = (await take(0))?.grant?.requests ?? 0
+    t.equal(lent, 1)
+    for (; passed < 19; passed++) t.match(await take(1), { exceeded: false })
+    t.equal(recalled.length, window, 'called back where little is left, and once')
+    const last = take(1)
+    shared.settle(0, [{ rule: limit, key: 'k', unreported: 1 }])
+    t.match(await last, { exceeded: true }, 'the part was used meanwhile')
+    time += minute
+  }
+})
+
+t.test('a part whose use nobody reports is forgotten once it is long over', async t => {
+  let time = 1_000_000
+  const { shared } = machine({ count: 2, now: () => time })
+  const limit = rule({ max: 1000, windowMs: 100 * minute })
+  const take = async (borrower: number) =>
+    (await shared.take(borrower, [{ rule: limit, key: 'k', unreported: 0 }]))[0]
+  await take(0)
+  t.match(await take(0), { grant: { requests: 50 } })
+  time += 4000
+  await shared.release(['k'])
+  t.match(await take(1), { remaining: 997, grant: undefined }, 'as of a caller that is new')
 })

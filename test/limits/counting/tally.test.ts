@@ -411,6 +411,46 @@ t.test('what was let pass without asking is told when the lease is over', async 
   t.equal(verdict?.remaining, 993)
 })
 
+t.test('of many keys, what was let pass is told of each', async t => {
+  const tally = createMemoryTally(() => 1_000_000)
+  const leases = createLeases({ tally, now: () => 1_000_000 })
+  const limit = rule({ max: 1000, windowMs: minute })
+  const keys = Array.from({ length: 450 }, (_, index) => `k${index}`)
+  for (const key of keys) {
+    await leases.acquire([limit], [key])
+    t.ok(leases.tryLocally([limit], [key]))
+  }
+  await leases.close()
+  const verdicts = await tally.report(keys.map(key => ({ rule: limit, key, unreported: 0 })))
+  t.same(new Set(verdicts.map(({ remaining }) => remaining)), new Set([998]))
+})
+
+t.test('a process knows of no more keys than it has room for, and asks about others', async t => {
+  const tally = createMemoryTally(() => 1_000_000)
+  const leases = createLeases({ tally, now: () => 1_000_000 })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1000, windowMs: minute })
+  const keys = Array.from({ length: 100_001 }, (_, index) => `k${index}`)
+  await leases.acquire(
+    keys.map(() => limit),
+    keys
+  )
+  t.ok(leases.tryLocally([limit], ['k99999']))
+  t.equal(leases.tryLocally([limit], ['k100000']), undefined)
+})
+
+t.test('a caller whose counts are reset is not refused by what is remembered', async t => {
+  const tally = createMemoryTally(() => 1_000_000)
+  const leases = createLeases({ tally, now: () => 1_000_000 })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 1, windowMs: minute })
+  const key = '{u:mia}l'
+  for (let times = 0; times < 2; times++) await leases.acquire([limit], [key])
+  t.match(leases.tryLocally([limit], [key]), [{ exceeded: true }])
+  leases.forget('{u:mia}')
+  t.equal(leases.tryLocally([limit], [key]), undefined)
+})
+
 t.test(
   'what was let pass without asking is told within two seconds, also by a process that is asked nothing more',
   async t => {

@@ -3,9 +3,14 @@ import type { Worker } from 'node:cluster'
 import { EventEmitter } from 'node:events'
 import t, { type Test } from 'tap'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
+import { noGrant } from '../../../src/limits/counting/shared-leases.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { LeaseLender } from '../../../src/process/cluster/lease-lender.ts'
-import type { LimitAnswers } from '../../../src/process/cluster/lease-messages.ts'
+import {
+  askMs,
+  type LimitAnswers,
+  type LimitAsks
+} from '../../../src/process/cluster/lease-messages.ts'
 import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
 import { redisConfig } from '../../support/config.ts'
 import { testRedis } from '../../support/redis.ts'
@@ -53,16 +58,45 @@ t.test(
 t.test('an account that comes after the end of a worker counts nothing twice', async t => {
   const { worker } = await primary(t)
   const [first, second] = [worker(1), worker(2)]
+  let taken = 0
   let lent = 0
   await until('a part was lent', async () => {
     const [verdict] = await first.tally.consume([entry])
+    taken++
     lent = verdict?.grant?.requests ?? 0
     return lent > 0
   })
   first.ends.emit('exit')
   const before = await second.tally.report([entry])
+  t.equal(before[0]?.remaining, 1000 - taken - lent, 'its part counts as used')
   void first.tally.report([{ ...entry, unreported: lent }])
   first.relay.flush()
   const after = await second.tally.report([entry])
   t.equal(after[0]?.remaining, before[0]?.remaining)
+})
+
+t.test('a question that was read too late counts what was used before it alone', async t => {
+  const { worker } = await primary(t)
+  const { ends } = worker(1)
+  const limits: LimitAsks = {
+    sentAt: Date.now() - askMs,
+    rules: [[0, limit]],
+    asks: [[1, 'consume', [[0, key, 5, 0]]]],
+    forgotten: []
+  }
+  ends.emit('message', { limits })
+  t.match(await worker(2).tally.report([entry]), [{ remaining: 995 }])
+})
+
+t.test('a number of processes in config counts the workers of this machine as one', async t => {
+  const { worker } = await primary(t)
+  const { tally } = worker(1)
+  const wide = { ...entry, rule: rule({ max: 100_000, replicas: 4 }) }
+  await until('Redis is asked', async () => {
+    const [verdict] = await tally.consume([{ ...wide, key: 'before' }])
+    return (verdict?.remaining ?? 0) > 90_000
+  })
+  t.match(await tally.consume([wide]), [{ remaining: 99_999, grant: noGrant }])
+  // Of two machines each has half of a hundredth, and of two workers each has half of that.
+  t.match(await tally.consume([wide]), [{ remaining: 99_998, grant: { requests: 250 } }])
 })

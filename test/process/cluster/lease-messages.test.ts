@@ -1,5 +1,6 @@
 /** What workers ask of the primary about limits, as plain calls in one process. */
 import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import type { TallyEntry } from '../../../src/limits/counting/rules.ts'
@@ -69,4 +70,46 @@ t.test('a late answer to a request is given back, and one to a look is not', asy
   t.match(messages[2], { asks: [[2, 'inspect']] })
   answer(2)
   t.equal(messages.length, 3, 'nothing was counted for a look')
+})
+
+t.test('of a late answer, a limit that only reports gives nothing back', async t => {
+  const { relay, tally, messages } = worker(t)
+  const shy = { ...entry, rule: rule({ name: 'shy', max: 1, enforced: false }), key: 's' }
+  await tally.consume([entry, shy])
+  const verdict = { exceeded: false, remaining: 9, resetMs: 1000, retryMs: 0 }
+  const verdicts = [verdict, { ...verdict, exceeded: true }].map(writeVerdict)
+  relay.onAnswers({ answers: [[1, verdicts]], recalled: [], processes: 1 })
+  relay.flush()
+  t.match(messages[1]?.asks, [[0, 'settle', { length: 1, 0: [0, 'k', -1, 0] }]])
+})
+
+t.test('an answer that is under way is waited for, and counts once', async t => {
+  const { relay, tally, messages, answer } = worker(t)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const verdicts = tally.consume([entry])
+  relay.flush()
+  relay.onAnswers({ answers: [[1, 'under way']], recalled: [], processes: 1 })
+  mock.timers.tick(10 * askMs)
+  await setImmediate()
+  answer(1)
+  t.match(await verdicts, [{ remaining: 9, grant: { requests: 5 } }])
+  t.equal(messages.length, 1, 'nothing is given back')
+})
+
+t.test('a worker without a primary counts by itself', async t => {
+  const relay = new LeaseRelay(() => false, 1)
+  const tally = relay.tally(createMemoryTally(() => 1000))
+  t.match(await tally.consume([entry]), [{ exceeded: false, remaining: 9 }])
+})
+
+t.test('a worker gives back what is called back, and knows how many share the counters', t => {
+  const { relay } = worker(t)
+  const released: string[] = []
+  relay.onRecall(keys => released.push(...keys))
+  t.equal(relay.processes(), 1)
+  relay.onAnswers({ answers: [], recalled: ['k', 'other'], processes: 6 })
+  t.same(released, ['k', 'other'])
+  t.equal(relay.processes(), 6)
+  t.end()
 })
