@@ -99,6 +99,9 @@ writeFileSync(
   `${JSON.stringify({ about, cases: outcomes }, undefined, 2)}\n`
 )
 writeFileSync(join(folder, 'bench.md'), text)
-writeFileSync(join(folder, 'bench.svg'), chart(Object.values(outcomes), about))
+// Without goals there is nothing to draw.
+if (Object.values(outcomes).some(({ verdicts }) => verdicts.length > 0)) {
+  writeFileSync(join(folder, 'bench.svg'), chart(Object.values(outcomes), about))
+}
 process.stdout.write(text)
 process.exit()
