@@ -3,7 +3,7 @@
  * form.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import { errorKinds, GatewayError, toGatewayError } from '../errors.ts'
 import { validateRequests } from '../app/hooks/validation.ts'
 import { opsHeaders } from './response-headers.ts'
 
@@ -35,17 +35,23 @@ export function guardAdminScope(scope: FastifyInstance): void {
   scope.setErrorHandler(sendAdminError)
 }
 
-/** Errors of the operators' listener: for people with curl, not for consoles. */
+/** Errors of the operators' listener: for its page and for people with curl, not for consoles. */
 export function sendAdminError(
   thrown: unknown,
   _request: unknown,
   reply: FastifyReply
 ): FastifyReply {
   const error = toGatewayError(thrown)
-  const { retryAfter } = error.detail
+  const { retryAfter, message } = error.detail
   if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
   const { id: requestId } = reply.request
-  return reply.code(error.status).send({ error: error.message, code: error.code, requestId })
+  const text = message ?? errorKinds[error.code][languageOf(reply.request)]
+  return reply.code(error.status).send({ error: text, code: error.code, requestId })
+}
+
+/** The page asks in the language that is chosen on it, a command in none. */
+export function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): 'en' | 'zh' {
+  return headers['accept-language']?.toLowerCase().startsWith('zh') === true ? 'zh' : 'en'
 }
 
 /** Of a path that the router cannot read: no hook has seen the request. */

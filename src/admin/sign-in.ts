@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { NewSession } from '../session/session.ts'
 import { addOpsScope, apiPrefix } from './api.ts'
+import { languageOf } from './browser-guard.ts'
 import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
 import { operatorSignInBody } from './request-schemas.ts'
@@ -35,9 +36,12 @@ interface Options {
 
 export const signInPath = `${apiPrefix}/sign-in`
 
-const noRole =
-  'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
-  'operators’ secret.'
+const noRole = {
+  en:
+    'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
+    'operators’ secret.',
+  zh: '此处无法登录：未设置 ops.role。请在其中指定运维人员的角色，或使用运维密钥。'
+}
 
 export function addOperatorSignIn(ops: FastifyInstance, options: Options): void {
   addOpsScope(ops, scope => {
@@ -77,7 +81,9 @@ async function signIn(
 ): Promise<unknown> {
   const { username } = request.body
   const address = clientAddress(request)
-  if (sessions === undefined) throw new GatewayError('ops.role', { message: noRole })
+  if (sessions === undefined) {
+    throw new GatewayError('ops.role', { message: noRole[languageOf(request)] })
+  }
   const operator = { name: username, via: 'session' } as const
   const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }
   try {

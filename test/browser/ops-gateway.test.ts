@@ -6,14 +6,14 @@ import t, { type Test } from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { password, signInAt } from '../support/sign-in.ts'
-import { testUpstream } from '../support/upstream.ts'
+import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { axeFindings, openPanel, visitOps } from './ops-page.ts'
 
 const browser = await testBrowser(undo => t.teardown(undo))
 
-async function start(t: Test) {
-  const upstream = await testUpstream(t.teardown)
+async function start(t: Test, answer = json(200, { ok: 1 })) {
+  const upstream = await testUpstream(t.teardown, answer)
   const files = {
     gateway: { ops: { role: 'admin' }, audit: { key: '${AUDIT_KEY}' } },
     routes: {
@@ -80,6 +80,25 @@ t.test('Requests: why somebody got a 403, with what to do about it', async t => 
   await timeline.getByText(headers.get('x-request-id') ?? 'no id').waitFor()
   await timeline.getByText('bob').waitFor()
   t.same(await axeFindings(page), [])
+})
+
+t.test('Requests: the timeline of one that runs goes on to its end', async t => {
+  const held = Promise.withResolvers<void>()
+  const { gateway } = await start(t, (_request, response) => {
+    void held.promise.then(() => response.end('{}'))
+  })
+  const cookie = await gateway.signIn('bob')
+  const called = gateway.call('/api/orders', { cookie })
+  const page = await signInOps(t, gateway)
+  await openPanel(page, 'requests')
+  await page.getByLabel('Status').selectOption('running')
+  await page.locator('tbody .link').first().click()
+  const timeline = page.getByRole('complementary', { name: 'Timeline' })
+  await timeline.getByText('running').first().waitFor()
+  held.resolve()
+  t.equal((await called).status, 200)
+  await timeline.getByText('Status 200 was sent').waitFor()
+  t.equal(await timeline.getByText('running').count(), 0)
 })
 
 t.test('Sessions: a session that is closed here is dead at once; lockouts are empty', async t => {
@@ -220,6 +239,24 @@ t.test('signing out ends the session, and the page asks again', async t => {
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
   t.same(await axeFindings(page), [], 'bob is no operator')
+})
+
+t.test('refusals are said in the language of the page, not in that of the browser', async t => {
+  const { gateway } = await start(t)
+  const page = await visitOps(t, browser, `${gateway.opsUrl}/ops/`)
+  await page.getByLabel('Language').selectOption('zh')
+  const refusal = async (username: string, secret: string, text: string) => {
+    await page.getByLabel('用户名').fill(username)
+    await page.getByLabel('密码').fill(secret)
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText(text).waitFor()
+  }
+  await refusal('alice', 'wrong', '用户名或密码错误')
+  await refusal('bob', password, '该账户不是运维人员')
+  const unnamed = await testGateway(t.teardown)
+  await page.goto(`${unnamed.opsUrl}/ops/`)
+  await page.getByLabel('Language').selectOption('zh')
+  await refusal('alice', password, '未设置 ops.role')
 })
 
 t.test('Ledger: an act stands there with its operator, signed', async t => {

@@ -1,5 +1,6 @@
 /** Calls of the operators' API, and their errors. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { language, localeOf } from './i18n.ts'
 import { createStore } from './store.ts'
 
 export interface Operator {
@@ -41,10 +42,18 @@ export async function postJson<T>(path: string, body: object): Promise<T> {
   })) as T
 }
 
-async function call(path: string, init: RequestInit): Promise<unknown> {
+interface Call extends RequestInit {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+async function call(path: string, init: Call): Promise<unknown> {
   let response: Response
   try {
-    response = await fetch(`/ops/api/${path}`, { ...init, credentials: 'same-origin' })
+    response = await fetch(`/ops/api/${path}`, {
+      ...init,
+      headers: { ...init.headers, 'accept-language': localeOf(language.get()) },
+      credentials: 'same-origin'
+    })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new ApiError('', 0)
@@ -99,7 +108,8 @@ export function useJson<T>(path: string | undefined, everyMs?: number): Asked<T>
       getJson<T>(path, controller.signal).then(
         data => setState({ data, error: undefined, isLoading: false, path }),
         (error: unknown) => {
-          if (!(error instanceof ApiError)) return
+          // The dialog that asks for the password says so.
+          if (!(error instanceof ApiError) || error.status === 401) return
           setState(({ data, path: last }) => ({
             data: last === path ? data : undefined,
             error,

@@ -1,6 +1,6 @@
 /** The timeline of one request: a waterfall of its steps, in plain words, and what to do. */
 import { type ComponentChildren, h } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { RequestRow } from '../api-types.ts'
 import { formatBytes, formatMs, formatSeconds, formatTime } from '../format.ts'
@@ -21,18 +21,18 @@ interface TimelineProps {
   readonly close: () => void
 }
 
+/** How often a request is read that still runs. */
+const refreshMs = 1000
+
 interface Detail {
   readonly requests?: readonly RequestRow[]
 }
 
-export function Timeline({ row, close }: TimelineProps): ComponentChildren {
+export function Timeline({ row: chosen, close }: TimelineProps): ComponentChildren {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const { data } = useJson<Detail>(
-    `requests/${encodeURIComponent(row.id)}?language=${language.get()}`
-  )
-  const detail = data?.requests?.find(({ at, path }) => at === row.at && path === row.path)
-  const { code, message, advice, ms } = { ...row, ...detail }
+  const row = useDetail(chosen)
+  const { code, message, advice, ms } = row
   const steps = stepsOf(row)
   const total = Math.max(ms, ...steps.map(step => step.startMs + step.ms), 0.01)
   const onKeyDown = (event: KeyboardEvent) => {
@@ -87,6 +87,20 @@ export function Timeline({ row, close }: TimelineProps): ComponentChildren {
       h(Facts, { row })
     )
   )
+}
+
+/** The request with the advice to its error; one that still runs is followed to its end. */
+function useDetail(chosen: RequestRow): RequestRow {
+  const [isRunning, setRunning] = useState(chosen.isRunning === true)
+  const { data } = useJson<Detail>(
+    `requests/${encodeURIComponent(chosen.id)}?language=${language.get()}`,
+    isRunning ? refreshMs : undefined
+  )
+  const detail = data?.requests?.find(({ at, path }) => at === chosen.at && path === chosen.path)
+  useEffect(() => {
+    if (detail !== undefined) setRunning(detail.isRunning === true)
+  }, [detail])
+  return detail ?? chosen
 }
 
 /** Reasons that the record itself holds. */
