@@ -1,4 +1,5 @@
 /** The operators' API with invented answers, of any size, for tests of the page alone. */
+import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { addPageFiles } from '../../src/admin/page-files.ts'
 import { answersOf, frameOf } from './ops-fake-data.ts'
@@ -19,7 +20,14 @@ export interface FakeOps {
   readonly url: string
   readonly app: FastifyInstance
   /** What the tests change while the page is open. */
-  readonly state: { isSignedIn: boolean; isDown: boolean }
+  readonly state: {
+    isSignedIn: boolean
+    isDown: boolean
+    /** Live streams so far. */
+    streams: number
+    /** Ends those that are open, as a gateway does that is replaced. */
+    readonly endStreams: () => void
+  }
   /** Bodies of acts, in order. */
   readonly acts: Array<{ readonly path: string; readonly body: Record<string, unknown> }>
 }
@@ -43,7 +51,11 @@ export async function fakeOps(
 ): Promise<FakeOps> {
   const { folder, frameMs = 1000 } = options
   const app = Fastify({ forceCloseConnections: true })
-  const state = { isSignedIn: true, isDown: false }
+  const open = new Set<ServerResponse>()
+  const endStreams = () => {
+    for (const stream of open) stream.end('event: end\ndata: {}\n\n')
+  }
+  const state = { isSignedIn: true, isDown: false, streams: 0, endStreams }
   const acts: FakeOps['acts'] = []
   app.addHook('onRequest', async (request, reply) => {
     reply.header('content-security-policy', csp).header('x-content-type-options', 'nosniff')
@@ -74,6 +86,8 @@ export async function fakeOps(
   app.get('/ops/api/now/stream', (_request, reply) => {
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    state.streams++
+    open.add(reply.raw)
     let number = 0
     const send = () => {
       reply.raw.write(`event: now\ndata: ${JSON.stringify(frameOf(options, number++))}\n\n`)
@@ -83,7 +97,10 @@ export async function fakeOps(
       if (state.isDown || !state.isSignedIn) reply.raw.end()
       else send()
     }, frameMs)
-    reply.raw.on('close', () => clearInterval(timer))
+    reply.raw.on('close', () => {
+      open.delete(reply.raw)
+      clearInterval(timer)
+    })
   })
   app.get('/ops/api/audit/stream', (_request, reply) => {
     reply.hijack()

@@ -38,6 +38,7 @@ t.test('an ended session asks above the panel, whose filter stays', async t => {
   await page.keyboard.press('Escape')
   await dialog.getByLabel('Password').fill('right')
   t.same(await axeFindings(page), [])
+  t.equal(await page.getByRole('alert').count(), 0, 'it is no lost connection, and no failure')
   await page.keyboard.press('Enter')
   await dialog.waitFor({ state: 'detached' })
   t.equal(await filter.inputValue(), 'order')
@@ -54,6 +55,33 @@ t.test('a lost connection is said, the numbers stay, and it comes back by itself
   t.same(await axeFindings(page), [])
   fake.state.isDown = false
   await page.getByText('Live', { exact: true }).waitFor()
+  t.equal(await page.getByRole('alert').count(), 0)
+})
+
+t.test('a stream that ends is opened again at once, without an alarm', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  // Each state that the connection shows from now on.
+  await page.evaluate(`window.shown = []; new MutationObserver(() => {
+    shown.push(document.querySelector('.connection').textContent)
+  }).observe(document.querySelector('.connection'), { subtree: true, characterData: true })`)
+  const { streams } = fake.state
+  fake.state.endStreams()
+  await until('there is another stream', () => fake.state.streams > streams)
+  await page.getByText('Live', { exact: true }).waitFor()
+  t.same(await page.evaluate('shown'), ['Connecting…', 'Live'])
+})
+
+t.test('a page that is opened while nobody can be recognised asks for no password', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  fake.state.isDown = true
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await page.getByRole('alert').filter({ hasText: 'Redis does not answer.' }).waitFor()
+  t.equal(await page.getByLabel('Password').count(), 0)
+  t.same(await axeFindings(page), [])
+  fake.state.isDown = false
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
   t.equal(await page.getByRole('alert').count(), 0)
 })
 

@@ -120,16 +120,23 @@ function expectFrame(): void {
   timer = setTimeout(retryLater, silenceMs)
 }
 
-/** A stream does not say why it ended, so a call asks whether the session did. */
+/**
+ * A stream does not say why it ended, so a call asks whether the session did. The first is made at
+ * once: another process serves already where the gateway was restarted.
+ */
 function retryLater(): void {
   stopLive()
-  live.set({ ...live.get(), state: 'lost' })
-  timer = setTimeout(() => {
-    void getJson('me').then(
-      () => startLive(),
-      () => {
-        if (operator.get() !== null) retryLater()
-      }
-    )
-  }, retryMs)
+  const wasLive = live.get().state === 'live'
+  live.set({ ...live.get(), state: wasLive ? 'connecting' : 'lost' })
+  timer = setTimeout(
+    () => {
+      void getJson('me').then(
+        () => startLive(),
+        () => {
+          if (operator.get() !== null) retryLater()
+        }
+      )
+    },
+    wasLive ? 0 : retryMs
+  )
 }

@@ -1,7 +1,7 @@
 /** The frame around the panels: navigation, connection, operator, theme and language. */
 import { type ComponentChildren, type ComponentType, h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { getJson, operator, type Operator, postJson } from './api.ts'
+import { type ApiError, getJson, operator, type Operator, postJson } from './api.ts'
 import { formatTime } from './format.ts'
 import { type Language, language, languages, setLanguage, t } from './i18n.ts'
 import { live, startLive, stopLive } from './live.ts'
@@ -18,6 +18,7 @@ import { setTheme, type Theme, themeChoice } from './theme.ts'
 import { Acts } from './ui/confirm.ts'
 import { Icon } from './ui/icons.ts'
 import { Select } from './ui/layout.ts'
+import { Failed } from './ui/states.ts'
 
 const panels = {
   now: NowPanel,
@@ -29,6 +30,7 @@ const panels = {
   ledger: LedgerPanel
 } satisfies Readonly<Record<string, ComponentType>>
 
+const retryMs = 2000
 const themes: readonly Theme[] = ['system', 'light', 'dark']
 
 type PanelName = keyof typeof panels
@@ -44,12 +46,7 @@ export function Page(): ComponentChildren {
   const signedIn = useStore(operator)
   useStore(language)
   const [hadSession, setHadSession] = useState(false)
-  useEffect(() => {
-    getJson<Operator>('me').then(
-      me => operator.set(me),
-      () => operator.set(null)
-    )
-  }, [])
+  const failure = useWhoAmI()
   useEffect(() => {
     if (signedIn === null || signedIn === undefined) {
       stopLive()
@@ -58,17 +55,47 @@ export function Page(): ComponentChildren {
     setHadSession(true)
     startLive()
   }, [signedIn])
-  if (signedIn === undefined) return h('p', { class: 'boot' }, 'Console Gateway…')
+  if (signedIn === undefined) {
+    return failure === undefined
+      ? h('p', { class: 'boot' }, 'Console Gateway…')
+      : h(Entrance, null, h('h1', null, t('signIn.waiting')), h(Failed, { error: failure }))
+  }
   if (signedIn === null && !hadSession) return h(SignInPage, null)
   return h(Shell, null, signedIn === null && h(SignInDialog, null))
 }
 
+/**
+ * Asks who is signed in. A gateway that cannot say so has signed nobody out: it is asked again.
+ * @returns why it cannot be said
+ */
+function useWhoAmI(): ApiError | undefined {
+  const [failure, setFailure] = useState<ApiError | undefined>(undefined)
+  useEffect(() => {
+    const ask = () => {
+      getJson<Operator>('me').then(
+        me => operator.set(me),
+        (error: ApiError) => {
+          if (operator.get() !== undefined) return
+          setFailure(error)
+          setTimeout(ask, retryMs)
+        }
+      )
+    }
+    ask()
+  }, [])
+  return failure
+}
+
 function SignInPage(): ComponentChildren {
+  return h(Entrance, null, h(SignInForm, { title: t('signIn.title') }))
+}
+
+function Entrance({ children }: { readonly children?: ComponentChildren }): ComponentChildren {
   return h(
     'main',
     { class: 'sign-in-page' },
     h(Brand, null),
-    h(SignInForm, { title: t('signIn.title') }),
+    children,
     h('div', { class: 'settings' }, h(Settings, null))
   )
 }
@@ -166,7 +193,8 @@ function Connection(): ComponentChildren {
 
 function LostNotice(): ComponentChildren {
   const { state, lastAt } = useStore(live)
-  if (state !== 'lost') return null
+  const signedIn = useStore(operator)
+  if (state !== 'lost' || signedIn === null) return null
   return h(
     'p',
     { class: 'notice warn', role: 'alert' },

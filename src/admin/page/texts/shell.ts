@@ -26,6 +26,7 @@ export const shellTexts = {
   'signIn.title': ['Sign in to operate the gateway', '登录以管理网关'],
   'signIn.again': ['Your session ended. Sign in again', '会话已结束，请重新登录'],
   'signIn.againNote': ['Nothing on this page is lost.', '本页内容不会丢失。'],
+  'signIn.waiting': ['Waiting for the gateway…', '正在等待网关…'],
   'signIn.username': ['User name', '用户名'],
   'signIn.password': ['Password', '密码'],
   'signIn.submit': ['Sign in', '登录'],
