@@ -53,9 +53,29 @@ t.test('no panel is wider than a phone, in either language', async t => {
     for (const [name, text] of Object.entries(panels)) {
       await showPanel(page, name, text)
       t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, name)
+      t.same(await cutHeads(page), [], name)
+    }
+    const facts = page.locator('td').filter({ hasText: 'sessions.close' }).first()
+    t.ok(((await facts.boundingBox())?.width ?? 0) > 120, 'the ledger has room for its facts')
+  }
+})
+
+t.test('no head of a column is cut on a laptop, in either language', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  for (const locale of ['en-US', 'zh-CN']) {
+    const viewport = { width: 1280, height: 800 }
+    const page = await visitOps(t, browser, `${fake.url}/ops/`, { locale, viewport })
+    for (const [name, text] of Object.entries(panels)) {
+      await showPanel(page, name, text)
+      t.same(await cutHeads(page), [], name)
     }
   }
 })
+
+const cutHeads = async (page: Page) =>
+  await page.evaluate(`[...document.querySelectorAll('th')]
+    .filter(head => head.scrollWidth > head.clientWidth + 1)
+    .map(head => head.textContent)`)
 
 const hostile =
   '<img src=x onerror=alert(1)><script>alert(2)</script>"\'><svg onload=alert(3)>' +

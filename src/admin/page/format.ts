@@ -40,7 +40,7 @@ export function formatShare(value: number | null | undefined): string {
 
 export function formatMs(ms: number | null | undefined): string {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return missing
-  if (ms >= 10_000) return `${formatNumber(ms / 1000)} s`
+  if (ms >= 1000) return `${ms < 10_000 ? withDigits(ms / 1000, 2) : formatNumber(ms / 1000)} s`
   return `${withDigits(ms, ms < 10 ? 1 : 0)} ms`
 }
 

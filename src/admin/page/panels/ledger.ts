@@ -114,6 +114,7 @@ function columns(): ReadonlyArray<Column<AuditRow>> {
       key: 'kind',
       head: t('ledger.kind'),
       width: '10rem',
+      hide: 'phone',
       sortBy: ({ line }) => plainText(line['kind']),
       cell: row =>
         h(Pill, { tone: toneOf(row), text: word('auditKind', plainText(row.line['kind'])) })
@@ -162,5 +163,6 @@ function whatOf({ line }: AuditRow): string {
     plainText(line['code']),
     ...pairs
   ]
-  return words.filter(each => each !== '').join(' ')
+  const text = words.filter(each => each !== '').join(' ')
+  return text === '' ? word('auditKind', plainText(line['kind'])) : text
 }

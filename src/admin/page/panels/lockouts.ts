@@ -18,6 +18,7 @@ export function LockoutsCard(): ComponentChildren {
       key: 'kind',
       head: t('lockouts.kind'),
       width: '7rem',
+      hide: 'phone',
       cell: row => word('lockout', row.kind)
     },
     { key: 'of', head: t('lockouts.of'), cell: ({ of }) => h('span', { title: of }, of) },

@@ -16,15 +16,16 @@ export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren 
     {
       key: 'upstream',
       head: t('now.upstream'),
+      width: '23%',
       sortBy: ({ upstream }) => upstream,
       cell: ({ upstream }) => upstream
     },
     {
       key: 'address',
       head: t('now.address'),
-      width: '10.5rem',
       sortBy: ({ address }) => address,
-      cell: ({ address }) => h('span', { class: 'mono', title: address }, address)
+      cell: ({ address }) =>
+        h('span', { class: 'mono', title: address }, address.replace(/^http:\/\//, ''))
     },
     {
       key: 'state',
@@ -49,6 +50,7 @@ export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren 
       head: t('now.inFlight'),
       isNumber: true,
       width: '4.6rem',
+      hide: 'phone',
       sortBy: ({ inFlight }) => inFlight,
       cell: ({ inFlight, queued = 0 }) =>
         queued > 0 ? `${formatNumber(inFlight)} + ${formatNumber(queued)}` : formatNumber(inFlight)
@@ -95,7 +97,7 @@ export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren 
       key: 'loop',
       head: t('now.loopDelay'),
       isNumber: true,
-      width: '9.2rem',
+      width: '8.6rem',
       cell: ({ eventLoopDelayMs }) => formatMs(eventLoopDelayMs)
     },
     {
@@ -103,6 +105,7 @@ export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren 
       head: t('now.memory'),
       isNumber: true,
       width: '6rem',
+      hide: 'phone',
       cell: ({ rssBytes }) => formatBytes(rssBytes)
     },
     {
@@ -136,17 +139,23 @@ export function ReplicasCard({ replicas, self }: ReplicasProps): ComponentChildr
       key: 'replica',
       head: t('now.replica'),
       cell: ({ id, host = '' }) => [
-        h('span', { title: id }, host === '' ? id : host),
+        h('span', { title: host }, id),
         id === self && h('span', { class: 'muted' }, ` (${t('now.thisReplica')})`)
       ]
     },
     {
       key: 'ready',
       head: t('now.state'),
-      width: '7rem',
+      width: '6.2rem',
       cell: ({ ready = true }) => h(StatePill, { state: ready ? 'ready' : 'not ready' })
     },
-    { key: 'version', head: t('now.version'), width: '5rem', cell: ({ version = '–' }) => version },
+    {
+      key: 'version',
+      head: t('now.version'),
+      width: '4.4rem',
+      hide: 'phone',
+      cell: ({ version = '–' }) => version
+    },
     {
       key: 'config',
       head: t('now.config'),
@@ -157,7 +166,7 @@ export function ReplicasCard({ replicas, self }: ReplicasProps): ComponentChildr
     {
       key: 'seen',
       head: t('now.seen'),
-      width: '8rem',
+      width: '6.4rem',
       hide: 'phone',
       cell: ({ seenAt }) => formatAgo(seenAt)
     }

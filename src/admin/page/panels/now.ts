@@ -187,7 +187,7 @@ function numberColumn<T>(
     key,
     head,
     isNumber: true,
-    width: '5rem',
+    width: '5.4rem',
     sortBy: row => valueOf(row) ?? -1,
     cell: row => format(valueOf(row))
   }

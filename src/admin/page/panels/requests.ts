@@ -205,6 +205,7 @@ function columnsOf(
       key: 'ms',
       head: t('requests.duration'),
       width: '5.5rem',
+      hide: 'phone',
       isNumber: true,
       sortBy: ({ ms }) => ms,
       cell: ({ ms }) => formatMs(ms)
