@@ -49,13 +49,16 @@ interface Serving {
 }
 
 /**
- * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP, restarts on SIGUSR2.
+ * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP, restarts on SIGUSR2. What comes before
+ * it serves is obeyed then, but for a stop, which ends it at once.
  * @returns undefined when it could not start; the reason is on standard error
  */
 export async function serve(
   folder: string,
   { pidFile, alsoStop }: Serving = {}
 ): Promise<Gateway | undefined> {
+  const started = Promise.withResolvers<Gateway>()
+  obeySignals(started.promise)
   const predecessor = findPredecessor()
   const program = programOf({ pidFile, isSuccessor: predecessor !== undefined })
   const writtenPid = pidFile === undefined ? undefined : createPidFile(pidFile)
@@ -121,16 +124,24 @@ export async function serve(
         .finally(() => process.exit(1))
     }
   })
+  // With handlers for all signals: the predecessor ends after it.
+  await predecessor?.ready()
+  started.resolve(gateway)
+  return gateway
+}
+
+/** From before the PID file is there: a signal without a handler would end the process. */
+function obeySignals(started: Promise<Gateway>): void {
   const atTerminal = process.stdout.isTTY
+  const reload = (gateway: Gateway) => {
+    if (!passOn('SIGHUP', gateway.successor())) void gateway.reload('SIGHUP')
+  }
   process.on('SIGHUP', () => {
     // A closing terminal sends SIGHUP too: without a terminal it means stop, not reload.
     if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
-    else if (!passOn('SIGHUP', gateway.successor())) void gateway.reload('SIGHUP')
+    else void started.then(reload)
   })
-  process.on('SIGUSR2', () => void gateway.restart())
-  // With handlers for all signals: the predecessor ends after it.
-  await predecessor?.ready()
-  return gateway
+  process.on('SIGUSR2', () => void started.then(gateway => gateway.restart()))
 }
 
 /** A service manager would follow nobody, so the gateway does not run without the file. */

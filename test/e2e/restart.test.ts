@@ -11,7 +11,7 @@ import {
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
@@ -273,6 +273,19 @@ t.test('a PID file that cannot be written ends the start with the reason', async
   const { code, err } = await run(['start', '--config', folder, '--pid-file', pidFile])
   t.equal(code, 1)
   t.match(err, /^--pid-file cannot be written: ENOENT/m)
+})
+
+t.test('signals that come as soon as the PID file is there are obeyed', async t => {
+  const pidFile = join(mkdtempSync(join(tmpdir(), 'pid-')), 'pid')
+  t.after(() => rmSync(dirname(pidFile), { recursive: true, force: true }))
+  const opening = open(t, { words: ['--pid-file', pidFile] })
+  await until('the PID file is there', () => existsSync(pidFile))
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.kill(pid, signal)
+  const { gateway } = await opening
+  await gateway.logged('the reload', ({ event }) => event === 'config.unchanged')
+  const { successor } = await gateway.logged('the restart', ({ event }) => event === 'restart.done')
+  t.equal(await gateway.serving(), successor)
 })
 
 t.test('a new process that dies, or needs what is taken, leaves the old one as it was', async t => {
