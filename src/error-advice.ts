@@ -168,9 +168,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   ),
   'limit.exceeded': advise(
     'Expected, if the number is right. `console-gateway limits suggest` says which number would ' +
-      'have refused nobody; `console-gateway limits caller` shows and resets one caller.',
+      'have refused nobody; `console-gateway limits show` shows one caller, and ' +
+      '`console-gateway limits reset` resets it.',
     '若数值合适则属正常。`console-gateway limits suggest` ' +
-      '给出不会拒绝任何人的数值；`console-gateway limits caller` 查看并重置某个调用者。'
+      '给出不会拒绝任何人的数值；`console-gateway limits show` 查看某个调用者，' +
+      '`console-gateway limits reset` 将其重置。'
   ),
   'upstream.refused': advise(
     'Nothing listens at the address, its name cannot be resolved, or TLS failed: check ' +

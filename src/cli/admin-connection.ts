@@ -13,7 +13,7 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
-import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
+import { checkServerIdentity, type ConnectionOptions, getCACertificates } from 'node:tls'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError, type GatewayAddress, UsageError } from './command.ts'
 
@@ -21,7 +21,7 @@ export interface Connection {
   /** Without a slash at its end. */
   readonly base: string
   readonly token?: string | undefined
-  readonly ca?: Buffer | undefined
+  readonly ca?: Buffer | string[] | undefined
   /** The certificate of the listener itself (PEM), whatever names it is for. */
   readonly pinned?: Buffer | undefined
 }
@@ -69,8 +69,14 @@ export function remoteConnection(address: GatewayAddress, url: string): Connecti
   return {
     base: href.replace(/\/$/, ''),
     token: tokenOf(tokenFile),
-    ca: caFile === undefined ? undefined : readOrFail('--ca', caFile)
+    ca: caFile === undefined ? authorities(protocol) : readOrFail('--ca', caFile)
   }
+}
+
+/** Node knows its own list only; a company's authority is in that of the system. */
+function authorities(protocol: string): string[] | undefined {
+  if (protocol !== 'https:') return undefined
+  return [...getCACertificates('default'), ...getCACertificates('system')]
 }
 
 function parseUrl(url: string): URL {
@@ -218,5 +224,7 @@ function reasonOf(error: NodeJS.ErrnoException & { readonly errors?: readonly Er
   // OpenSSL's text is several lines of its own places.
   if (error.code === 'EPROTO') return 'it does not speak https'
   const { message } = error.errors?.[0] ?? error
-  return message
+  // Node's advice after it is an option of its own, which commands do not take.
+  const [certificate = '', advice] = message.split('; if the root CA')
+  return advice === undefined ? message : `${certificate} (--ca FILE names an authority to trust)`
 }

@@ -136,7 +136,8 @@ function printOutcome(response: Record<string, unknown>, json: boolean): number 
     if (lines('restartNeeded').length > 0) {
       process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
     }
-    if (outcome === 'rolled back') {
+    // A gateway of the version before does not say so: its files are taken to differ.
+    if (outcome === 'rolled back' && response['filesDiffer'] !== false) {
       process.stdout.write(
         'the files still hold the other config: correct them, or it comes back with their next ' +
           'change, a reload or a restart\n'

@@ -113,12 +113,14 @@ t.test('https is checked against the given certificates', async t => {
   )
   const unknown = await run(['maintenance', '--url', url], { env })
   t.equal(unknown.code, 1)
-  t.match(unknown.err, /self-signed certificate/)
+  t.match(unknown.err, /self-signed certificate \(--ca FILE names an authority to trust\)\. Is it/)
   t.equal(seen.length, 0, 'before a token was sent')
   const known = await run(['maintenance', '--url', url, '--ca', certificate], { env })
   t.equal(known.code, 0, known.err)
   t.equal(seen[0]?.headers.authorization, `Bearer ${token}`)
   t.equal(seen[0]?.url, '/ops/api/maintenance')
+  const ofSystem = { ...env, SSL_CERT_FILE: certificate }
+  t.match(await run(['maintenance', '--url', url], { env: ofSystem }), { code: 0, err: '' })
 })
 
 t.test('a redirect is not followed', async t => {

@@ -5,6 +5,8 @@ export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 export type Outcome =
   | {
       readonly outcome: 'reloaded' | 'rolled back'
+      /** Of a rollback: whether the files hold another config, which comes back with them. */
+      readonly filesDiffer?: boolean
       readonly generation: number
       readonly changes: readonly string[]
       /** The results for sessions of changed users, in words. */

@@ -19,7 +19,8 @@ import type {
   Outcome,
   Trigger
 } from './outcome.ts'
-import { inWords, logNewWarnings, messageOf } from './log-lines.ts'
+import { inWords, logNewWarnings, logRollback, messageOf } from './log-lines.ts'
+import { isAsRead } from './watcher.ts'
 import {
   createRevisions,
   noRevision,
@@ -233,7 +234,10 @@ class ConfigReloader implements Reloader {
     if (reason !== undefined) return this.#refuseRollback(target, reason)
     await this.#generations.swap(target.config)
     const { number: generation } = this.current()
-    this.#files = { state: 'rolled back', since: new Date().toISOString() }
+    const filesDiffer = !isAsRead(target.config.inputs)
+    this.#files = filesDiffer
+      ? { state: 'rolled back', since: new Date().toISOString() }
+      : { state: 'running' }
     this.#revisions.add({
       number: generation,
       by: 'rollback',
@@ -242,15 +246,11 @@ class ConfigReloader implements Reloader {
       of: target.of ?? target.number,
       named: to !== undefined
     })
-    log.warn(
-      { event: 'config.rolled-back', generation, to: target.number, changes },
-      `config rolled back to revision ${target.number}: ${inWords(changes)}; ` +
-        'the files hold another one, which comes back with their next change, ' +
-        'a reload or a restart'
-    )
+    logRollback(log, { generation, to: target.number, changes }, filesDiffer)
     const sessions = await reviewUsers(before, target.config)
     return {
       outcome: 'rolled back',
+      filesDiffer,
       generation,
       changes,
       sessions,

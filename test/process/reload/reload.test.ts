@@ -420,9 +420,11 @@ t.test(
     )
     t.match(await ask(gateway, '/rollback', { to: 4 }), {
       outcome: 'rolled back',
+      filesDiffer: false,
       generation: 7,
       changes: ['limits.signed-in.max 2 → 4']
     })
+    t.match((await status(gateway)).files, { state: 'running' }, 'the files hold this one')
     t.match(await ask(gateway, '/rollback', { to: 4 }), { outcome: 'unchanged' })
     t.match(await ask(gateway, '/rollback', { to: 99 }), {
       error: /There is no revision 99; there are 7, 6, 5/
@@ -430,7 +432,10 @@ t.test(
     t.match(await ask(gateway, '/rollback', { to: 'x' }), {
       error: /Give the number of a revision/
     })
-    t.match(await ask(gateway, '/rollback', { to: 1 }), { outcome: 'rolled back' })
+    t.match(await ask(gateway, '/rollback', { to: 1 }), {
+      outcome: 'rolled back',
+      filesDiffer: true
+    })
     t.match(
       await ask(gateway, '/rollback'),
       { outcome: 'rolled back', changes: ['limits.signed-in.max 1 → 4'] },
