@@ -15,7 +15,7 @@ import {
 import type { ShapeContext } from '../shaping/shape.ts'
 import type { ShapingPlan, ShapingResult, ShapingTask } from './shaping-task.ts'
 
-/** What a thread is started with. */
+/** Of a generation, for each of its threads, which compiles a route's with its first body. */
 export interface ShapingPlans {
   readonly routes: Readonly<Record<string, ShapingPlan>>
   readonly shapes: ShapeContext['shapes']

@@ -55,7 +55,8 @@ export function createLimits({
   const onAway = (away: boolean) => {
     if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
   }
-  const onTallyAway = addMetrics(metrics, replicas)
+  measureReplicas(metrics, replicas)
+  const onTallyAway = measureLocal(metrics)
   const localCounters = handover.movable('counters', createMemoryCounters(), ['close'])
   const localTally = handover.movable('tally', createMemoryTally(), [])
   const localLockouts = handover.movable('lockouts', createMemoryLockouts(), ['close'])
@@ -112,15 +113,13 @@ export function createLimits({
   }
 }
 
-/** @returns to be called when counting turns local, and when it is shared again */
-function addMetrics(metrics: Metrics, replicas: () => number): (away: boolean) => void {
+function measureReplicas(metrics: Metrics, replicas: () => number): void {
   metrics.read(
     'console_gateway_limits_replicas',
     'How many processes share the counters of limits, as this one knows.',
     [],
     () => [[[], replicas()]]
   )
-  return measureLocal(metrics)
 }
 
 /** @returns to be called when counting turns local, and when it is shared again */

@@ -162,6 +162,14 @@ export interface Tally {
   readonly report: (entries: readonly TallyEntry[]) => Promise<readonly Verdict[]>
 }
 
+/** Whether an enforced limit refuses the request. */
+export function isRefused(
+  entries: readonly TallyEntry[],
+  verdicts: ReadonlyArray<Pick<Verdict, 'exceeded'>>
+): boolean {
+  return entries.some(({ rule }, index) => rule.enforced && verdicts[index]?.exceeded === true)
+}
+
 export interface States {
   readonly get: (key: string) => State | undefined
   readonly set: (key: string, state: State, ttlMs: number) => void
@@ -181,9 +189,7 @@ export function decide(
     const before = look(rule, states.get(key), now)
     return unreported === 0 ? before : look(rule, before.plus(unreported), now)
   })
-  const refused = looks.some(
-    ({ exceeded }, index) => exceeded && (entries[index] as TallyEntry).rule.enforced
-  )
+  const refused = isRefused(entries, looks)
   return entries.map(({ rule, key, unreported }, index) => {
     const { exceeded, remaining, resetMs, retryMs, plus } = looks[index] as Look
     const counts = consumes && !refused && !exceeded

@@ -3,7 +3,7 @@
  * shared counters are asked as often as by one process.
  */
 import { type Lease, type LeaseOptions, lentOf, LocalLeases } from './leases.ts'
-import type { Grant, Rule, TallyEntry, Verdict } from './rules.ts'
+import { type Grant, isRefused, type Rule, type TallyEntry, type Verdict } from './rules.ts'
 
 interface Options extends LeaseOptions {
   /** Processes that borrow. */
@@ -19,9 +19,9 @@ const recallAgainMs = 1000
 export const noGrant: Grant = { requests: 0, ms: 0 }
 
 /**
- * What is lent counts as used until its use is reported, so one machine is exact, and several
- * exceed a limit no further than single processes do. Only a process that does not give back its
- * part in time, because its event loop is blocked, can exceed it, by that part.
+ * A part that was lent counts as used until its use is reported, so one machine is exact, and
+ * several exceed a limit no further than single processes do. Only a process that does not give
+ * back its part in time, because its event loop is blocked, can exceed it, by that part.
  */
 export class SharedLeases extends LocalLeases {
   readonly #recall: Options['recall']
@@ -49,12 +49,15 @@ export class SharedLeases extends LocalLeases {
     const keys = entries.map(({ key }) => key)
     const verdicts = this.tryLocally(rules, keys)
     if (verdicts !== undefined) return this.#withGrants(borrower, entries, verdicts)
-    return this.#ask(borrower, entries)
+    return this.#ask(borrower, entries, rules, keys)
   }
 
-  async #ask(borrower: number, entries: readonly TallyEntry[]): Promise<readonly Verdict[]> {
-    const rules = entries.map(({ rule }) => rule)
-    const keys = entries.map(({ key }) => key)
+  async #ask(
+    borrower: number,
+    entries: readonly TallyEntry[],
+    rules: readonly Rule[],
+    keys: readonly string[]
+  ): Promise<readonly Verdict[]> {
     // A caller that was away may not come again while the lease lasts: nothing is lent then.
     const areActive = keys.map(key => this.leases.has(key))
     const lacking = keys.filter(key => this.#isAtEnd(key))
@@ -93,10 +96,7 @@ export class SharedLeases extends LocalLeases {
     verdicts: readonly Verdict[],
     areActive?: readonly boolean[]
   ): readonly Verdict[] {
-    const isRefused = verdicts.some(
-      ({ exceeded }, index) => exceeded && entries[index]?.rule.enforced === true
-    )
-    if (isRefused) return verdicts
+    if (isRefused(entries, verdicts)) return verdicts
     return verdicts.map((verdict, index) => {
       if (verdict.exceeded || areActive?.[index] === false) return verdict
       return { ...verdict, grant: this.#lend(borrower, entries[index] as TallyEntry) }

@@ -13,7 +13,7 @@ import {
 
 type Options = Omit<Parameters<typeof openMachineLeases>[0], 'recall'>
 
-/** A worker is told so soon that the counters are being asked. */
+/** The time after which a worker learns that the counters are being asked. */
 const underWayMs = askMs / 4
 const processesEveryMs = 1000
 
@@ -97,8 +97,8 @@ class Borrower {
   #answers: Answer[] = []
   #recalled: string[] = []
   #isScheduled = false
-  #toldProcesses = 0
-  /** Asks for which the counters are being asked, and the worker does not know it. */
+  #sentProcesses = 0
+  /** Ids of asks for which the counters are being asked, unknown to the worker. */
   readonly #underWay = new Set<number>()
 
   constructor(options: BorrowerOptions) {
@@ -111,14 +111,14 @@ class Borrower {
   }
 
   sendProcesses(): void {
-    if (this.#options.processes() !== this.#toldProcesses) this.#flush()
+    if (this.#options.processes() !== this.#sentProcesses) this.#schedule()
   }
 
   onAsks({ sentAt, rules, asks, forgotten }: LimitAsks): void {
     const { id: borrower, leases, ruleOf } = this.#options
     for (const [number, rule] of rules) this.#rules.set(number, ruleOf(rule))
     for (const subject of forgotten) leases.forget(subject)
-    // The worker has gone another way meanwhile, or is about to.
+    // The worker has counted without the primary meanwhile, or is about to.
     const isTooLate = Date.now() - sentAt >= askMs
     for (const [id, kind, written] of asks) {
       const entries = written.map(([rule, key, unreported, unused]) => ({
@@ -179,11 +179,11 @@ class Borrower {
   #flush(): void {
     this.#isScheduled = false
     const { processes, send } = this.#options
-    this.#toldProcesses = processes()
+    this.#sentProcesses = processes()
     const answers = this.#answers
     const recalled = this.#recalled
     this.#answers = []
     this.#recalled = []
-    send({ answers, recalled, processes: this.#toldProcesses })
+    send({ answers, recalled, processes: this.#sentProcesses })
   }
 }

@@ -2,7 +2,7 @@
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import { noGrant } from '../../limits/counting/shared-leases.ts'
 
-/** A worker goes another way if the primary has not begun by then. */
+/** A worker counts without the primary if that has not begun by then. */
 export const askMs = 100
 
 /** Of a request's limits: to be counted, only looked at, or an account of what was used before. */

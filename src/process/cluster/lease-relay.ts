@@ -1,7 +1,13 @@
 /** In a worker: limits are counted by leases of the primary, of which the worker borrows parts. */
 import type { SubjectKey } from '../../limits/counting/callers.ts'
 import type { MachineLimits } from '../../limits/counting/machine-limits.ts'
-import type { Rule, Tally, TallyEntry, Verdict } from '../../limits/counting/rules.ts'
+import {
+  isRefused,
+  type Rule,
+  type Tally,
+  type TallyEntry,
+  type Verdict
+} from '../../limits/counting/rules.ts'
 import { noGrant } from '../../limits/counting/shared-leases.ts'
 import {
   type Answer,
@@ -12,7 +18,7 @@ import {
   verdictOf
 } from './lease-messages.ts'
 
-/** A primary that does not answer is not asked for so long. */
+/** The primary is not asked for this time after it did not answer. */
 const pauseMs = 1000
 
 interface Asked {
@@ -20,9 +26,9 @@ interface Asked {
   readonly entries: readonly TallyEntry[]
   /** Undefined where the primary did not decide. */
   readonly decide: (verdicts: readonly Verdict[] | undefined) => void
-  /** The primary has begun, so that its answer is certain. */
+  /** The primary is asking the counters, so that its answer is certain. */
   isUnderWay: boolean
-  /** Another way was gone meanwhile. */
+  /** The request was counted without the primary, which did not answer in time. */
   isLate: boolean
 }
 
@@ -96,7 +102,7 @@ export class LeaseRelay implements MachineLimits {
         const verdicts = await this.#ask('consume', entries)
         if (verdicts !== undefined) return verdicts
       }
-      // What was used before is the primary's to count.
+      // Without earlier use: the message to the primary holds it, and the primary counts it.
       const bare = entries.map(({ rule, key }) => ({ rule, key, unreported: 0 }))
       return (await direct.consume(bare)).map(verdict => ({ ...verdict, grant: noGrant }))
     },
@@ -131,7 +137,7 @@ export class LeaseRelay implements MachineLimits {
 
   /** The request of a late answer was counted elsewhere too: its place and grant go back. */
   #return(entries: readonly TallyEntry[], verdicts: readonly Verdict[]): void {
-    if (verdicts.some(({ exceeded }, index) => exceeded && entries[index]?.rule.enforced)) return
+    if (isRefused(entries, verdicts)) return
     const taken = verdicts.flatMap(({ exceeded, grant = noGrant }, index) => {
       const entry = entries[index]
       if (entry === undefined || exceeded) return []
@@ -148,7 +154,7 @@ export class LeaseRelay implements MachineLimits {
     })
   }
 
-  /** Says nothing of entries without use, since a primary that hangs would get one a request. */
+  /** Without entries of no use: else a primary that hangs would get a message for each request. */
   #tell(entries: readonly TallyEntry[]): void {
     const used = entries.filter(({ unreported, unused = 0 }) => unreported !== 0 || unused > 0)
     if (used.length > 0) this.#queue(0, 'settle', used)
@@ -192,7 +198,7 @@ export class LeaseRelay implements MachineLimits {
     setTimeout(() => setImmediate(() => this.#giveUp(ids)), askMs).unref()
   }
 
-  /** Other ways are gone where the primary has not begun. */
+  /** Has asks counted without the primary, unless it is asking the counters. */
   #giveUp(ids: readonly number[]): void {
     for (const id of ids) {
       const asked = this.#asked.get(id)
