@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
+import { createPeerBound } from '../app/overload/peers.ts'
 import { endUnread, secureContextOf, setCertificate } from '../app/listener.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -20,6 +21,9 @@ const options = {
   insecureHTTPParser: false
 }
 const maxConnections = 1000
+/** Of one address: the probes of others get a connection still. */
+const maxPerPeer = 500
+const ipv6Prefix = 64
 
 export const maxOpsBody = 64 * 1024
 
@@ -31,16 +35,19 @@ export class OpsServers {
   readonly #servers: Server[] = []
   /** Includes those that have not agreed on keys yet: `closeAllConnections` does not know them. */
   readonly #sockets = new Set<Socket>()
+  readonly #boundPeers: (server: Server) => void
   #tls: ServerTls | undefined
 
-  constructor(tls: ServerTls | undefined) {
+  constructor(tls: ServerTls | undefined, trustedProxies: readonly string[]) {
     this.#tls = tls
+    this.#boundPeers = createPeerBound({ max: maxPerPeer, trustedProxies, ipv6Prefix })
   }
 
   /** Makes a server for Fastify. */
   readonly create = (handler: RequestListener): Server => {
     const server = createBoundedServer(this.#tls, handler)
     this.#servers.push(server)
+    this.#boundPeers(server)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))

@@ -53,7 +53,7 @@ interface Options {
  */
 export function createAdminServer(options: Options): FastifyInstance {
   const { readiness, metrics, openApi, access, checkHost, version, ledger, log } = options
-  const servers = new OpsServers(options.tls)
+  const servers = new OpsServers(options.tls, options.trustedProxies ?? [])
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)

@@ -49,6 +49,21 @@ t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
   for (const { seconds } of [ofSignIn, ofNobody]) t.ok(seconds > 25 && seconds < 45, `${seconds} s`)
 })
 
+t.test('an address that opens all connections it can leaves some to others', async t => {
+  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
+  const { port } = new URL(opsUrl)
+  const sockets = Array.from({ length: 1000 }, () =>
+    connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' })
+  )
+  t.after(() => sockets.forEach(socket => socket.destroy()))
+  const cut = sockets.map(socket => new Promise<void>(resolve => void socket.on('close', resolve)))
+  for (const socket of sockets) socket.on('error', () => {}).resume()
+  const health = await fetch(`${opsUrl}/healthz`, { signal: AbortSignal.timeout(5000) })
+  t.equal(health.status, 200)
+  await Promise.race(cut)
+  t.equal(sockets.filter(({ destroyed }) => !destroyed).length >= 500, true)
+})
+
 t.test('whatever path is asked for, the answer may not be framed or sniffed', async t => {
   const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
   const paths = ['/%', '/%ff', `/ops/api/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']

@@ -120,7 +120,8 @@ const parts: readonly Part[] = [
       'limits',
       'proxy/cookie-header.ts',
       'app/hooks',
-      'app/listener.ts'
+      'app/listener.ts',
+      'app/overload/peers.ts'
     ]
   },
   {

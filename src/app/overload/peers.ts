@@ -1,18 +1,22 @@
 /** Connections by peer: one that has too many already gets no further one. */
 import type { Server, Socket } from 'node:net'
-import type { Config } from '../../config/schema/config.ts'
 import { createCountedAddress, createTrust } from '../hooks/address.ts'
-import type { ShedLog } from './shed-log.ts'
 
-/** Bounds the connections of each peer to all listeners together, but for trusted proxies. */
-export function boundPeers(
-  servers: readonly Server[],
-  { gateway, limits }: Pick<Config, 'gateway' | 'limits'>,
-  shed: Pick<ShedLog, 'count'>
-): void {
-  const { overload, trustedProxies } = gateway.server
-  const isTrusted = createTrust(trustedProxies)
-  const countedAddress = createCountedAddress(limits.ipv6Prefix)
+interface Bound {
+  /** Connections that one peer may have to all listeners together. */
+  readonly max: number
+  /** They are not counted. */
+  readonly trustedProxies: readonly string[]
+  readonly ipv6Prefix: number
+  /** Called for each connection beyond the bound, which is reset. */
+  readonly onRefused?: (address: string) => void
+}
+
+/** @returns to be called with each listener */
+export function createPeerBound(bound: Bound): (server: Server) => void {
+  const { max, onRefused } = bound
+  const isTrusted = createTrust(bound.trustedProxies)
+  const countedAddress = createCountedAddress(bound.ipv6Prefix)
   /** Only those with a connection. */
   const connections = new Map<string, number>()
 
@@ -28,12 +32,12 @@ export function boundPeers(
     if (ip === undefined || isTrusted(ip)) return
     const address = countedAddress({ ip, ips: [ip] })
     const count = connections.get(address) ?? 0
-    if (count >= overload.connectionsPerAddress) {
-      shed.count('connections', { address })
+    if (count >= max) {
+      onRefused?.(address)
       return void socket.resetAndDestroy()
     }
     connections.set(address, count + 1)
     socket.once('close', () => leave(address))
   }
-  for (const server of servers) server.on('connection', accept)
+  return server => void server.on('connection', accept)
 }

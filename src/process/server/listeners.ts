@@ -4,7 +4,7 @@ import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
-import { boundPeers } from '../../app/overload/peers.ts'
+import { createPeerBound } from '../../app/overload/peers.ts'
 import type { ShedLog } from '../../app/overload/shed-log.ts'
 import { isTlsServer, setCertificate } from '../../app/listener.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
@@ -50,7 +50,14 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
     redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
-  boundPeers(redirectServer === undefined ? [server] : [server, redirectServer], config, shed)
+  const boundPeers = createPeerBound({
+    max: settings.overload.connectionsPerAddress,
+    trustedProxies: settings.trustedProxies,
+    ipv6Prefix: config.limits.ipv6Prefix,
+    onRefused: address => shed.count('connections', { address })
+  })
+  boundPeers(server)
+  if (redirectServer !== undefined) boundPeers(redirectServer)
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
