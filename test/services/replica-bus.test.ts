@@ -47,6 +47,15 @@ t.test('each replica answers a question, the asker first', async t => {
   t.equal(problem, undefined)
 })
 
+t.test('a replica that is alone waits for nobody', async t => {
+  const server = await testRedis(t.after)
+  const alone = await testMember(t.after, { url: server.url, commandTimeout: '5s' })
+  await inTouch([alone])
+  alone.bus.serve('who', () => 'alone')
+  const longer = 10 * 60_000
+  t.match(await alone.bus.ask('who', {}, longer), { replies: [{ value: 'alone' }], silent: [] })
+})
+
 t.test('an error is a reply, and so is a kind that a replica does not know', async t => {
   const { a, b } = await pair(t)
   a.bus.serve('fail', () => 'fine')
@@ -59,6 +68,28 @@ t.test('an error is a reply, and so is a kind that a replica does not know', asy
   ])
   const [, reply] = (await a.bus.ask('unheard-of', {}, 5000)).replies
   t.match(reply, { error: /does not know unheard-of: it runs another version/ })
+})
+
+t.test('a replica answers 64 questions at once, and others once it has', async t => {
+  const { a, b } = await pair(t)
+  a.bus.serve('wait', () => 'here')
+  const gate = Promise.withResolvers<string>()
+  let asked = 0
+  b.bus.serve('wait', async () => {
+    asked++
+    return await gate.promise
+  })
+  const ask = async () => {
+    const { silent } = await a.bus.ask('wait', {}, 60_000)
+    return silent.length
+  }
+  const first = Array.from({ length: 64 }, ask)
+  await until('all are being answered', () => asked === 64)
+  void a.bus.ask('wait', {}, 1)
+  await until('one more is refused', async () => (await b.refused())['crowded'] === 1)
+  gate.resolve('there')
+  t.same(new Set(await Promise.all(first)), new Set([0]))
+  for (let index = 0; index < 64; index++) t.equal(await ask(), 0)
 })
 
 t.test('a replica that does not reply in time is named', async t => {

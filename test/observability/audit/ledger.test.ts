@@ -1,6 +1,14 @@
 /** The ledger on disk: what is committed, batched, recovered, rotated, pruned and refused. */
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
@@ -91,6 +99,60 @@ t.test(
     t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_999)
   }
 )
+
+t.test('a file ends when it is old, counted from its beginning over restarts', async t => {
+  const folder = ledgerFolder(t)
+  let time = Date.now()
+  const options = { maxFileMs: 60_000, now: () => time }
+  const files = () => [...chainsIn(folder).values()].flat().length
+  for (const [ms, count] of [
+    [0, 1],
+    [40_000, 1],
+    [40_000, 2]
+  ] as const) {
+    time += ms
+    const ledger = ledgerIn(folder, options)
+    for (let times = 0; times < 3; times++) await ledger.commit({ kind: 'config.reload' })
+    await ledger.close()
+    t.equal(files(), count)
+  }
+})
+
+t.test('a file that is deleted or replaced while it is written has a successor', async t => {
+  for (const act of ['deleted', 'replaced']) {
+    const folder = ledgerFolder(t)
+    const events: unknown[] = []
+    const ignore = () => {}
+    const log = { info: ignore, warn: ignore, error: (line: object) => void events.push(line) }
+    const ledger = ledgerIn(folder, { log })
+    await ledger.commit({ kind: 'config.reload' })
+    const files = () => [...chainsIn(folder).values()].flat()
+    const [first] = files()
+    const path = first?.path ?? ''
+    if (act === 'replaced') copyFileSync(path, `${path}.copy`)
+    if (act === 'replaced') renameSync(`${path}.copy`, path)
+    else rmSync(path)
+    await until(`another file is written: ${act}`, async () => {
+      await ledger.commit({ kind: 'config.reload' })
+      return files().at(-1)?.number === 2
+    })
+    await ledger.close()
+    t.match(events, [{ event: 'audit.cut' }])
+  }
+})
+
+t.test('files are in the order of their numbers, however many digits they have', t => {
+  const numbers = ['000002', '999999', '1000000']
+  const names = numbers.map(number => [`audit-0123456789ab-${number}.jsonl`, ''] as const)
+  const folder = t.testdir(Object.fromEntries(names))
+  t.same(
+    chainsIn(folder)
+      .get('0123456789ab')
+      ?.map(({ number }) => number),
+    [2, 999_999, 1_000_000]
+  )
+  t.end()
+})
 
 t.test('chains that nobody writes any more are deleted when their last line is old', async t => {
   const folder = ledgerFolder(t)

@@ -165,6 +165,39 @@ t.test('rotation goes on with the chain, and a deleted file is missing', async t
   ])
 })
 
+t.test('a crash between two files leaves a chain that goes on', async t => {
+  for (const crash of ['before the next file', 'before its first line']) {
+    const folder = ledgerFolder(t)
+    await write(folder, 60, { maxFileBytes: 4096 })
+    const paths = pathsIn(folder)
+    const [, last = ''] = /(\d+)\.jsonl$/.exec(paths.at(-1) ?? '') ?? []
+    if (crash === 'before the next file') {
+      unlinkSync(paths.at(-1) ?? '')
+    } else {
+      const next = String(Number(last) + 1).padStart(6, '0')
+      writeFileSync((paths.at(-1) ?? '').replace(`${last}.jsonl`, `${next}.jsonl`), '')
+    }
+    // It would name the lines of the file that is taken away here.
+    for (const chain of chainsIn(folder).keys()) await headFiles(folder).remove(chain)
+    await write(folder, 1)
+    t.equal(pathsIn(folder).length, paths.length + (crash === 'before the next file' ? 0 : 1))
+    t.same(faultsOf(await findings(folder)), [], crash)
+  }
+})
+
+t.test('a process that did not stop in order is noted', async t => {
+  const folder = ledgerFolder(t)
+  await write(folder, 1)
+  t.same(await findings(folder), [])
+  edit(folder, lines => lines.slice(0, -1))
+  for (const chain of chainsIn(folder).keys()) await headFiles(folder).remove(chain)
+  await write(folder, 1)
+  t.match(await findings(folder), [
+    { severity: 'note', message: /did not stop in order/ },
+    { severity: 'warning', message: /the stored head was missing/ }
+  ])
+})
+
 t.test('pruned files are told from missing ones', async t => {
   const folder = ledgerFolder(t)
   await write(folder, 60, { maxFileBytes: 4096 })

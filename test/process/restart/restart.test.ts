@@ -1,7 +1,8 @@
 import t from 'tap'
+import type { InheritedListener } from '../../../src/process/restart/messages.ts'
 import { Restart } from '../../../src/process/restart/restart.ts'
 import type { Program } from '../../../src/process/restart/successor.ts'
-import { Handover } from '../../../src/services/handover.ts'
+import { Handover, movableStore } from '../../../src/services/handover.ts'
 import { createLogger } from '../../../src/services/services.ts'
 import { isAlive } from '../../support/restartable.ts'
 import { until } from '../../support/until.ts'
@@ -9,14 +10,15 @@ import { until } from '../../support/until.ts'
 interface Setup {
   readonly words: Program['words']
   readonly isStopping?: () => boolean
+  readonly listeners?: readonly InheritedListener[]
 }
 
-function open({ words, isStopping = () => false }: Setup) {
+function open({ words, isStopping = () => false, listeners = [] }: Setup) {
   let replaced = 0
   const handover = new Handover()
   const { restart } = new Restart({
     program: { executable: process.execPath, words, folder: process.cwd(), refusal: undefined },
-    listeners: () => [],
+    listeners: () => listeners,
     handover,
     isStopping,
     onReplaced: () => replaced++,
@@ -61,4 +63,66 @@ t.test('told to stop while the new process takes over, both end', async t => {
   t.equal(replaced(), 1)
   const pid = 'pid' in outcome ? outcome.pid : 0
   await until('the new process has ended', () => !isAlive(pid))
+})
+
+t.test('a process that fails with the state in its hands is ended, and gives it back', async t => {
+  const failing = `
+    process.on('message', ({ kind }) => {
+      if (kind === 'begin') process.send({ kind: 'failed', reason: String(process.pid) })
+    })
+    process.send({ kind: 'prepared' })
+  `
+  const { restart, handover, replaced } = open({ words: ['-e', failing] })
+  const store = movableStore(handover, 'sessions')
+  t.teardown(() => store.close())
+  await store.create('key', 'kept', 60_000)
+  const outcome = await restart()
+  t.match(outcome, { outcome: 'failed', reason: /^\d+$/ })
+  t.notOk(isAlive(Number('reason' in outcome && outcome.reason)), 'it takes no requests')
+  t.match(await store.read('key'), { record: 'kept' })
+  t.equal(handover.isAlone, true)
+  t.match(await restart(), { outcome: 'failed' }, 'and it may be tried again')
+  t.equal(replaced(), 0)
+})
+
+t.test('the new process gets all state, and answers what this one asks while it lives', async t => {
+  const counting = `
+    let count = 0
+    process.on('message', message => {
+      if (message.kind === 'state') {
+        count += message.entries.filter(([, [, key]]) => key.startsWith('key-')).length
+      }
+      if (message.kind === 'begin') process.send({ kind: 'ready' })
+      if (message.kind !== 'call') return
+      const { id, method, parameters } = message
+      if (method === 'touch') process.exit()
+      if (method === 'end') return process.send({ kind: 'result', id, error: 'it cannot' })
+      const record = JSON.stringify({ count, method, parameters })
+      process.send({ kind: 'result', id, value: { record, ttlMs: 1 } })
+    })
+    process.send({ kind: 'prepared' })
+  `
+  const { restart, handover, replaced } = open({ words: ['-e', counting] })
+  const store = movableStore(handover, 'sessions')
+  t.teardown(() => store.close())
+  for (let index = 0; index < 450; index++) await store.create(`key-${index}`, '{}', 60_000)
+  const first = restart()
+  t.match(await restart(), { outcome: 'refused', reason: 'another restart is under way' })
+  t.match(await first, { outcome: 'restarted' })
+  t.equal(handover.isAlone, false)
+  t.equal(replaced(), 1)
+  t.match(await restart(), { outcome: 'refused', reason: /has replaced this one/ })
+  const { record = '' } = (await store.read('key-1')) ?? {}
+  t.match(JSON.parse(record), { count: 450, method: 'read', parameters: ['key-1'] })
+  const away = { code: 'session.unavailable' }
+  await t.rejects(store.end('key-1', 'revoked', 1), away)
+  await t.rejects(store.touch('key-1', 1, 0), away, 'it ended meanwhile')
+  await t.rejects(store.read('key-1'), away, 'and is gone')
+})
+
+t.test('no new process is started while a listener is closed', async t => {
+  const listeners = [{ name: 'public', listen: '127.0.0.1:0', fd: -1 }] as const
+  const { restart, handover } = open({ words: ['-e', successor], listeners } as Setup)
+  t.match(await restart(), { outcome: 'refused', reason: /not all listeners are open/ })
+  t.equal(handover.isAlone, true)
 })
