@@ -87,18 +87,48 @@ t.test(
   async t => {
     const folder = join(ledgerFolder(t), 'audit')
     writeFileSync(folder, 'a file in the place of the folder')
-    const ledger = ledgerIn(folder)
+    let time = Date.now()
+    const ledger = ledgerIn(folder, { now: () => ++time })
     await t.rejects(ledger.commit({ kind: 'act' }))
+    const { failing } = ledger.status()
+    await t.rejects(ledger.commit({ kind: 'act' }))
+    t.equal(ledger.status().failing?.since, failing?.since)
     for (let count = 0; count < 20_005; count++) ledger.append({ kind: 'request' })
     t.ok(ledger.status().lost > 0)
     rmSync(folder)
     await until('all are written', () => ledger.status().waiting === 0)
+    await until('that is told', () => ledger.status().failing === undefined)
     await ledger.close()
     const lost = linesIn(folder).filter(({ kind }) => kind === 'lost')
     t.match(lost, [{ count: ledger.status().lost }])
-    t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_999)
+    t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_998)
   }
 )
+
+t.test('a head that could not be read at first is held against the ledger later', async t => {
+  const folder = ledgerFolder(t)
+  const first = ledgerIn(folder)
+  for (let times = 0; times < 3; times++) await first.commit({ kind: 'config.reload' })
+  await first.close()
+  const [file] = [...chainsIn(folder).values()].flat()
+  const path = file?.path ?? ''
+  const lines = readFileSync(path, 'utf8').split('\n')
+  writeFileSync(path, `${lines.slice(0, 2).join('\n')}\n`)
+  const heads = headFiles(folder)
+  let isAway = true
+  const read = async (chain: string) => {
+    if (isAway) throw new Error('the store is away')
+    return await heads.read(chain)
+  }
+  const next = ledgerIn(folder, { heads: { ...heads, read } })
+  await next.commit({ kind: 'config.reload' })
+  isAway = false
+  await until('the cut is found', async () => {
+    await next.commit({ kind: 'config.reload' })
+    return linesIn(folder).some(({ kind, state }) => kind === 'head' && state === 'cut')
+  })
+  await next.close()
+})
 
 t.test('a file ends when it is old, counted from its beginning over restarts', async t => {
   const folder = ledgerFolder(t)

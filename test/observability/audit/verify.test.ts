@@ -152,6 +152,23 @@ t.test('lines that were replaced before a restart stay a fault', async t => {
   t.ok(faultsOf(await findings(folder)).length > 0)
 })
 
+t.test('lines that were written anew with the key, past the head, are a fault', async t => {
+  const folder = ledgerFolder(t)
+  await write(folder, 2)
+  const [path = ''] = pathsIn(folder)
+  const before = readFileSync(path)
+  await write(folder, 3)
+  const heads = headFiles(folder)
+  const [chain = ''] = chainsIn(folder).keys()
+  const head = (await heads.read(chain)) ?? ''
+  writeFileSync(path, before)
+  await heads.remove(chain)
+  await write(folder, 8)
+  await heads.write(chain, head.trim())
+  await write(folder, 1)
+  t.match(faultsOf(await findings(folder)), [{ message: /ended at line 15.*named line 9/ }])
+})
+
 t.test('rotation goes on with the chain, and a deleted file is missing', async t => {
   const folder = ledgerFolder(t)
   await write(folder, 60, { maxFileBytes: 4096 })
