@@ -157,6 +157,48 @@ const sessions: readonly Mutant[] = [
     tests: ['test/process/reload/user-review.test.ts']
   },
   {
+    breaks: 'A record that was read before a change stays in the cache after it.',
+    file: 'src/session/session-cache.ts',
+    find: 'value !== undefined && !pending.isOutdated && this.#isFresh()',
+    replacement: 'value !== undefined && this.#isFresh()',
+    tests: ['test/session/session-cache.test.ts']
+  },
+  {
+    breaks: 'A record that was read during a silence of the store stays in the cache after it.',
+    file: 'src/session/session-cache.ts',
+    find: 'value !== undefined && !pending.isOutdated && this.#isFresh()',
+    replacement: 'value !== undefined && !pending.isOutdated',
+    tests: ['test/session/session-cache.test.ts']
+  },
+  {
+    breaks: 'An epoch that was asked before all sessions were closed is kept.',
+    file: 'src/session/session-cache.ts',
+    find: 'this.#isFresh() && changes === this.#epochChanges',
+    replacement: 'this.#isFresh()',
+    tests: ['test/session/session-cache.test.ts']
+  },
+  {
+    breaks: 'A user is told that the session was extended where the store did not do it.',
+    file: 'src/session/idle-clock.ts',
+    find: 'await touch(live)\n',
+    replacement: 'void touch(live)\n',
+    tests: ['test/session/idle-clock.test.ts']
+  },
+  {
+    breaks: 'A replica with the users file before the last but one takes it for the newest.',
+    file: 'src/session/redis-scripts.ts',
+    find: "'-inf', last - 99)",
+    replacement: "'-inf', last - 1)",
+    tests: ['test/session/redis-store.test.ts']
+  },
+  {
+    breaks: 'The notes of a user stay in Redis for ever.',
+    file: 'src/session/redis-scripts.ts',
+    find: "redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))",
+    replacement: '',
+    tests: ['test/session/redis-store.test.ts']
+  },
+  {
     breaks: 'A revocation is acknowledged without waiting for the replicas of Redis.',
     file: 'src/services/redis-replicated.ts',
     find: 'replicas > 0 ? primary.wait(replicas, waitMs) : 0,',
@@ -207,6 +249,41 @@ const limits: readonly Mutant[] = [
     find: 'due.unshift(...failed)',
     replacement: '',
     tests: ['test/limits/counting/with-fallback.test.ts']
+  },
+  {
+    breaks: 'While a limit that only reports is exceeded, the others of its requests do not count.',
+    file: 'src/limits/counting/leases.ts',
+    find: 'if (waitMs > 0 && rule.enforced) {',
+    replacement: 'if (waitMs > 0) {',
+    tests: ['test/limits/counting/shared-leases.test.ts']
+  },
+  {
+    breaks: 'The last request passes beside a part of the limit that another process uses.',
+    file: 'src/limits/counting/shared-leases.ts',
+    find: 'lease.remaining - lent <= asking',
+    replacement: 'lease.remaining - lent < asking',
+    tests: ['test/limits/counting/shared-leases.test.ts']
+  },
+  {
+    breaks: 'A process gives back more than was lent to it.',
+    file: 'src/limits/counting/shared-leases.ts',
+    find: 'Math.min(unused, Math.max(0, lent - unreported))',
+    replacement: 'unused',
+    tests: ['test/limits/counting/shared-leases.test.ts']
+  },
+  {
+    breaks: 'A request whose counting is under way is counted elsewhere too.',
+    file: 'src/process/cluster/lease-relay.ts',
+    find: 'asked === undefined || asked.isUnderWay',
+    replacement: 'asked === undefined',
+    tests: ['test/process/cluster/lease-messages.test.ts']
+  },
+  {
+    breaks: 'A request that a worker has counted elsewhere meanwhile is counted again.',
+    file: 'src/process/cluster/lease-lender.ts',
+    find: 'const isTooLate = Date.now() - sentAt >= askMs',
+    replacement: 'const isTooLate = false',
+    tests: ['test/process/cluster/lease-lender.test.ts']
   }
 ]
 
@@ -291,10 +368,95 @@ const texts: readonly Mutant[] = [
   }
 ]
 
+const load: readonly Mutant[] = [
+  {
+    breaks: 'Where one address sends too much, all others are refused too.',
+    file: 'src/app/overload/admission.ts',
+    find: 'load.modest >= rank * load.capacity(bounds)',
+    replacement: 'load.total >= rank * load.capacity(bounds)',
+    tests: ['test/app/overload/admission.test.ts']
+  },
+  {
+    breaks: 'Each late turn after the first signs of overload halves the capacity again.',
+    file: 'src/app/overload/load.ts',
+    find: 'this.#lateSince = undefined\n    this.#capacity',
+    replacement: 'this.#capacity',
+    tests: ['test/app/overload/load.test.ts']
+  }
+]
+
+const operators: readonly Mutant[] = [
+  {
+    breaks: 'What is remembered of a request is read from the bytes of others.',
+    file: 'src/observability/trail-ring.ts',
+    find: 'this.#dropFrom(start, this.#end)\n',
+    replacement: '\n',
+    tests: ['test/observability/trail-ring.test.ts']
+  },
+  {
+    breaks: 'A request with long texts in Chinese is answered with 500, since it has no room.',
+    file: 'src/observability/trail-bytes.ts',
+    find: 'textCount * 3 * maxTextLength',
+    replacement: 'textCount * maxTextLength',
+    tests: ['test/observability/trail-bytes.test.ts']
+  },
+  {
+    breaks: 'A ledger that is written day and night never begins a new file.',
+    file: 'src/observability/audit/chain.ts',
+    find: 'this.#size < maxFileBytes && now() - this.#since < maxFileMs',
+    replacement: 'this.#size < maxFileBytes',
+    tests: ['test/observability/audit/ledger.test.ts']
+  },
+  {
+    breaks: 'Acts are written into a file of the ledger that was deleted.',
+    file: 'src/observability/audit/ledger.ts',
+    find: 'if (await chain.leaveDeletedFile()) {',
+    replacement: 'if (false) {',
+    tests: ['test/observability/audit/ledger.test.ts']
+  },
+  {
+    breaks: 'A ledger that was cut is not found out where Redis was away at the start.',
+    file: 'src/observability/audit/ledger.ts',
+    find: 'if (!this.#isHeadChecked) await this.#checkHead(chain)',
+    replacement: '',
+    tests: ['test/observability/audit/ledger.test.ts']
+  },
+  {
+    breaks: 'A ledger whose lines were written anew is not found out.',
+    file: 'src/observability/audit/ledger.ts',
+    find: 'head.seq <= opened.seq && (mac === undefined || mac === head.mac)',
+    replacement: 'head.seq <= opened.seq',
+    tests: ['test/observability/audit/verify.test.ts']
+  },
+  {
+    breaks: 'A replica answers no question any more after the first 64.',
+    file: 'src/services/replica-bus.ts',
+    find: 'this.#answering--\n',
+    replacement: '\n',
+    tests: ['test/services/replica-bus.test.ts']
+  },
+  {
+    breaks: 'After a failed restart two processes take requests.',
+    file: 'src/process/restart/restart.ts',
+    find: 'await successor?.kill()',
+    replacement: '',
+    tests: ['test/process/restart/restart.test.ts']
+  },
+  {
+    breaks: 'After a failed restart the sessions of this process are gone.',
+    file: 'src/process/restart/restart.ts',
+    find: 'handover.resume()\n',
+    replacement: '\n',
+    tests: ['test/process/restart/restart.test.ts']
+  }
+]
+
 export const mutants: readonly Mutant[] = [
   ...origin,
   ...sessions,
   ...limits,
   ...upstreams,
-  ...texts
+  ...texts,
+  ...load,
+  ...operators
 ]
