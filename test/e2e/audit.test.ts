@@ -149,6 +149,12 @@ t.test('verify, search and tail read the ledger of a stopped gateway', async t =
   const search = await run(['audit', 'search', '--user', 'alice', '-c', folder], { env })
   t.match(search.out, / sign-in user=alice userId=1 source=users-file/)
   t.equal((await run(['audit', 'search', '--user', 'eve', '-c', folder], { env })).code, 3)
+  const newest = await run(['audit', 'search', '--last', '2', '-c', folder], { env })
+  t.equal(newest.out.trim().split('\n').length, 2)
+  t.equal(newest.err, 'older lines match too: --last N prints more than 2\n')
+  const all = await run(['audit', 'search', '--last', '3', '-c', folder], { env })
+  t.equal(all.out.trim().split('\n').length, 3)
+  t.equal(all.err, '')
   const tail = await run(['audit', 'tail', '--last', '1', '--json', '-c', folder], { env })
   t.match(JSON.parse(tail.out), { signed: true, line: { kind: 'stopped' } })
 
@@ -247,4 +253,5 @@ t.test('workers send their entries to the primary, and the head stands in Redis'
   const elsewhere = await run(['audit', 'verify', '-c', folder], { env })
   t.equal(elsewhere.code, 3)
   t.match(elsewhere.out, `warning: audit-${chain}: no file of this chain is here`)
+  t.match(elsewhere.out, `chain ${chain}: nothing of it is here (0 lines in 0 files)`)
 })

@@ -11,8 +11,12 @@ const defaultLast = 100
 
 export async function searchCommand(place: LedgerPlace, invocation: Invocation): Promise<number> {
   const { values, json } = invocation
-  const { lines } = await findLast(place, filterOf(values), lastOf(values, defaultLast))
-  for (const line of lines) printLine(line, json)
+  const last = lastOf(values, defaultLast)
+  const { lines } = await findLast(place, filterOf(values), last + 1)
+  for (const line of lines.slice(-last)) printLine(line, json)
+  if (lines.length > last) {
+    process.stderr.write(`older lines match too: --last N prints more than ${last}\n`)
+  }
   return lines.length === 0 ? 3 : 0
 }
 

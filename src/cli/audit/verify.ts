@@ -39,7 +39,7 @@ function codeOf(reports: readonly ChainReport[]): number {
 function inWords(report: ChainReport): string {
   const { chain, files, lines, since = '', until = '', head, findings, unlisted } = report
   const faults = findings.filter(({ severity }) => severity === 'fault').length
-  const verdict = faults === 0 ? 'as it was written' : `NOT as it was written`
+  const verdict = faults === 0 ? ofSoundChain(files) : 'NOT as it was written'
   const inFiles = files === 1 ? '1 file' : `${files} files`
   const period = lines === 0 ? '' : `, ${since} to ${until}`
   return [
@@ -49,6 +49,10 @@ function inWords(report: ChainReport): string {
     `  end: ${headInWords(head)}`,
     ''
   ].join('\n')
+}
+
+function ofSoundChain(files: number): string {
+  return files === 0 ? 'nothing of it is here' : 'as it was written'
 }
 
 function findingInWords({ severity, file, line, message }: Finding): string {
