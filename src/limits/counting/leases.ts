@@ -69,6 +69,9 @@ const maxReported = 200
 /** After its end, a part whose use was not reported is forgotten. */
 const maxLentMs = 3000
 
+/** A step of the wall clock would prolong refusals and leases by as much. */
+const ticks = () => Math.floor(performance.now())
+
 /** The verdict of a refused request's other limits, which were not asked. */
 const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0 }
 
@@ -99,7 +102,7 @@ export class LocalLeases implements Leases {
   protected readonly acquiring = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
 
-  constructor({ tally, replicas = () => 1, isAlone = () => false, now = Date.now }: LeaseOptions) {
+  constructor({ tally, replicas = () => 1, isAlone = () => false, now = ticks }: LeaseOptions) {
     this.#tally = tally
     this.#replicas = replicas
     this.#isAlone = isAlone

@@ -4,7 +4,13 @@ import { tallyWithFallback } from '../../../src/limits/counting/fallback-tally.t
 import { createLeases } from '../../../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import { createRedisTally } from '../../../src/limits/counting/redis-tally.ts'
-import { decide, look, type State, type Tally } from '../../../src/limits/counting/rules.ts'
+import {
+  decide,
+  look,
+  type Rule,
+  type State,
+  type Tally
+} from '../../../src/limits/counting/rules.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { anyTakes, rule, tallyContract } from '../../suites/tally.ts'
 import { redisConfig } from '../../support/config.ts'
@@ -326,6 +332,27 @@ t.test(
     t.match(await leases.acquire([after], ['k']), [{ exceeded: false, remaining: 0 }])
   }
 )
+
+t.test('a step of the wall clock prolongs no refusal and no lease', async t => {
+  const { now } = Date
+  let shift = 0
+  Date.now = () => now() + shift
+  t.teardown(() => {
+    Date.now = now
+  })
+  const tally = createMemoryTally(() => performance.now())
+  const leases = createLeases({ tally })
+  t.teardown(() => leases.close())
+  const [few, many] = [rule({ max: 1, windowMs: 50 }), rule({ max: 10_000, windowMs: 50 })]
+  await leases.acquire([few], ['few'])
+  t.match(await leases.acquire([few], ['few']), [{ exceeded: true }])
+  await leases.acquire([many], ['many'])
+  shift = -3_600_000
+  const asks = (each: Rule, key: string) => leases.tryLocally([each], [key]) === undefined
+  await until('the tally decides on the refused caller again', () => asks(few, 'few'), 10_000)
+  t.match(await leases.acquire([few], ['few']), [{ exceeded: false }])
+  await until('the lease has ended', () => asks(many, 'many'), 10_000)
+})
 
 t.test(
   'who is over a limit in shadow is known without asking too, and refused by nobody',
