@@ -12,8 +12,9 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
-import { headFiles } from '../../../src/observability/audit/head.ts'
-import { ledgerFolder, ledgerIn } from '../../support/ledger.ts'
+import { formatHead, headFiles, readHead } from '../../../src/observability/audit/head.ts'
+import { type AuditKey, auditKeys } from '../../../src/observability/audit/line.ts'
+import { ledgerFolder, ledgerIn, ledgerKey } from '../../support/ledger.ts'
 import { until } from '../../support/until.ts'
 
 function linesIn(folder: string): Array<Record<string, unknown>> {
@@ -101,6 +102,7 @@ t.test(
     await ledger.close()
     const lost = linesIn(folder).filter(({ kind }) => kind === 'lost')
     t.match(lost, [{ count: ledger.status().lost }])
+    t.equal(lost.length, 1)
     t.equal(linesIn(folder).filter(({ kind }) => kind === 'request').length, 19_998)
   }
 )
@@ -245,4 +247,48 @@ t.test('an abandoned chain whose end was cut stays, with the head that proves it
   t.ok(chainsIn(folder).has(cut))
   t.ok(await headFiles(folder).read(cut))
   t.notOk(linesIn(folder).some(({ abandoned }) => abandoned !== undefined))
+})
+
+t.test('an abandoned chain whose head does not fit its end stays', async t => {
+  const [key] = auditKeys([ledgerKey]) as [AuditKey]
+  const replaced = (chain: string, seq: number) =>
+    formatHead(chain, { seq, mac: 'x'.repeat(43) }, key)
+  for (const headOf of [() => 'nobody wrote this', replaced]) {
+    const folder = ledgerFolder(t)
+    const heads = headFiles(folder)
+    const replicas = [ledgerIn(folder), ledgerIn(folder)]
+    for (const ledger of replicas) await ledger.commit({ kind: 'config.reload' })
+    for (const ledger of replicas) await ledger.close()
+    const [, other = ''] = chainsIn(folder).keys()
+    const head = readHead(other, (await heads.read(other)) ?? '', [key])
+    await heads.write(other, headOf(other, head?.seq ?? 0))
+    const next = ledgerIn(folder, { keepMs: 60_000, now: () => Date.now() + 61_000 })
+    await next.commit({ kind: 'config.reload' })
+    await next.close()
+    t.ok(chainsIn(folder).has(other))
+  }
+})
+
+t.test('a chain that was looked at for its age can be taken by another process', async t => {
+  const folder = ledgerFolder(t)
+  const replicas = [ledgerIn(folder), ledgerIn(folder)]
+  for (const ledger of replicas) await ledger.commit({ kind: 'config.reload' })
+  for (const ledger of replicas) await ledger.close()
+  const next = ledgerIn(folder, { keepMs: 60_000 })
+  await next.commit({ kind: 'config.reload' })
+  const second = ledgerIn(folder)
+  await second.commit({ kind: 'config.reload' })
+  t.equal(chainsIn(folder).size, 2)
+  for (const ledger of [next, second]) await ledger.close()
+})
+
+t.test('an entry has the time at which it happened, also where it was on its way', async t => {
+  const folder = ledgerFolder(t)
+  const ledger = ledgerIn(folder)
+  await ledger.commit({ kind: 'act', at: 1_700_000_000_000 })
+  await ledger.close()
+  t.match(
+    linesIn(folder).find(({ kind }) => kind === 'act'),
+    { at: new Date(1_700_000_000_000).toISOString() }
+  )
 })

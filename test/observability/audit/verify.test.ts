@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  copyFileSync,
   mkdirSync,
   readFileSync,
   symlinkSync,
@@ -12,7 +13,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
 import type { Finding, StoredHead } from '../../../src/observability/audit/chain-report.ts'
-import { headFiles, readHead } from '../../../src/observability/audit/head.ts'
+import { formatHead, headFiles, readHead } from '../../../src/observability/audit/head.ts'
 import type { LedgerOptions } from '../../../src/observability/audit/ledger.ts'
 import { type AuditKey, auditKeys } from '../../../src/observability/audit/line.ts'
 import { parseKeepingDigits } from '../../../src/json/digits.ts'
@@ -267,4 +268,48 @@ t.test('any byte of any file that is changed, added or removed is found', async 
     writeFileSync(path, original)
   }
   t.same(await findings(folder), [])
+})
+
+t.test('a head counts for the chain, the line and the key alone that it was written with', t => {
+  const [chain, position] = ['0123456789ab', { seq: 5, mac: 'm'.repeat(43) }]
+  const head = formatHead(chain, position, key)
+  t.same(readHead(chain, head, [otherKey, key]), position)
+  t.equal(readHead('ba9876543210', head, [key]), undefined)
+  t.equal(readHead(chain, head.replace('5 ', '4 '), [key]), undefined)
+  t.equal(readHead(chain, head.replace('mmm', 'nnn'), [key]), undefined)
+  t.equal(readHead(chain, head, [otherKey]), undefined)
+  t.end()
+})
+
+t.test('files of another chain, lost entries and a line that the head names are told', async t => {
+  const folder = ledgerFolder(t)
+  const ledger = ledgerIn(folder)
+  ledger.lose(3, {})
+  await ledger.commit({ kind: 'act' })
+  await ledger.close()
+  t.match(await findings(folder), [{ severity: 'warning', message: /^3 entries could not/ }])
+  const heads = headFiles(folder)
+  const [chain = ''] = chainsIn(folder).keys()
+  const head = (await heads.read(chain)) ?? ''
+  const { seq } = readHead(chain, head, [key]) ?? { seq: 0 }
+  await write(folder, 5)
+  await heads.write(chain, head.trim())
+  edit(folder, lines => lines.filter(line => !line.includes(`"seq":${seq},`)))
+  t.match(faultsOf(await findings(folder)), [
+    { message: `line ${seq} is missing before line ${seq + 1}` },
+    { message: `line ${seq}, which the stored head names, is missing` }
+  ])
+  const [path = ''] = pathsIn(folder)
+  copyFileSync(path, path.replace(chain, 'ba9876543210'))
+  const messages = faultsOf(await findings(folder)).map(({ message }) => message)
+  t.ok(messages.some(message => message.includes(`is of the chain ${chain}: files were renamed`)))
+})
+
+t.test('a chain goes on behind its last genuine line, not behind what others wrote', async t => {
+  const folder = ledgerFolder(t)
+  await write(folder, 2)
+  edit(folder, lines => [...lines, (lines.at(-1) ?? '').replace(/"seq":\d+/, '"seq":99')])
+  await write(folder, 1)
+  const lines = readFileSync(pathsIn(folder)[0] ?? '', 'utf8').split('\n')
+  t.match(JSON.parse(lines[5] ?? ''), { seq: 5, kind: 'recovered', torn: { bytes: Number } })
 })
