@@ -77,7 +77,11 @@ export async function serve(
     if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
     config = plain
     writing(writtenPid?.prepare)
-    gateway = await startGateway(config, log, process.env, { program, predecessor })
+    gateway = await startGateway(config, log, process.env, {
+      program,
+      predecessor,
+      onKept: () => writeAgain(writtenPid, log)
+    })
     await publishPid(writtenPid, gateway)
   } catch (error) {
     writtenPid?.remove()
@@ -151,6 +155,16 @@ async function publishPid(pidFile: PidFile | undefined, gateway: Gateway): Promi
   } catch (error) {
     await gateway.stop({ noticeMs: 0 })
     throw error
+  }
+}
+
+/** A new process may have written its id before it failed. */
+function writeAgain(pidFile: PidFile | undefined, log: Log): void {
+  try {
+    pidFile?.prepare()
+    pidFile?.publish()
+  } catch (err) {
+    log.error({ err }, 'the PID file cannot be written')
   }
 }
 

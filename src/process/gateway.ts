@@ -52,6 +52,8 @@ export interface Gateway {
 interface Restartable {
   /** Undefined where the gateway is a part of another program. */
   readonly program?: Program | undefined
+  /** Called after a restart that failed: this process stays the one that serves. */
+  readonly onKept?: () => void
   /** The process that this one replaces, if any. */
   readonly predecessor?: Predecessor | undefined
 }
@@ -130,6 +132,7 @@ async function open(start: Start): Promise<Gateway> {
     handover,
     isStopping: () => state.isStopping,
     onReplaced: () => void ending?.leave(),
+    onKept: () => start.onKept?.(),
     log
   })
   operators = await openOperators({

@@ -308,6 +308,22 @@ t.test('a new process that dies, or needs what is taken, leaves the old one as i
   t.equal(signedIn.status, 200, 'its state came back')
 })
 
+t.test(
+  'the PID file names the process that serves after a new one wrote its id and died',
+  async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'program-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const [program, pidFile] = [join(folder, 'launch.js'), join(folder, 'pid')]
+    symlinkSync(resolve('src/launch.js'), program)
+    const { gateway } = await open(t, { program, words: ['--pid-file', pidFile] })
+    rmSync(program)
+    const write = `process.getBuiltinModule('fs').writeFileSync('${pidFile}', process.pid + '\\n')`
+    writeFileSync(program, `${write}\nprocess.kill(process.pid, 'SIGKILL')`)
+    t.match(await gateway.restart(), { outcome: 'failed', reason: /SIGKILL/ })
+    t.equal(Number(readFileSync(pidFile, 'utf8')), gateway.pid)
+  }
+)
+
 t.test('a second restart during one is refused, and one of a replaced process too', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'program-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -16,6 +16,8 @@ interface Options {
   readonly isStopping: () => boolean
   /** Called once a new process takes the requests: this one drains. */
   readonly onReplaced: () => void
+  /** Called where no other process takes its place, after one has tried. */
+  readonly onKept: () => void
   readonly log: Log
 }
 
@@ -37,7 +39,7 @@ export class Restart {
 
   /** @returns once the new process serves, or why it does not: this one goes on then */
   readonly restart = async (): Promise<RestartOutcome> => {
-    const { program, handover, isStopping, log, onReplaced } = this.#options
+    const { program, handover, isStopping, log, onReplaced, onKept } = this.#options
     if (program === undefined) return this.#refuse(partOfAnother)
     const listeners = this.#options.listeners()
     const reason = this.#refusal(program, listeners)
@@ -56,6 +58,7 @@ export class Restart {
       handover.resume()
       handover.isAlone = true
       this.#state = 'idle'
+      if (!isStopping()) onKept()
       const { message } = error as Error
       const text = 'the new process did not become ready; this one goes on'
       log.error({ event: 'restart.failed', reason: message }, text)

@@ -22,6 +22,7 @@ function open({ words, isStopping = () => false, listeners = [] }: Setup) {
     handover,
     isStopping,
     onReplaced: () => replaced++,
+    onKept: () => {},
     log: createLogger({ level: 'silent', format: 'json' })
   })
   return { restart, handover, replaced: () => replaced }
