@@ -12,6 +12,7 @@ interface Options {
   readonly read: () => Promise<object>
   readonly isAllowed?: (request: FastifyRequest) => Promise<boolean>
   readonly maxStallMs?: number
+  readonly maxStreams?: number
 }
 
 async function listenerWith(t: Test, { isAllowed = async () => true, ...options }: Options) {
@@ -109,4 +110,40 @@ t.test('what cannot be read once is read the next time', async t => {
   const text = textOf(open())
   await until('events go on', () => text().includes('"number":5'))
   t.notOk(text().includes('"number":2'))
+})
+
+t.test('one view too many is refused, until another is closed', async t => {
+  const { streams, open } = await listenerWith(t, { read: async () => ({}), maxStreams: 2 })
+  const [first, second] = [open(), open()]
+  for (const text of [first, second].map(textOf)) {
+    await until('it is open', () => text().includes('event: state'))
+  }
+  const third = textOf(open())
+  await until('it is refused', () => third().includes('2 live views are open already'))
+  t.equal(streams.size, 2)
+  first.destroy()
+  await until('it is closed', () => streams.size === 1)
+  const fourth = textOf(open())
+  await until('there is room again', () => fourth().includes('event: state'))
+})
+
+t.test('a reading that takes long delays the next, and none is made beside it', async t => {
+  const gate = Promise.withResolvers<void>()
+  let reads = 0
+  const slow = await listenerWith(t, {
+    read: async () => {
+      if (++reads > 1) await gate.promise
+      return { reads }
+    }
+  })
+  let ticks = 0
+  const quick = await listenerWith(t, { read: async () => ({ ticks: ++ticks }) })
+  const text = textOf(slow.open())
+  await until('the second one is under way', () => reads === 2)
+  quick.open()
+  await until('time has passed', () => ticks > 5)
+  t.equal(reads, 2)
+  gate.resolve()
+  await until('they go on', () => reads > 3)
+  t.ok(text().includes('"reads":2'))
 })

@@ -759,3 +759,29 @@ t.test('a channel that has gone silent is trusted no longer than config says', a
   clock.now += 1
   t.same(await sessions.get('s'), { ended: 'revoked' })
 })
+
+t.test('a session is narrowed, also where the store does not take its review', async t => {
+  const isAway = async () => await Promise.reject(new StoreUnavailable(new Error('away')))
+  for (const [replace, roles] of [
+    [isAway, ['narrowed']],
+    [async () => false, ['narrowed']],
+    [async () => true, ['renewed']]
+  ] as const) {
+    const { store, clock } = setUp()
+    const sessions = createSessions({
+      ...usual,
+      store: { ...store, replace },
+      lifeTimes: { idle: 30 * minute, absolute: 480 * minute, remembered: {} },
+      now: () => clock.now,
+      reviewer: {
+        review: session => ({
+          narrowed: { ...session, identity: { ...session.identity, roles: ['narrowed'] } },
+          renewed: { ...session, identity: { ...session.identity, roles: ['renewed'] } }
+        }),
+        isLatest: async () => true
+      }
+    })
+    await sessions.open('s', opening)
+    t.match(await sessions.get('s'), { live: { session: { identity: { roles } } } })
+  }
+})
