@@ -183,7 +183,7 @@ export class RecentRequests<Request extends RunningRequest = RunningRequest> {
     }
   }
 
-  /** Where a match may be: thousands of trails are not read in vain. */
+  /** The rings that may hold a match: thousands of trails are not read in vain. */
   #endedOf({ status }: RequestQuery): Array<TrailRing | FailedTrails> {
     if (status === 'running') return []
     return status === 'failed' ? [this.#failed] : [this.#ok, this.#failed]

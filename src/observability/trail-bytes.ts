@@ -60,7 +60,7 @@ export class TrailBytes {
     return this.#buffer.length
   }
 
-  /** How many names have a number, of 16 bits. */
+  /** The number of names that have a number, of 16 bits. */
   get names(): number {
     return this.#names.size
   }

@@ -8,12 +8,12 @@ export const bytesPerTrail = 320
 const maxNames = 60_000
 
 export class TrailRing {
-  /** Where each trail begins, from that of `#oldest` on. */
+  /** The first byte of each trail, from that of `#oldest` on. */
   readonly #starts: Uint32Array
   #bytes: TrailBytes
   #oldest = 0
   #length = 0
-  /** Where the next trail begins. */
+  /** The first byte of the next trail. */
   #end = 0
   #overwritten = 0
 

@@ -42,7 +42,7 @@ export interface Operators {
    */
   readonly listen: (fd?: number) => Promise<string>
   /** The open listener. */
-  readonly descriptors: () => ReadonlyArray<ListenerFd & { readonly name: 'ops' }>
+  readonly descriptors: () => readonly ListenerFd[]
   /** Takes the certificate of a new config. */
   readonly activate: (config: Config) => void
   /** Takes no more connections: another process does. Each one that is open gets one response. */

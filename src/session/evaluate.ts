@@ -12,7 +12,7 @@ export interface Live {
   readonly key: string
   /** Its end unless it is used; may lie beyond its absolute end. */
   readonly idleEnd: number
-  /** Nobody is told of its use, so that the end may be later than this process knows. */
+  /** Its use is not announced, so that the end may be later than this process knows. */
   readonly isQuiet: boolean
 }
 

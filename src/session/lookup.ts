@@ -81,7 +81,7 @@ export function createLookup(options: Options) {
 
   /**
    * The live session, where it need not be asked for in the store. Its idle end may be too early
-   * where `mayBeLater` says so: who tells of it, rather than to use the session, asks by `get`.
+   * where `mayBeLater` says so: callers that report it, rather than use the session, call `get`.
    */
   function getCachedByKey(key: string): Live | undefined {
     const cached = cache.getCached(key)

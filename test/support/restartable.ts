@@ -13,7 +13,7 @@ export interface Restartable {
   readonly pid: number
   /** Log lines of all processes so far. */
   readonly log: readonly Line[]
-  /** What is no log line. */
+  /** Output that is no log line. */
   readonly texts: readonly string[]
   /** Waits for a log line that fits. */
   readonly logged: (what: string, fits: (line: Line) => boolean) => Promise<Line>
@@ -26,7 +26,7 @@ export interface Restartable {
 
 export interface RestartableOptions {
   readonly folder: string
-  /** What is run: a path that may be a symbolic link. */
+  /** The program, whose path may be a symbolic link. */
   readonly program?: string
   readonly words?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>

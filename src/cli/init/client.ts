@@ -15,7 +15,7 @@ export interface BackendResponse {
   readonly cookies: readonly string[]
 }
 
-/** How a token is sent: as `credential` of an upstream. */
+/** The place of a token in a request: as `credential` of an upstream. */
 export type TokenStyle = 'none' | 'bearer' | 'cookies' | `header:${string}`
 
 export interface Credential {

@@ -15,7 +15,7 @@ export interface Hints {
   readonly habits: ConsoleHabits
   /** All paths of a recording. */
   readonly consolePaths: readonly string[]
-  /** What was read. */
+  /** Names the document or recording that was read. */
   readonly from?: string
 }
 

@@ -83,7 +83,7 @@ const offsetNames = ['offset', 'skip', 'start']
 /** GET of the list with these parameters; the rows of a success, as texts. */
 type GetRows = (query: Readonly<Record<string, string>>) => Promise<readonly string[] | undefined>
 
-/** How a list is looked at. `hints`: names that a document or recording shows; they come first. */
+/** The way to look at lists. `hints`: names that a document or recording shows; they come first. */
 export interface PagingSearch {
   readonly getRows: GetRows
   readonly hints: readonly string[]

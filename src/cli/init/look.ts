@@ -30,7 +30,7 @@ export interface Look {
   readonly signIn?: BackendSignIn
   readonly envelope?: BackendEnvelope
   readonly seen: SeenRoutes
-  /** What could not be found out, with what to do. */
+  /** Questions that stayed open, each with what to do. */
   readonly notes: readonly string[]
 }
 

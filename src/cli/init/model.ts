@@ -1,4 +1,4 @@
-/** What `init` was told and what it saw: the input of the written config. */
+/** The answers that `init` got, and its findings: the input of the written config. */
 import type { TokenStyle } from './client.ts'
 import type { BackendEnvelope } from './envelope.ts'
 import type { Paging } from './lists.ts'
@@ -13,7 +13,7 @@ export interface ConsoleChoice {
   readonly preset?: string
 }
 
-/** How the back-end signs users in. */
+/** The sign-in of the back-end. */
 export interface BackendSignIn {
   readonly signIn: SignIn
   readonly style: TokenStyle
@@ -28,7 +28,7 @@ export interface FileUser {
   readonly role: string
 }
 
-/** What a recording of the console's traffic shows. */
+/** The findings in a recording of the console's traffic. */
 export interface ConsoleHabits {
   readonly login?: { readonly path: string; readonly username: string; readonly password: string }
   readonly logout?: string

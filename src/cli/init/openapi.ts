@@ -1,4 +1,4 @@
-/** What an OpenAPI document tells of a back-end: its sign-in, sign-out, user call and lists. */
+/** Reads a back-end's OpenAPI document: its sign-in, sign-out, user call and lists. */
 import { isRecord, type Json, valueAt } from '../../json/values.ts'
 import { loginFields } from './login-fields.ts'
 import type { SignInCall } from './sign-in.ts'
@@ -11,7 +11,7 @@ export interface ApiRoute {
   readonly methods: readonly string[]
 }
 
-/** What a document or a recording tells. */
+/** The findings in a document or a recording. */
 export interface ApiHints {
   readonly login?: Omit<SignInCall, 'extra'>
   readonly logout?: string

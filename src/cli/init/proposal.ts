@@ -22,7 +22,7 @@ export type Files = ReadonlyMap<string, string>
 
 export interface Proposal {
   readonly files: Files
-  /** What the console gets of each route, by its name: the data, without the envelope. */
+  /** The console's responses, by route: the data, without the envelope. */
   readonly shaped: ReadonlyMap<string, Json>
   /** Warnings of `check`. */
   readonly warnings: readonly string[]

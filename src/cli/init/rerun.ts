@@ -17,7 +17,7 @@ import { flow } from './yaml.ts'
 
 type Mapping = Readonly<Record<string, unknown>>
 
-/** What a folder answers in place of its operator. */
+/** The answers of a folder in place of its operator. */
 export interface Existing {
   /** Options of `init` that need not be named. */
   readonly values: Readonly<Record<string, string>>

@@ -33,7 +33,7 @@ const shapeComments = new Map([
 
 const identity = JSON.stringify([{ default: {} }])
 
-/** What a console of the dialect `dual` wants of a list, and of a single value. */
+/** The forms of a list, and of a single value, for a console of the dialect `dual`. */
 const consoleForms = {
   page: [{ paging: { list: 'rows', total: 'total' } }],
   detail: [{ wrap: 'envelope' }]

@@ -1,4 +1,4 @@
-/** What the back-end said beside what the console will get: names and types only. */
+/** The back-end's response beside the console's: names and types only. */
 import type { Json } from '../../json/values.ts'
 import { typeLines, typesOf } from './redaction.ts'
 

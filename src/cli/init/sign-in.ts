@@ -8,7 +8,7 @@ import type { SignInTests } from './envelope.ts'
 import { typeLines, typesOf, type Redaction } from './redaction.ts'
 import { type TokenPaths, tokenPathsOf, type UserPaths, userPathsOf } from './user.ts'
 
-/** What the sign-in call of the back-end takes. */
+/** The form of the back-end's sign-in call. */
 export interface SignInCall {
   readonly path: string
   /** Tried where nothing is at `path`: the path of a recording may have a prefix of the console. */

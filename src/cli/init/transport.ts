@@ -1,4 +1,4 @@
-/** How a back-end takes its credential, and its call for the user, found by GET calls. */
+/** The place of a back-end’s credential, and its call for the user, found by GET calls. */
 import type { BackendClient, BackendResponse, Credential, TokenStyle } from './client.ts'
 import { isSuccess } from './envelope.ts'
 import type { SignIn } from './sign-in.ts'

@@ -1,4 +1,4 @@
-/** Where a response has the token and the user. */
+/** Finds the paths of the token and the user in a response. */
 import { isRawNumber, isRecord, type Json, valueAt } from '../../json/values.ts'
 import {
   below,

@@ -45,7 +45,7 @@ export class HeldListeners {
     this.#inherited = fds
   }
 
-  descriptors(): Array<ListenerFd & { readonly name: ListenerName }> {
+  descriptors(): ListenerFd[] {
     return listenersOf(this.#config).map(([name, listen]) => ({
       name,
       listen,

@@ -1,14 +1,9 @@
 /** The messages between a process and its successor, which has inherited its listeners. */
 import type { Entry } from '../../movable-state.ts'
 import type { Secrets } from '../../services/handover.ts'
-import type { ListenerFd, ListenerName } from '../server/listeners.ts'
 
 /** Names the inherited descriptors to the successor, as JSON. */
 export const listenersVariable = 'CONSOLE_GATEWAY_LISTENERS'
-
-export interface InheritedListener extends ListenerFd {
-  readonly name: ListenerName | 'ops'
-}
 
 export type FromSuccessor =
   /** Everything is built and could be asked; it does not listen yet. */

@@ -5,11 +5,10 @@ import type { Readiness } from '../../admin/server.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { Handover, type Secrets } from '../../services/handover.ts'
-import { type ListenerFds, listenersOf } from '../server/listeners.ts'
+import { type ListenerFd, type ListenerFds, listenersOf } from '../server/listeners.ts'
 import {
   type FromPredecessor,
   type FromSuccessor,
-  type InheritedListener,
   listenersVariable,
   type StoreCall
 } from './messages.ts'
@@ -26,13 +25,13 @@ export interface InheritedFds extends ListenerFds {
 export class TakeOverError extends Error {}
 
 export class Predecessor {
-  readonly #listeners: readonly InheritedListener[]
+  readonly #listeners: readonly ListenerFd[]
   readonly #begun = Promise.withResolvers<void>()
   readonly #secrets = Promise.withResolvers<Secrets>()
   readonly #ended = Promise.withResolvers<void>()
   #handover: Handover | undefined
 
-  constructor(listeners: readonly InheritedListener[]) {
+  constructor(listeners: readonly ListenerFd[]) {
     this.#listeners = listeners
     // It may end before anybody waits.
     for (const { promise } of [this.#begun, this.#secrets]) promise.catch(() => {})
@@ -81,7 +80,7 @@ export class Predecessor {
   descriptors(config: Config): InheritedFds {
     const { ops } = config.gateway
     const wanted = new Map([...listenersOf(config), ['ops', ops.listen] as const])
-    const isWanted = ({ name, listen }: InheritedListener) => wanted.get(name) === listen
+    const isWanted = ({ name, listen }: ListenerFd) => wanted.get(name) === listen
     for (const listener of this.#listeners) if (!isWanted(listener)) closeSync(listener.fd)
     return Object.fromEntries(
       this.#listeners.filter(isWanted).map(({ name, fd }) => [name, fd] as const)
@@ -123,7 +122,7 @@ export function findPredecessor(): Predecessor | undefined {
   // Programs that this one starts have not inherited them.
   delete process.env[listenersVariable]
   if (listeners === undefined || process.send === undefined) return undefined
-  return new Predecessor(parseKeepingDigits(listeners) as unknown as InheritedListener[])
+  return new Predecessor(parseKeepingDigits(listeners) as unknown as ListenerFd[])
 }
 
 /** Resolves when it was sent, or cannot be. */

@@ -1,7 +1,7 @@
 /** Replaces this process by a new one that inherits its listeners: no connection is refused. */
 import type { Handover } from '../../services/handover.ts'
 import type { Log } from '../../services/services.ts'
-import type { InheritedListener } from './messages.ts'
+import type { ListenerFd } from '../server/listeners.ts'
 import { type Program, Successor } from './successor.ts'
 
 export type RestartOutcome =
@@ -11,7 +11,7 @@ export type RestartOutcome =
 interface Options {
   /** Undefined where the gateway is a part of another program. */
   readonly program: Program | undefined
-  readonly listeners: () => readonly InheritedListener[]
+  readonly listeners: () => readonly ListenerFd[]
   readonly handover: Handover
   readonly isStopping: () => boolean
   /** Called once a new process takes the requests: this one drains. */
@@ -30,7 +30,7 @@ const stopping = 'the gateway is stopping'
 
 export class Restart {
   readonly #options: Options
-  #state: 'idle' | 'running' | 'replaced' = 'idle'
+  #isRunning = false
   #successor: Successor | undefined
 
   constructor(options: Options) {
@@ -44,7 +44,7 @@ export class Restart {
     const listeners = this.#options.listeners()
     const reason = this.#refusal(program, listeners)
     if (reason !== undefined) return this.#refuse(reason)
-    this.#state = 'running'
+    this.#isRunning = true
     handover.isAlone = false
     log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
     let successor: Successor | undefined
@@ -57,7 +57,7 @@ export class Restart {
       await successor?.kill()
       handover.resume()
       handover.isAlone = true
-      this.#state = 'idle'
+      this.#isRunning = false
       if (!isStopping()) onKept()
       const { message } = error as Error
       const text = 'the new process did not become ready; this one goes on'
@@ -65,7 +65,6 @@ export class Restart {
       return { outcome: 'failed', reason: message }
     }
     handover.moved(successor.call)
-    this.#state = 'replaced'
     this.#successor = successor
     const { pid } = successor
     log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')
@@ -84,9 +83,9 @@ export class Restart {
     return { outcome: 'refused', reason }
   }
 
-  #refusal(program: Program, listeners: readonly InheritedListener[]): string | undefined {
-    if (this.#state === 'running') return 'another restart is under way'
-    if (this.#state === 'replaced') return 'a new process has replaced this one'
+  #refusal(program: Program, listeners: readonly ListenerFd[]): string | undefined {
+    if (this.#successor !== undefined) return 'a new process has replaced this one'
+    if (this.#isRunning) return 'another restart is under way'
     if (this.#options.isStopping()) return stopping
     if (listeners.some(({ fd }) => fd < 0)) return 'not all listeners are open: try again'
     return program.refusal

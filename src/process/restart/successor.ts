@@ -3,11 +3,11 @@ import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import type { Entry } from '../../movable-state.ts'
 import { adopt } from '../../observability/emitters.ts'
 import type { CallStore, Handover, Secrets } from '../../services/handover.ts'
+import type { ListenerFd } from '../server/listeners.ts'
 import {
   type CallResult,
   type FromPredecessor,
   type FromSuccessor,
-  type InheritedListener,
   listenersVariable
 } from './messages.ts'
 
@@ -21,7 +21,7 @@ export interface Program {
 }
 
 interface Inheritance {
-  readonly listeners: readonly InheritedListener[]
+  readonly listeners: readonly ListenerFd[]
   readonly secrets: Secrets
 }
 

@@ -20,6 +20,7 @@ export type ListenerFds = Readonly<Partial<Record<ListenerName, number | undefin
 
 /** An open listener of this process, for one that inherits it. */
 export interface ListenerFd {
+  readonly name: ListenerName | 'ops'
   /** As config has it, also where its port is 0. */
   readonly listen: string
   readonly fd: number
@@ -67,7 +68,7 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
       }
       return await listen(server, splitHostPort(settings.listen), fds.public)
     },
-    descriptors: (): Array<ListenerFd & { readonly name: ListenerName }> =>
+    descriptors: (): ListenerFd[] =>
       listenersOf(config).map(([name, address]) => ({
         name,
         listen: address,

@@ -33,12 +33,7 @@ import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createOverload } from '../../app/overload/admission.ts'
 import { createListener, endUnread } from '../../app/listener.ts'
 import { Upgrades } from '../../app/upgrades.ts'
-import {
-  createListeners,
-  type ListenerFd,
-  type ListenerFds,
-  type ListenerName
-} from './listeners.ts'
+import { createListeners, type ListenerFd, type ListenerFds } from './listeners.ts'
 import { type Observe, Observers } from './observers.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
@@ -68,7 +63,7 @@ export interface PublicServer {
    */
   readonly listen: (fds?: ListenerFds) => Promise<string>
   /** The open listeners. */
-  readonly descriptors: () => ReadonlyArray<ListenerFd & { readonly name: ListenerName }>
+  readonly descriptors: () => readonly ListenerFd[]
   /** Live sessions in the store. @throws StoreUnavailable */
   readonly countAlive: Services['sessions']['countAlive']
   readonly readiness: () => Promise<Readiness>

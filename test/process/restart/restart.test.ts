@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { InheritedListener } from '../../../src/process/restart/messages.ts'
+import type { ListenerFd } from '../../../src/process/server/listeners.ts'
 import { Restart } from '../../../src/process/restart/restart.ts'
 import type { Program } from '../../../src/process/restart/successor.ts'
 import { Handover, movableStore } from '../../../src/services/handover.ts'
@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 interface Setup {
   readonly words: Program['words']
   readonly isStopping?: () => boolean
-  readonly listeners?: readonly InheritedListener[]
+  readonly listeners?: readonly ListenerFd[]
 }
 
 function open({ words, isStopping = () => false, listeners = [] }: Setup) {

@@ -96,12 +96,9 @@ class SessionReader {
     const running = (this.#running = new AbortController())
     const signal = AbortSignal.any([running.signal, AbortSignal.timeout(timeoutMs * (end - from))])
     void this.#readAll(from, end, signal)
-      .then(
-        () => undefined,
-        (error: unknown) => {
-          if (!running.signal.aborted) this.#tell(errorOf(error))
-        }
-      )
+      .catch((error: unknown) => {
+        if (!running.signal.aborted) this.#tell(errorOf(error))
+      })
       .finally(() => {
         if (this.#running === running) this.#running = undefined
       })

@@ -21,7 +21,7 @@ interface TimelineProps {
   readonly close: () => void
 }
 
-/** How often a request is read that still runs. */
+/** The pause between two readings of a request that still runs. */
 const refreshMs = 1000
 
 interface Detail {
