@@ -85,7 +85,7 @@ export async function serve(
     await publishPid(writtenPid, gateway)
   } catch (error) {
     writtenPid?.remove()
-    const reason = startMessage(error)
+    const reason = startMessage(error, predecessor !== undefined)
     process.stderr.write(`${reason ?? stackOf(error)}\n`)
     // Operators get it in a response, so without a stack.
     await predecessor?.fail(reason ?? (error as Error).message)
@@ -198,17 +198,35 @@ function isForPeople(error: unknown): error is Error {
   return [ConfigError, TakeOverError, CommandError].some(kind => error instanceof kind)
 }
 
+const overlapAdvice =
+  ' If it is the running gateway, since its address overlaps with the new one, ' +
+  'stop and start it for this change.'
+
 /** @returns undefined for an error that no operator can mend */
-function startMessage(error: unknown): string | undefined {
+function startMessage(error: unknown, isSuccessor: boolean): string | undefined {
   if (isForPeople(error)) return error.message
-  const { code, address, port } = error as NodeJS.ErrnoException & {
+  const { code, address, port, hostname } = error as NodeJS.ErrnoException & {
     address?: string
     port?: number
+    hostname?: string
   }
   if (code === 'EADDRINUSE') {
     return (
       `${address}:${port} is in use by another process. ` +
-      'Stop that process, or set another server.listen or ops.listen in gateway.yaml.'
+      'Stop that process, or set another server.listen or ops.listen in gateway.yaml.' +
+      (isSuccessor ? overlapAdvice : '')
+    )
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    return (
+      `${address}:${port} is no address of this machine. ` +
+      'Set server.listen and ops.listen in gateway.yaml to one of its own, or to 0.0.0.0.'
+    )
+  }
+  if (code === 'ENOTFOUND' && hostname !== undefined) {
+    return (
+      `The name ${hostname} has no address. ` +
+      'Set server.listen and ops.listen in gateway.yaml to an IP address of this machine.'
     )
   }
   if (code === 'EACCES') {

@@ -243,7 +243,12 @@ t.test('why a new process could not start is told without its stack', async t =>
   writeFileSync(file, sound.replace(/server:\n  listen: .*/, 'server:\n  listen: 192.0.2.1:8080'))
   const { outcome, reason } = await gateway.restart()
   t.equal(outcome, 'failed')
-  t.match(reason, /^listen EADDRNOTAVAIL[^\n]*$/)
+  t.match(reason, /^192\.0\.2\.1:8080 is no address of this machine\.[^\n]*$/)
+  const address = `0.0.0.0:${new URL(gateway.url).port}`
+  writeFileSync(file, sound.replace(/server:\n  listen: .*/, `server:\n  listen: ${address}`))
+  const overlapping = await gateway.restart()
+  t.match(overlapping.reason, `${address} is in use by another process.`)
+  t.match(overlapping.reason, /overlaps with the new one, stop and start it for this change\.$/)
 })
 
 t.test('with a broken config the old process goes on, and the command says why', async t => {
