@@ -10,6 +10,8 @@ export interface FakeOptions {
   readonly sessions?: number
   /** Stands in the place of names, paths, agents and messages. */
   readonly text?: string
+  /** Of every act. */
+  readonly effect?: Readonly<Record<string, unknown>>
   /** Folder of a built page. */
   readonly folder?: string
   /** Milliseconds between the frames of the live stream. */
@@ -49,7 +51,7 @@ export async function fakeOps(
   cleanUp: (undo: () => unknown) => void,
   options: FakeOptions = {}
 ): Promise<FakeOps> {
-  const { folder, frameMs = 1000 } = options
+  const { folder, frameMs = 1000, effect = { sessions: 3, users: 1 } } = options
   const app = Fastify({ forceCloseConnections: true })
   const open = new Set<ServerResponse>()
   const endStreams = () => {
@@ -113,7 +115,7 @@ export async function fakeOps(
     app.post(`/ops/api/${path}`, request => {
       const body = request.body as Record<string, unknown>
       if (body['preview'] === true) {
-        return { act: path.replace('/', '.'), effect: { sessions: 3, users: 1 }, undo: null }
+        return { act: path.replace('/', '.'), effect, undo: null }
       }
       acts.push({ path, body })
       return { closed: 3 }

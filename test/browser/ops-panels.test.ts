@@ -130,6 +130,19 @@ t.test('an act says its effect in numbers and how it is taken back, before it is
   ])
 })
 
+t.test('an act that counted a part of the sessions says so', async t => {
+  const effect = { sessions: 1000, isWhole: false, unreadable: 0, users: 10_000 }
+  const fake = await fakeOps(undo => t.teardown(undo), { effect })
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/sessions`, { locale: 'zh-CN' })
+  await page.getByRole('button', { name: '让所有人退出' }).click()
+  const lines = page.getByRole('dialog').locator('.effect li')
+  await lines.first().waitFor()
+  t.same(await lines.allTextContents(), [
+    '至少 1,000 个会话将结束：未全部计数',
+    '影响 10,000 位用户'
+  ])
+})
+
 t.test('a walk with the keyboard alone: panel, timeline, back, act', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))
   const page = await visitOps(t, browser, `${fake.url}/ops/#/requests`)

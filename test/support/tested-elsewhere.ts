@@ -24,7 +24,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'process/ops/rollback-of-all',
     'process/reload/attempts'
   ],
-  'limits/usage/suggest': ['limits/usage/whom'],
+  'limits/usage/suggest': ['limits/usage/whom', 'limits/usage/notes'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data'],
   'process/server/present': ['app/request-rates', 'process/server/merge-present'],
   'admin/hosts': ['admin/browser-guard'],

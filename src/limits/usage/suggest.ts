@@ -4,6 +4,7 @@ import { isOfSignIn } from '../counting/plan.ts'
 import type { ProcessHour, RecordedUsage } from './redis-usage.ts'
 import { whomOf } from './whom.ts'
 import { greatestOf, hourMs, type LimitUsage, maxTop, type Top } from './hours.ts'
+import { usageNotes } from './notes.ts'
 
 export interface Suggestion {
   readonly limit: string
@@ -139,16 +140,10 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
     ({ needed: { from, to }, refused }) => from > inForce || (to > inForce && refused > 0)
   )
   const notes = [
-    ...(isPartial ? ['what it counted with another window or kind is left out'] : []),
-    ...(seen.some(({ cut }) => cut)
-      ? ['more callers than can be followed at once: the numbers may be too low']
-      : []),
-    ...(kind === 'bucket' && needs.grew
-      ? ['more processes came than counted together: the upper number may be too low']
-      : []),
-    ...(kind === 'bucket' && Math.max(atLeast, needs.to) > max
-      ? ['burst may not be more than max: raise both']
-      : [])
+    ...(isPartial ? [usageNotes.partial] : []),
+    ...(seen.some(({ cut }) => cut) ? [usageNotes.cut] : []),
+    ...(kind === 'bucket' && needs.grew ? [usageNotes.grew] : []),
+    ...(kind === 'bucket' && Math.max(atLeast, needs.to) > max ? [usageNotes.burst] : [])
   ]
   return {
     limit: name,

@@ -9,6 +9,7 @@ import {
   suggest,
   type Suggestion
 } from './suggest.ts'
+import { usageNotes } from './notes.ts'
 
 export interface LimitUse extends Pick<
   Suggestion,
@@ -116,10 +117,8 @@ export function whatIf(
     lowest: lowest?.to ?? null,
     lowestFrom: lowest?.from ?? null,
     notes: [
-      ...(seen.length === 0
-        ? ['there is no record of it yet']
-        : ['of each caller the busiest window of each hour is counted: there may be more']),
-      ...(recorded.alone ? ['Redis did not answer: this is what one process saw'] : []),
+      ...(seen.length === 0 ? [usageNotes.none] : [usageNotes.busiest]),
+      ...(recorded.alone ? [usageNotes.alone] : []),
       ...notes
     ],
     yaml: yamlOf(name, limit, key, number)

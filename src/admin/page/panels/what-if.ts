@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { LimitRow, WhatIfAnswer } from '../api-types.ts'
 import { formatNumber } from '../format.ts'
-import { t } from '../i18n.ts'
+import { t, word } from '../i18n.ts'
 import { Card } from '../ui/layout.ts'
 import { useSettled } from '../ui/settled.ts'
 import { Shown } from '../ui/states.ts'
@@ -77,7 +77,7 @@ function Answer({ answer }: { readonly answer: WhatIfAnswer }): ComponentChildre
     lowest !== undefined &&
       lowest !== null &&
       h('p', { class: 'muted' }, t('limits.lowest', { n: lowest })),
-    notes.map(note => h('p', { key: note, class: 'muted' }, note)),
+    notes.map(note => h('p', { key: note, class: 'muted' }, word('note', note))),
     h(Yaml, { yaml })
   ]
 }

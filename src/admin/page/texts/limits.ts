@@ -29,6 +29,31 @@ export const limitsTexts = {
     '不会拒绝任何人的最小数值是 {n}。'
   ],
   'limits.write': ['Write this in limits.yaml', '写入 limits.yaml'],
+  'note.there is no record of it yet': ['There is no record of it yet.', '尚无记录。'],
+  'note.of each caller the busiest window of each hour is counted: there may be more': [
+    'Of each caller the busiest window of each hour is counted: there may be more.',
+    '每个调用方每小时只计入最繁忙的窗口，实际可能更多。'
+  ],
+  'note.Redis did not answer: this is what one process saw': [
+    'Redis did not answer: this is what one process saw.',
+    'Redis 没有响应：这只是一个进程的数据。'
+  ],
+  'note.what it counted with another window or kind is left out': [
+    'What it counted with another window or kind is left out.',
+    '未计入以其他窗口或类型统计的数据。'
+  ],
+  'note.more callers than can be followed at once: the numbers may be too low': [
+    'More callers than can be followed at once: the numbers may be too low.',
+    '调用方过多，无法全部跟踪：数值可能偏低。'
+  ],
+  'note.more processes came than counted together: the upper number may be too low': [
+    'More processes came than counted together: the upper number may be too low.',
+    '进程数多于共同计数的进程：上限可能偏低。'
+  ],
+  'note.burst may not be more than max: raise both': [
+    'burst may not be more than max: raise both.',
+    'burst 不能大于 max：请同时调大。'
+  ],
   'limitMode.enforce': ['enforced', '执行'],
   'limitMode.shadow': ['shadow', '影子'],
   'limitMode.off': ['off', '关闭'],

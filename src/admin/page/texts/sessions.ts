@@ -54,6 +54,10 @@ export const sessionsTexts = {
   'lockout.address': ['address', '地址'],
   'lockout.known browser': ['known browser', '已知浏览器'],
   'effect.sessions': ['{n:session ends|sessions end}', '{n} 个会话将结束'],
+  'effect.sessionsAtLeast': [
+    'At least {n:session ends|sessions end}: more were not counted',
+    '至少 {n} 个会话将结束：未全部计数'
+  ],
   'effect.users': ['{n:user is affected|users are affected}', '影响 {n} 位用户'],
   'effect.lockouts': ['{n:lockout is lifted|lockouts are lifted}', '解除 {n} 个锁定'],
   'effect.changes': [

@@ -147,15 +147,23 @@ function Effect({ preview, hasFailed }: EffectProps): ComponentChildren {
     h(
       'ul',
       null,
-      Object.entries(effect).map(([name, value]) => h('li', { key: name }, effectText(name, value)))
+      Object.entries(effect).map(([name, value]) => {
+        const isLeast = name === 'sessions' && effect['isWhole'] === false
+        const text = effectText(isLeast ? 'sessionsAtLeast' : name, value)
+        return text !== undefined && h('li', { key: name }, text)
+      })
     ),
     h('h3', null, t('confirm.undo')),
     h('p', { 'data-undo': key }, translated === act ? (undo ?? t('confirm.noUndo')) : translated)
   )
 }
 
-/** `{ sessions: 3 }` → `3 sessions`; what has no words stays as it was sent. */
-function effectText(name: string, value: unknown): string {
+/**
+ * `{ sessions: 3 }` → `3 sessions`; what has no words stays as it was sent. `isWhole` belongs to
+ * the number of sessions, and needs no line of its own.
+ */
+function effectText(name: string, value: unknown): string | undefined {
+  if (name === 'isWhole' || (name === 'unreadable' && value === 0)) return undefined
   if (typeof value === 'number' || Array.isArray(value)) {
     const values = typeof value === 'number' ? { n: value } : { names: value.join(', ') }
     const text = word('effect', name, values)
