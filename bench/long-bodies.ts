@@ -1,7 +1,7 @@
-/** What others feel while one user gets long answers that are shaped: with threads and without, by turns. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** Response times of others while one user gets long answers that are shaped: with threads and without, by turns. */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from './gateway.ts'
 import { freePort, type Place, preparePlace, startMeasured, stop, untilReady } from './place.ts'
 import { prepare } from './prepare.ts'
 import { figure } from './rounds.ts'
@@ -12,7 +12,7 @@ const rate = 200
 const sizes = [2_000_000, 10_000_000]
 
 async function startGateway(place: Place, shapingThreads: number | 'auto') {
-  const folder = mkdtempSync(join(tmpdir(), 'long-bodies-'))
+  const folder = temporaryFolder('long-bodies')
   const [port, opsPort] = [await freePort(), await freePort()]
   // YAML reads JSON.
   const write = (name: string, value: object) =>
@@ -83,10 +83,7 @@ async function startGateway(place: Place, shapingThreads: number | 'auto') {
       for await (const chunk of response.body ?? []) length += chunk.length
       if (length < bytes / 2) throw new Error(`${bytes} bytes became ${length}`)
     },
-    stop: async () => {
-      await stop(child)
-      rmSync(folder, { recursive: true, force: true })
-    }
+    stop: async () => await stop(child)
   }
 }
 

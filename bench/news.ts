@@ -1,5 +1,5 @@
 /**
- * What each process hears of Redis, by the number of processes, with the same traffic in all: with
+ * Announcements of Redis to each process, by the number of processes, with the same traffic in all: with
  * use that is announced (`session.records: 1`) and with use that is not (`3`).
  *
  *     npm run --prefix bench news -- [PROCESSES,…] [SECONDS]

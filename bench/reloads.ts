@@ -1,4 +1,4 @@
-/** What reloads leave in memory: resident memory before and after them, under light load. */
+/** Memory that reloads leave behind: resident memory before and after them, under light load. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
 import { bounds } from './bounds.ts'
