@@ -8,7 +8,7 @@ import type { createAccess } from './access.ts'
 import type { createHostCheck } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
-import { toGatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
@@ -26,6 +26,8 @@ export interface Readiness extends Dependencies {
 declare module 'fastify' {
   interface FastifyInstance {
     setCertificate: (tls: ServerTls) => void
+    /** Refuses from now on what changes anything: another process is the gateway. */
+    refuseChanges: () => void
   }
 }
 
@@ -57,6 +59,10 @@ export function createAdminServer(options: Options): FastifyInstance {
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
+  let isReplaced = false
+  ops.decorate('refuseChanges', () => {
+    isReplaced = true
+  })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)
@@ -77,6 +83,9 @@ export function createAdminServer(options: Options): FastifyInstance {
   })
   if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
   ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)
+  ops.addHook('onRequest', async ({ method }) => {
+    if (isReplaced && method === 'POST') throw new GatewayError('ops.replaced')
+  })
   ops.setErrorHandler(sendAdminError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))

@@ -66,6 +66,7 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'ops.ledger': never,
   'ops.redis': never,
   'ops.held': never,
+  'ops.replaced': never,
   'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
     isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,

@@ -45,7 +45,10 @@ export interface Operators {
   readonly descriptors: () => readonly ListenerFd[]
   /** Takes the certificate of a new config. */
   readonly activate: (config: Config) => void
-  /** Takes no more connections: another process does. Each one that is open gets one response. */
+  /**
+   * Takes no more connections: another process does. Each one that is open gets one response, and
+   * changes nothing.
+   */
   readonly hand: () => void
   readonly close: () => Promise<void>
 }
@@ -100,6 +103,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
     },
     hand: () => {
       isHanded = true
+      app.refuseChanges()
       void closeServer(app.server, keepAliveMs)
     },
     close: async () => {

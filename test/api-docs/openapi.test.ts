@@ -445,6 +445,7 @@ t.test(
         'ops.ledger',
         'ops.redis',
         'ops.held',
+        'ops.replaced',
         'route.unknown',
         'route.method'
       ]

@@ -180,6 +180,7 @@ const codes = [
   'ops.ledger',
   'ops.origin',
   'ops.redis',
+  'ops.replaced',
   'ops.role',
   'ops.secret',
   'ops.session',

@@ -67,7 +67,7 @@ async function open(
 }
 
 /** On a connection that is kept until the other side closes it. */
-function keptClient(url: string) {
+function keptClient(url: string, more: Readonly<Record<string, string>> = {}) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
     close: () => agent.destroy(),
@@ -77,6 +77,7 @@ function keptClient(url: string) {
         agent,
         method: body === undefined ? 'GET' : 'POST',
         headers: {
+          ...more,
           cookie,
           ...(body !== undefined && {
             'content-type': 'application/json',
@@ -91,6 +92,37 @@ function keptClient(url: string) {
     }
   }
 }
+
+t.test(
+  'an operator’s kept connection shows the old process, and changes nothing in it',
+  async t => {
+    const { gateway } = await open(t, {
+      gateway: { server: { listen: '127.0.0.1:0', keepAlive: '5m' } }
+    })
+    // The old process stays for its sake.
+    const visitor = keptClient(gateway.url)
+    t.match(await visitor.call('/api/data', ''), { status: 200 })
+    const operator = keptClient(gateway.opsUrl, { authorization: `Bearer ${opsSecret}` })
+    const reader = keptClient(gateway.opsUrl, { authorization: `Bearer ${opsSecret}` })
+    t.after(() => [visitor, operator, reader].forEach(each => each.close()))
+    for (const each of [operator, reader]) {
+      t.match(await each.call('/ops/api/status', ''), { status: 200 })
+    }
+    t.match(await gateway.restart(), { outcome: 'restarted' })
+    const refused = await operator.call('/ops/api/reload', '', {})
+    t.match(refused, { status: 503, headers: { connection: 'close' } })
+    t.match(JSON.parse(refused.body), { code: 'ops.replaced' })
+    t.match(await reader.call('/ops/api/status', ''), {
+      status: 200,
+      headers: { connection: 'close' }
+    })
+    t.match(
+      await operator.call('/ops/api/reload', '', {}),
+      { status: 200 },
+      'the new process does it'
+    )
+  }
+)
 
 t.test('without Redis who is signed in stays so, and limits and lockouts count on', async t => {
   const { gateway } = await open(t, {
