@@ -32,7 +32,7 @@ async function listenerWith(t: Test, { isAllowed = async () => true, ...options 
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     return socket
   }
-  return { streams, open }
+  return { app, streams, open }
 }
 
 function textOf(socket: Socket): () => string {
@@ -146,4 +146,24 @@ t.test('a reading that takes long delays the next, and none is made beside it', 
   gate.resolve()
   await until('they go on', () => reads > 3)
   t.ok(text().includes('"reads":2'))
+})
+
+t.test('a view that is opened after all were closed gets events too', async t => {
+  let number = 0
+  const { streams, open } = await listenerWith(t, { read: async () => ({ number: ++number }) })
+  for (const round of [1, 2]) {
+    const socket = open()
+    const text = textOf(socket)
+    await until(`three events, round ${round}`, () => text().split('event: state').length > 3)
+    socket.destroy()
+    await until('it is closed', () => streams.size === 0)
+  }
+})
+
+t.test('a listener that closes ends its views, and waits for none', async t => {
+  const { app, open } = await listenerWith(t, { read: async () => ({}) })
+  const text = textOf(open())
+  await until('it is open', () => text().includes('event: state'))
+  await app.close()
+  await until('it was told', () => text().includes('event: end'))
 })
